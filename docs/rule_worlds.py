@@ -11,7 +11,7 @@ MQ104: a record of the log contradicts its checksum | a verification finds somet
 MQ105: the log ends in bytes that no consume queue knows | the last record of a log that is being written
 MQ106: a configuration file is unreadable and the backup is used | nobody has changed the configuration files for days
 MQ107: the broker's clock went back by four seconds | the clock went back by less than a second
-MQ108: a recovery moved a file of the log to commitlog.set-aside | what was set aside has been deleted since
+MQ108: a recovery moved a part of the log to commitlog.set-aside | what was set aside has been acknowledged
 MQ109: a store has nearly as many files as a process may map | a store has three quarters of them
 MQ110: the disk is fuller than the level from which old files are deleted early | the disk is just below that level
 MQ111: a message waited more than a second for the page cache | the page cache is held for less than that
@@ -22,6 +22,7 @@ MQ115: the transient store pool has no buffer left | the pool is switched off an
 MQ116: a slave is 300 MiB behind its master | a slave is 100 MiB behind, within what it may be
 MQ117: five writes of a minute took half a second or more | ninety thousand fast writes, and three that took 300 ms
 MQ118: seven writes failed between two looks | the count went back, since the broker was started again
+MQ119: a broker counts three timer records that it could not read | the broker counts no such record
 MQ130: a slave has nothing of its master's log | a slave that started a few seconds ago has nothing yet
 MQ131: a slave's log ends after its master's | a slave's log ends a block before its master's
 MQ132: a slave cannot dispatch the end of its log, look after look | from look to look it has less to dispatch

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from embedded_broker.broker import Broker
-from embedded_broker.handlers.queue_tables import check_listed, listed_in_slices
+from embedded_broker.handlers.queue_tables import EMPTY_TABLE, check_listed, in_portions, listed_in_slices
 from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.remoting.refusals import Refusal
 from embedded_broker.remoting.slices import Steps
@@ -24,7 +24,10 @@ from mqctl.protocol.bodies_stats import (
     OffsetWrapper,
 )
 from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.fastjson import json_string
 from mqctl.protocol.requests_admin import GetConsumeStats, GetConsumeStatsInBroker, QueryConsumeTimeSpan
+
+_EMPTY_LIST, _EMPTY_SPANS = b'"consumeStatsList":[]', b'"consumeTimeSpanSet":[]'
 
 
 @handles(GetConsumeStats)
@@ -94,25 +97,31 @@ def _all_stats(broker: Broker, chosen: Mapping[str, list[TopicConfig]], call: Ca
     is_v5 = broker.release.is_v5
     listed = []
     total = in_flight = 0
+
+    def progress(group: str, topic: TopicConfig) -> Iterator[tuple[MessageQueue, OffsetWrapper]]:
+        nonlocal total, in_flight
+        for number in range(topic.write_queue_count):
+            queue = MessageQueue(topic.name, broker.name, number)
+            found = _progress(broker, group, queue)
+            total += found.broker_offset - found.consumer_offset
+            in_flight += (found.pull_offset or 0) - found.consumer_offset
+            yield queue, found
+
     for group, topics in chosen.items():
         stats = []
         for topic in topics:
-            table = {}
-            for number in range(topic.write_queue_count):
-                queue = MessageQueue(topic.name, broker.name, number)
-                found = table[queue] = _progress(broker, group, queue)
-                total += found.broker_offset - found.consumer_offset
-                in_flight += (found.pull_offset or 0) - found.consumer_offset
-                yield
-            stats.append(ConsumeStats(offset_table=table, consume_tps=_rate(broker, group, topic.name)))
-        listed.append({group: tuple(stats)})
+            rate = _rate(broker, group, topic.name)
+
+            def encode(portion: Sequence[tuple[MessageQueue, OffsetWrapper]], rate: float = rate) -> bytes:
+                return ConsumeStats(offset_table=dict(portion), consume_tps=rate).to_bytes(is_v5=is_v5)
+
+            stats.append((yield from in_portions(progress(group, topic), encode, EMPTY_TABLE)))
+        listed.append(b"{%b:[%b]}" % (json_string(group).encode(), b",".join(stats)))
     answer = BrokerConsumeStats(
-        broker_addr=broker.address,
-        consume_stats_list=tuple(listed),
-        total_diff=total,
-        total_inflight_diff=in_flight if is_v5 else None,
+        broker_addr=broker.address, total_diff=total, total_inflight_diff=in_flight if is_v5 else None
     )
-    return call.answer(body=answer.to_bytes(is_v5=is_v5))
+    start, end = answer.to_bytes(is_v5=is_v5).split(_EMPTY_LIST, 1)
+    return call.answer(body=b"".join((start, _EMPTY_LIST[:-1], b",".join(listed), b"]", end)))
 
 
 @handles(QueryConsumeTimeSpan)
@@ -124,11 +133,12 @@ def query_time_span(broker: Broker, request: QueryConsumeTimeSpan, call: Call) -
 
 
 def _spans(broker: Broker, group: str, topic: TopicConfig, call: Call) -> Steps:
-    spans = []
-    for number in range(topic.write_queue_count):
-        spans.append(_span(broker, group, topic.name, number))
-        yield
-    return call.answer(body=ConsumeTimeSpans(consume_time_span_set=tuple(spans)).to_bytes())
+    spans = (_span(broker, group, topic.name, number) for number in range(topic.write_queue_count))
+
+    def encode(portion: Sequence[ConsumeTimeSpan]) -> bytes:
+        return ConsumeTimeSpans(consume_time_span_set=tuple(portion)).to_bytes()
+
+    return call.answer(body=(yield from in_portions(spans, encode, _EMPTY_SPANS)))
 
 
 def _span(broker: Broker, group: str, topic: str, number: int) -> ConsumeTimeSpan:

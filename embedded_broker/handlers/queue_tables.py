@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -17,7 +17,8 @@ T = TypeVar("T")
 MOST_LISTED = 65_536
 """Queues in one answer: more would not fit a frame."""
 _PORTION = 64
-_EMPTY_TABLE = b'"offsetTable":{}'
+EMPTY_TABLE = b'"offsetTable":{}'
+Portions = Generator[None, None, bytes]
 
 
 def check_listed(count: int, asked: str) -> None:
@@ -35,11 +36,20 @@ def listed_in_slices(
     Args:
         encode: makes the body of a table.
     """
-    start, end = encode({}).split(_EMPTY_TABLE, 1)
-    start, end = start + _EMPTY_TABLE[:-1], b"}" + end
+    return call.answer(body=(yield from in_portions(items, lambda portion: encode(dict(portion)), EMPTY_TABLE)))
+
+
+def in_portions(items: Iterable[T], encode: Callable[[Sequence[T]], bytes], empty: bytes) -> Portions:
+    """Makes a body portion by portion, pausing after each: what `encode` would make of all items at once.
+
+    Args:
+        empty: how the list or table is written in a body without items.
+    """
+    start, end = encode(()).split(empty, 1)
+    start, end = start + empty[:-1], empty[-1:] + end
     rest = iter(items)
     parts: list[bytes] = []
-    while portion := dict(islice(rest, _PORTION)):
+    while portion := tuple(islice(rest, _PORTION)):
         parts.append(encode(portion)[len(start) : -len(end)])
         yield
-    return call.answer(body=b"".join((start, b",".join(parts), end)))
+    return b"".join((start, b",".join(parts), end))

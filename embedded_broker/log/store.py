@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -40,6 +40,7 @@ from mqctl.store.record_writer import (
     finish,
 )
 from mqctl.store.recovery import Recovery, recover, was_flushed
+from mqctl.store.set_aside import write_note
 
 log = logging.getLogger("embedded_broker")
 
@@ -166,7 +167,7 @@ class Storage:
     def _recovered(self) -> Recovery:
         checkpoint, abort = self.directory / "checkpoint", self.directory / "abort"
         times = _times_in(checkpoint)
-        for path in self.log.check(partial(was_flushed, self.log, times)):
+        for path in self.log.check(partial(was_flushed, self.log, times), now_ms=self.clock.now_ms()):
             log.warning("the commit log has a gap; what lies on the other side of it was set aside: %s", path)
         self.queues.load(log_min=self.log.min_offset, clean=not abort.exists())
         trusted_ms = None if not abort.exists() else times.index_time_ms if times is not None else 0
@@ -178,11 +179,17 @@ class Storage:
             clean=not abort.exists(),
             dispatch=self.dispatcher.again,
             distrust=self._distrust,
+            write_note=lambda aside: write_note(self.disk, replace(aside, at_ms=self.clock.now_ms())),
         )
         self.dispatcher.write_out()
         self._mark_running()
         self.flusher.start(times)
         self.retention.start()
+        if recovery.set_aside:
+            log.warning(
+                "%d bytes behind physical offset %d, where no sound record stands, are in %s now; sound records: %d",
+                recovery.cut_bytes, recovery.log_end, recovery.set_aside, recovery.sound_record_count,
+            )  # fmt: skip
         log.log(logging.INFO if recovery.clean and not recovery.cut_bytes else logging.WARNING, "opened: %s", recovery)
         return recovery
 

@@ -19,6 +19,7 @@ import psutil
 
 from mqctl.capture.processes import PROC, LocalProcess, Runtime, loaded, runtime_of
 from mqctl.errors import MqctlError, NotFoundError, PermissionDeniedError, RefusedError
+from mqctl.model.numbers import decimal
 
 _CAP_SYS_PTRACE = 1 << 19
 _SIGQUIT = 1 << 2
@@ -241,8 +242,7 @@ def _status(file: Path) -> dict[str, str]:
 
 
 def _number(file: Path) -> int | None:
-    text = _text(file).strip()
-    return int(text) if text.isdecimal() else None
+    return decimal(_text(file).strip())
 
 
 def _text(file: Path) -> str:

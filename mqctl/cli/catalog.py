@@ -170,6 +170,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("stacks", "dump"), "Show what consume threads do: busy, stuck, waiting for what, idle."),
     Entry(("stacks", "find"), "Find the consumer processes of this machine."),
     Entry(("stacks", "watch"), "Show what consume threads do, again and again."),
+    Entry(("store", "acknowledge"), "Note that somebody has seen to what recoveries set aside.", "changes"),
     Entry(("store", "cat"), "Print stored messages by queue, physical offset, key or id."),
     Entry(("store", "describe"), "Summarise a store directory: files, topics, groups, times."),
     Entry(("store", "verify"), "Verify every record, queue entry and index entry of a store directory."),

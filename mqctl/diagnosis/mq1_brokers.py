@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from mqctl.diagnosis.rule import Case, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
+from mqctl.model.numbers import decimal, fraction
 
 _RUNTIME = (Part.RUNTIME,)
+_SET_ASIDE = "recordsSetAside_"  # told by embedded brokers only
 _TIERS = ((0.90, Severity.FATAL, "refused"), (0.85, Severity.ERROR, "forced"), (0.75, Severity.WARNING, "early"))
 _POOLS = (
     ("send", "sendThreadPoolQueue", 200),
@@ -20,8 +21,7 @@ _POOLS = (
 
 def _number(case: Case, key: str) -> float | None:
     """Returns a runtime value as a number, or None when the broker does not tell it or it is none."""
-    text = case.broker.runtime.get(key, "")
-    return float(text) if re.fullmatch(r"-?\d+(\.\d+)?", text.strip()) else None
+    return fraction(case.broker.runtime.get(key))
 
 
 def _verdict(case: Case, *, variant: str | None = None, severity: Severity | None = None, **evidence: Value) -> Verdict:
@@ -90,3 +90,16 @@ def buffers_exhausted(case: Case) -> Iterator[Verdict]:
     enabled = case.broker.config.get("transientStorePoolEnable", "false").lower() == "true"
     if enabled and left == 0:
         yield _verdict(case, buffer_count=0)
+
+
+@rule("MQ119", Severity.ERROR, source="TimerMessageStore", needs=_RUNTIME, playbook="broker-down")
+def records_set_aside(case: Case) -> Iterator[Verdict]:
+    """Records of a broker's own topics that its timers, delay levels or transaction checks could not handle."""
+    told = {key: decimal(value) or 0 for key, value in case.broker.runtime.items() if key.startswith(_SET_ASIDE)}
+    topics = sorted(key.removeprefix(_SET_ASIDE) for key, count in told.items() if count)
+    if topics:
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
+            params={"broker": case.broker.name, "topic": ", ".join(topics)},
+            evidence={"record_count": sum(told.values())},
+        )

@@ -186,12 +186,26 @@ def clock_skew(case: Case) -> Iterator[Verdict | Unknown]:
         yield Verdict(subject=_store(case), variant="broker", evidence=evidence)
 
 
-@rule("MQ108", Severity.ERROR, source="MappedFileQueue.load", needs=_STORE, playbook="damaged-store")
+@rule("MQ108", Severity.ERROR, source="CommitLog.truncateDirtyFiles", needs=_STORE, playbook="damaged-store")
 def files_set_aside(case: Case) -> Iterator[Verdict]:
-    """Commit log files that a recovery put aside, since they do not follow one another: nobody gets what they hold."""
-    files = case.broker.storage.set_aside if case.broker.storage else ()
-    if files:
-        yield Verdict(subject=_store(case), params={"file": files[0]}, evidence={"file_count": len(files)})
+    """Parts of the commit log that recoveries put aside, and nobody has acknowledged: nobody gets what they hold."""
+    for part in case.broker.storage.set_aside if case.broker.storage else ():
+        if part.acknowledged:
+            continue
+        torn = part.sound_record_count == 0  # what a crash leaves of records that were never confirmed as durable
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.FILE, broker=case.broker.name, file=part.place),
+            params={"file": part.place},
+            evidence={
+                "file_count": part.file_count,
+                "physical_offset": part.physical_offset,
+                "length_bytes": part.size_bytes,
+                "sound_record_count": part.sound_record_count,
+                "set_aside_time_ms": part.at_ms,
+            },
+            variant="torn" if torn else "cut" if part.reason == "cut" else None,
+            severity=Severity.INFO if torn else None,
+        )
 
 
 @rule("MQ109", Severity.WARNING, source="MappedFile.init", needs=_STORE, playbook="broker-down")

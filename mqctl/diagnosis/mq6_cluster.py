@@ -252,5 +252,5 @@ def _creates(broker: BrokerSnapshot) -> bool:
 
 
 def _usual(broker: BrokerSnapshot) -> set[int]:
-    own = broker.config.get("defaultTopicQueueNums", "")
-    return {_PRODUCER_QUEUES, int(own)} if own.isdecimal() else {_PRODUCER_QUEUES}
+    own = decimal(broker.config.get("defaultTopicQueueNums"))
+    return {_PRODUCER_QUEUES, own} if own is not None else {_PRODUCER_QUEUES}

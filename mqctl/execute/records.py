@@ -261,6 +261,7 @@ class ReplayRecord(ChangeRecord[StretchPart], kw_only=True, tag="replay"):
         group: that carries it out by itself, from the beginning of the stretches on; None for one that publishes.
         target: the topic it publishes to.
         in_flight: provenance keys of the messages that are being sent.
+        store: the directory that the messages lie in; None for those that brokers have.
         found: messages that a look-up by key found stored although their answer was lost.
     """
 
@@ -272,6 +273,7 @@ class ReplayRecord(ChangeRecord[StretchPart], kw_only=True, tag="replay"):
     in_flight: list[str] = []
     found: int = 0
     in_doubt: list[Doubt] = []
+    store: str | None = None
 
     @property
     def unfinished(self) -> set[str]:

@@ -66,6 +66,7 @@ class Publishing:
         targets: queues of the target topic that can be written.
         save: writes the record, before each batch is sent.
         report: told how many messages of how many are done.
+        stored: returns the next messages of a stretch and the offset behind them; None to pull them from brokers.
         known: keys of messages that are in the target already.
     """
 
@@ -77,6 +78,7 @@ class Publishing:
     pace: Pace
     save: Callable[[], None]
     report: Callable[[int, int], None]
+    stored: Callable[[StretchPart], tuple[list[Message], int]] | None = None
     known: set[str] = field(default_factory=set)
 
 
@@ -107,7 +109,7 @@ def _publish_ranges(work: Publishing) -> None:
     total = sum(item.end - item.begin for item in record.parts)
     for item in record.parts:
         while item.next < item.end:
-            messages, following = _read(work, item)
+            messages, following = _read(work, item) if work.stored is None else work.stored(item)
             chosen = [message for message in messages if test(message)]
             record.in_flight = [provenance_key(record.id, item.queue, message.queue_offset) for message in chosen]
             work.save()

@@ -28,6 +28,7 @@ from mqctl.filter.sql_nodes import (
     Whole,
 )
 from mqctl.filter.sql_tokens import FIVE_KEYWORDS, KEYWORDS, SqlSyntaxError, TokenKind, Tokens
+from mqctl.model.numbers import decimal
 
 __all__ = ["EvaluationError", "SqlFilter", "SqlSyntaxError", "compile_sql"]
 
@@ -245,8 +246,8 @@ class _Parser:
         raise self.tokens.error("expected a name or a value")
 
     def _whole(self, text: str, start: int) -> Whole | Long:
-        number = int(text.rstrip("lL"))
-        if number >= _LONG_LIMIT:
+        number = decimal(text.rstrip("lL"), high=_LONG_LIMIT - 1)
+        if number is None:
             raise self.tokens.error("the number is too large", start)
         self.tokens.take()
         return Whole(number) if number < _INT_LIMIT else Long(number)

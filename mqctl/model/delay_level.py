@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.model.numbers import decimal
 from mqctl.model.spans import UNIT_MS
 
 DEFAULT_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
@@ -41,9 +42,10 @@ class DelayLevelTable:
         delays: list[int] = []
         for item in text.strip().split(" "):
             unit_ms = UNIT_MS[item[-1]] if item[-1:] in _UNITS else None
-            if unit_ms is None or not item[:-1].isascii() or not item[:-1].isdigit():
+            count = decimal(item[:-1])
+            if unit_ms is None or count is None:
                 return cls(tuple(delays), bad_item=item)
-            delays.append(int(item[:-1]) * unit_ms)
+            delays.append(count * unit_ms)
         return cls(tuple(delays))
 
 

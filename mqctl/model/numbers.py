@@ -6,10 +6,12 @@ the one door with a range.
 
 from __future__ import annotations
 
+import re
+
 MOST_INT32 = (1 << 31) - 1
 MOST_INT64 = (1 << 63) - 1
-_MOST_DIGITS = 19
-"""Those of a 64-bit number; zeros before them count."""
+_MOST_DIGITS = 20
+"""Those of the name of a store's file, one more than a 64-bit number has; zeros before a number count."""
 
 
 def decimal(text: str | bytes | None, low: int = 0, high: int = MOST_INT64) -> int | None:
@@ -23,4 +25,19 @@ def decimal(text: str | bytes | None, low: int = 0, high: int = MOST_INT64) -> i
     if not digits.isdigit() or not digits.isascii() or len(digits) > _MOST_DIGITS:
         return None
     number = int(text)
+    return number if low <= number <= high else None
+
+
+_FRACTION = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,40})?")
+
+
+def fraction(text: str | None, low: float = -float(MOST_INT64), high: float = float(MOST_INT64)) -> float | None:
+    """Returns the number that ASCII digits write, with at most one point and a minus sign, blanks around it or not.
+
+    None when it is missing, written otherwise (an exponent, `inf`, `nan`), too long, or not in `low` to `high`.
+    """
+    found = _FRACTION.fullmatch(text.strip()) if text is not None and len(text) < 80 else None
+    if found is None:
+        return None
+    number = float(found[0])
     return number if low <= number <= high else None

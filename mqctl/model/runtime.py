@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mqctl.model.numbers import MOST_INT64, decimal
-
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+from mqctl.model.numbers import MOST_INT64, decimal, fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +74,10 @@ def read_runtime(table: Mapping[str, str]) -> BrokerRuntime:
         return decimal(table.get(key, "").strip(), -MOST_INT64)
 
     def real(key: str) -> float | None:
-        text = table.get(key, "").strip()
-        return float(text) if _NUMBER.fullmatch(text) else None
+        return fraction(table.get(key))
 
     def rate(key: str) -> Rate:
-        parts = [float(part) for part in table.get(key, "").split() if _NUMBER.fullmatch(part)]
+        parts = [number for part in table.get(key, "").split() if (number := fraction(part)) is not None]
         known = [*parts, None, None, None]
         return Rate(ten_seconds=known[0], one_minute=known[1], ten_minutes=known[2])
 

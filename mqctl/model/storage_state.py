@@ -102,6 +102,28 @@ class LockHolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetAside:
+    """A part of the commit log that a recovery put aside.
+
+    Attributes:
+        place: its directory, relative to the root of the store.
+        reason: `cut` for what lay behind a record that is none, `gap` for files that did not follow one another.
+        at_ms: when; None where no note says so.
+        size_bytes: how much of it was written.
+        sound_record_count: whole records in it; None when they were not counted.
+    """
+
+    place: str
+    reason: str
+    at_ms: int | None = None
+    physical_offset: int = 0
+    size_bytes: int = 0
+    file_count: int = 1
+    sound_record_count: int | None = None
+    acknowledged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorageState:
     """What the files say about the store itself.
 
@@ -113,7 +135,7 @@ class StorageState:
         disk_used_share: used share of the file system the directory lies on now; of the copy, if it is one.
         config_files: every configuration file that was looked for.
         holder: the process that holds the store's lock on this machine; None where nobody does, or it cannot be told.
-        set_aside: commit log files that a recovery put aside, relative to the root of the store.
+        set_aside: parts of the commit log that recoveries put aside.
         mapped_file_count: files that a broker on this store maps into memory.
         map_limit: mappings that this machine lets one process have (vm.max_map_count); None where it does not say.
     """
@@ -130,6 +152,6 @@ class StorageState:
     dispatched_offset: int | None = None
     disk_used_share: float | None = None
     holder: LockHolder | None = None
-    set_aside: tuple[str, ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
     mapped_file_count: int | None = None
     map_limit: int | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import DELAY, REAL_QID, REAL_TOPIC
+from mqctl.model.numbers import decimal
 from mqctl.model.stored_message import StoredMessage
 
 _DELIVER_AT = "TIMER_DELIVER_MS"
@@ -76,7 +77,7 @@ def plan_resend(message: StrandedMessage, table: DelayLevelTable, *, timers: boo
     return Resend(
         message=message,
         topic=topic,
-        queue_id=int(queue) if queue.isascii() and queue.isdigit() else None,
+        queue_id=decimal(queue),
         delay_level=level,
         properties=properties,
         late_ms=late_ms,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mqctl.errors import UsageError
+from mqctl.model.numbers import decimal
 from mqctl.model.playbook import Argument, Parameter, ParameterType, Playbook
 
 _SPAN = re.compile(r"(\d+(ms|s|m|min|h|d))+")
@@ -44,9 +45,10 @@ def bound(playbook: Playbook, given: Sequence[str]) -> dict[str, Argument]:
 
 def _value(parameter: Parameter, text: str) -> Argument:
     if parameter.type is ParameterType.INTEGER:
-        if not re.fullmatch(r"\d+", text):
+        number = decimal(text)
+        if number is None:
             raise _bad(parameter, text, "a whole number")
-        return int(text)
+        return number
     form = {
         ParameterType.SPAN: (_SPAN, "a span such as 30s or 5m"),
         ParameterType.GROUP: (_NAME, "a name of letters, digits and %|_-"),

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hi
 
 from mqctl.errors import BadInputError
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
+from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.declared import Declared
 from mqctl.protocol.fastjson import FastjsonError, ObjectKey, dump_bytes, json_string, loads, queue_key
@@ -137,12 +138,16 @@ def _map_codec(key_kind: Any, part: Any) -> tuple[Reader, Writer]:
 
 
 def _read_int(value: object) -> int:
+    number: int | None = None
     if isinstance(value, int):
-        return int(value)
-    try:
-        return int(value) if isinstance(value, str | float) else int(str(value))
-    except (ValueError, OverflowError):
-        raise _wrong("an integer", value) from None
+        number = int(value) if -MOST_INT64 <= value + 1 <= MOST_INT64 + 1 else None
+    elif isinstance(value, float):
+        number = int(value) if abs(value) <= MOST_INT64 else None
+    else:
+        number = decimal(str(value), -MOST_INT64 - 1)
+    if number is None:
+        raise _wrong("an integer", value)
+    return number
 
 
 def _read_float(value: object) -> float:

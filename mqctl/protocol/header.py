@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeAlias
 
 from mqctl.errors import RefusedError, UsageError
+from mqctl.model.numbers import decimal
 from mqctl.model.remark import quoted
 from mqctl.protocol.codes import V4_9_8, Language, RequestCode
 from mqctl.protocol.declared import Declared, Field, field
@@ -76,9 +77,9 @@ class ExtHeader(Declared):
         try:
             if kind == "float":
                 return float(text)
-            value = int(text)
             bound = _RANGES[kind]
-            if -bound <= value < bound and text.strip() == text and "_" not in text:
+            value = decimal(text.removeprefix("+"), -bound, bound - 1)
+            if value is not None and text[:2] != "+-":
                 return value
         except ValueError:
             pass

@@ -13,6 +13,7 @@ from typing import Self
 
 from mqctl.errors import BadInputError
 from mqctl.model.names import RETRY_PREFIX, pop_retry_topic
+from mqctl.model.numbers import decimal
 
 ORDER_REVIVE_QUEUE = 999
 """Stands where the revive queue would: the message was popped in order and has no checkpoint."""
@@ -123,12 +124,12 @@ def msg_offset_info(offsets: Mapping[Place, Iterable[int]]) -> str:
 
 def read_start_offsets(text: str | None) -> dict[Place, int]:
     """Reads `start_offset_info`. Raises BadInputError."""
-    return {place: int(value) for place, value in _entries(text)}
+    return {place: _plain(value, value) for place, value in _entries(text)}
 
 
 def read_msg_offsets(text: str | None) -> dict[Place, list[int]]:
     """Reads `msg_offset_info`. Raises BadInputError."""
-    return {place: [int(part) for part in value.split(",")] for place, value in _entries(text)}
+    return {place: [_plain(value, part) for part in value.split(",")] for place, value in _entries(text)}
 
 
 def read_order_counts(text: str | None) -> dict[tuple[int, int], int]:
@@ -150,16 +151,17 @@ def _entries(text: str | None) -> list[tuple[Place, str]]:
     for entry in (text or "").split(";"):
         words = entry.split(_SEPARATOR)
         if len(words) == 3 and all(part.isascii() and part.isdigit() for part in (words[1], *words[2].split(","))):
-            found.append(((words[0], int(words[1])), words[2]))
+            found.append(((words[0], _plain(entry, words[1])), words[2]))
         elif entry:
             raise _no_offsets(entry)
     return found
 
 
 def _plain(entry: str, part: str) -> int:
-    if part.isascii() and part.isdigit():
-        return int(part)
-    raise _no_offsets(entry)
+    number = decimal(part)
+    if number is None:
+        raise _no_offsets(entry)
+    return number
 
 
 def _no_offsets(entry: str) -> BadInputError:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from mqctl.model.delay_state import HeadProblem
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import LONGEST_DERIVED_TOPIC, LONGEST_TOPIC, RETRY_PREFIX
+from mqctl.model.numbers import decimal
 
 SLACK_MS = 2_000
 
 
 def target(message: Message) -> tuple[str, int] | None:
     """Returns topic and queue id that a schedule record is for; None when it does not say."""
-    topic, queue_id = message.properties.get(REAL_TOPIC), message.properties.get(REAL_QID, "")
-    return (topic, int(queue_id)) if topic and queue_id.isascii() and queue_id.isdigit() else None
+    topic, queue_id = message.properties.get(REAL_TOPIC), decimal(message.properties.get(REAL_QID))
+    return (topic, queue_id) if topic and queue_id is not None else None
 
 
 def head_problem(message: Message) -> HeadProblem | None:

@@ -13,6 +13,7 @@ from mqctl.model.message import (
     TRANSACTION_CHECK_TIMES,
     Message,
 )
+from mqctl.model.numbers import decimal
 from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction
 
 _OP_TAG = "d"
@@ -94,4 +95,4 @@ def check_count(message: Message) -> int:
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() else None
+    return decimal(text)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.config_file import ConfigFileState, FileSource
+from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.store.plain_files import read_file
 
@@ -245,10 +246,7 @@ def _maybe_int(value: object) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    try:
-        return int(str(value))
-    except ValueError:
-        return None
+    return decimal(str(value), -MOST_INT64)
 
 
 def _int(value: object, default: int) -> int:

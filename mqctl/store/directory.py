@@ -146,6 +146,11 @@ class StoreDirectory:
         return f"{what} in a RocksDB database; install mqctl[rocksdb] to read it"
 
     @property
+    def has_queues(self) -> bool:
+        """Whether there are consume queues of any kind; a part of a log that was set aside has none."""
+        return _exists(self.path / "consumequeue")
+
+    @property
     def unreadable(self) -> list[Unreadable]:
         """Parts that exist in a format which is not read offline."""
         reasons = {part: self._why_unread(part) for part in self._databases}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from mqctl.errors import ConfigurationError, StorageError
@@ -216,9 +216,37 @@ class Disk:
         Raises:
             StorageError: the operating system refuses.
         """
+        cleared = 0
+        for at, data in self._written_from(path, position):
+            self.overwrite(path, bytes(len(data)), at)
+            cleared += len(data)
+        return cleared
+
+    def copy_from(self, path: str, position: int, target: str) -> int:
+        """Copies what is written behind `position` into a new file, which begins there; returns how much it was.
+
+        Raises:
+            DiskFullError: there is no room for the copy.
+            StorageError: the operating system refuses otherwise.
+        """
+        copied = 0
+        for at, data in self._written_from(path, position):
+            if not copied:
+                self.create(target, os.fstat(self.descriptor(path)).st_size - position)
+            self.write(target, data, at - position)
+            copied += len(data)
+        if copied:
+            self.sync_file(target)
+        return copied
+
+    def written_from(self, path: str, position: int) -> int:
+        """Returns how much is written behind `position`. Raises StorageError."""
+        return sum(len(data) for _, data in self._written_from(path, position))
+
+    def _written_from(self, path: str, position: int) -> Iterator[tuple[int, bytes]]:
+        """Reads what is written behind `position` piece by piece, without the zeros at each one's end."""
         descriptor = self.descriptor(path)
         end = os.fstat(descriptor).st_size
-        cleared = 0
         while position < end and (data_at := self.next_data(path, position)) is not None:
             position = data_at
             try:
@@ -229,10 +257,8 @@ class Disk:
                 size = min(_CLEAR_BYTES, hole - position)
                 data = self.read(path, size, position).rstrip(b"\0")
                 if data:
-                    self.overwrite(path, bytes(len(data)), position)
-                    cleared += len(data)
+                    yield position, data
                 position += size
-        return cleared
 
     def next_data(self, path: str, position: int) -> int | None:
         """Returns where something was written next, at or behind `position`; None when only a hole is left.
@@ -317,9 +343,9 @@ class Disk:
         self._forget(path)
         directory = Path(target).parent
         try:
-            directory.mkdir(exist_ok=True)
+            directory.mkdir(parents=True, exist_ok=True)
             Path(path).replace(target)
-            for changed in (directory, directory.parent, Path(path).parent):
+            for changed in (*(directory, *directory.parents)[:_NEW_DIRECTORIES], Path(path).parent):
                 sync_path(str(changed))
         except OSError as error:
             raise _failure(path, error) from error

@@ -12,9 +12,11 @@ from contextlib import suppress
 from itertools import pairwise
 
 from mqctl.errors import StorageError
+from mqctl.model.storage_state import SetAside
 from mqctl.store.disk import Disk
 from mqctl.store.layouts import BLANK_BYTES, COMMIT_LOG_FILE_BYTES, FILE_NAME_DIGITS
 from mqctl.store.record_writer import MessageRefused, blank
+from mqctl.store.set_aside import new_place, write_note
 
 _RENEWED_BYTES = 1 << 20
 
@@ -65,7 +67,7 @@ class CommitLogWriter:
         self._has_deleted = False
         self._soiled = 0  # bytes behind the end in which a write that failed may have left something
 
-    def check(self, was_flushed: Callable[[int], bool]) -> list[str]:
+    def check(self, was_flushed: Callable[[int], bool], *, now_ms: int) -> list[str]:
         """Makes sure that the files have the configured size and follow one another.
 
         What stands before a gap was deleted once, and is there again since the power failed before its directory was on
@@ -76,7 +78,7 @@ class CommitLogWriter:
             was_flushed: tells whether a checkpoint says that the file that starts at an offset was on the disk.
 
         Returns:
-            where the files went that were set aside.
+            the directories that the files went to.
 
         Raises:
             ConfigurationError: they have another size.
@@ -87,10 +89,15 @@ class CommitLogWriter:
         moved: list[str] = []
         while gaps := [after for before, after in pairwise(self.starts) if after - before != self.file_bytes]:
             first, is_older = gaps[-1], was_flushed(gaps[-1])
-            for start in [start for start in self.starts if (start < first) is is_older]:
-                moved.append(f"{self.directory}.set-aside/{start:020d}")
-                self._disk.move(self.path(start), moved[-1])
+            beyond = [start for start in self.starts if (start < first) is is_older]
+            place = new_place(self.directory, beyond[0])
+            for start in beyond:
+                self._disk.move(self.path(start), f"{place}/commitlog/{start:020d}")
                 self.starts.remove(start)
+            size = len(beyond) * self.file_bytes
+            note = SetAside(place=place, reason="gap", at_ms=now_ms, physical_offset=beyond[0], size_bytes=size)
+            write_note(self._disk, note)
+            moved.append(place)
         if moved:
             self.position, self._durable = self.starts[-1] + self.file_bytes, self.min_offset
         return moved
@@ -257,33 +264,60 @@ class CommitLogWriter:
         at = physical_offset % self.file_bytes
         return self._disk.read(self.path(physical_offset), min(size_bytes, self.file_bytes - at), at)
 
-    def truncate(self, physical_offset: int) -> int:
-        """Ends the log at `physical_offset`: later files go, and what is behind it in its file becomes zeros.
-
-        Returns:
-            the number of bytes that were written there, counted up to the last that was not zero.
+    def written_behind(self, physical_offset: int) -> int:
+        """Returns the number of bytes written behind `physical_offset`, counted up to the last that is not zero.
 
         Raises:
-            StorageError: a file cannot be deleted or written.
+            StorageError: a file cannot be read.
         """
-        dropped = 0
+        behind = [start for start in self.starts if start + self.file_bytes > physical_offset]
+        return sum(self._disk.written_from(self.path(start), max(0, physical_offset - start)) for start in behind)
+
+    def next_written(self, physical_offset: int) -> int | None:
+        """Returns where something is written next, at or behind `physical_offset`; None when nothing is.
+
+        Raises:
+            StorageError: a file cannot be read.
+        """
+        for start in [one for one in self.starts if one + self.file_bytes > physical_offset]:
+            at = self._disk.next_data(self.path(start), max(0, physical_offset - start))
+            if at is not None:
+                return start + at
+        return None
+
+    def cut(self, physical_offset: int, place: str) -> None:
+        """Ends the log at `physical_offset`; what is written behind it goes to `place`, before it goes from here.
+
+        A crash in the middle leaves all of it in the one place or the other, and the next recovery goes on.
+
+        Raises:
+            DiskFullError, StorageError: a file cannot be moved, copied or written.
+        """
+        if self.starts and self.starts[0] <= physical_offset < self.starts[-1] + self.file_bytes:
+            self._copy_tail(physical_offset, place)
         for start in reversed([one for one in self.starts if one >= physical_offset and one > self.min_offset]):
             path = f"{self.directory}/{start:020d}"
-            dropped += self._disk.clear_from(path, 0)
-            self._disk.delete(path)
+            if self._disk.written_from(path, 0):
+                self._disk.move(path, f"{place}/commitlog/{start:020d}")
+            else:
+                self._disk.delete(path)
+                self._has_deleted = True
             self._written.discard(path)
             self.starts.remove(start)
-            self._has_deleted = True
             self.settle_deletions()
         if self.starts and self.starts[0] <= physical_offset < self.starts[-1] + self.file_bytes:
             path = self.path(physical_offset)
-            dropped += self._disk.clear_from(path, physical_offset % self.file_bytes)
+            self._disk.clear_from(path, physical_offset % self.file_bytes)
             if path in self._disk.unsynced:
                 self._written.add(path)
         self.position = physical_offset
         self._durable = min(self._durable, physical_offset)
         self._start = self._limit = -1
-        return dropped
+
+    def _copy_tail(self, physical_offset: int, place: str) -> None:
+        path, at = self.path(physical_offset), physical_offset % self.file_bytes
+        if at or physical_offset == self.min_offset:
+            self._disk.copy_from(path, at, f"{place}/commitlog/{physical_offset:020d}")
 
     def drop_first(self) -> int:
         """Deletes the oldest file and returns the new minimum offset. Raises DiskFullError, StorageError."""

@@ -1,8 +1,8 @@
 """What a broker does when it starts: finding the end of its commit log, and queues that agree with it.
 
 Theory of operation. The log is the truth; queues and index are made of it. Its end is behind the last record that is
-whole, and what lies behind that is cut. Queues are cut to what the log bears out and then filled again from the first
-record that they may lack, so recovery can be repeated: a record that is in its queue already is passed over.
+whole, and what lies behind that is set aside. Queues are cut to what the log bears out and then filled again from the
+first record that they may lack, so recovery can be repeated: a record that is in its queue already is passed over.
 
 After a clean stop the last three files are checked; after a crash (`abort` is there) records are dispatched again from
 a file that the checkpoint vouches for. Source: `DefaultMessageStore.load`, `CommitLog.recoverNormally` and
@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from struct import Struct
 
+from mqctl.model.storage_state import SetAside
 from mqctl.store.checkpoint import Checkpoint
 from mqctl.store.layouts import FILLER_SIZE, MAGIC_V1, MAGIC_V2, QUEUE_ENTRY_BYTES, SIZE_AND_MAGIC
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import StoredRecord, checked_size, is_blank, is_name, read_record, store_time_of
+from mqctl.store.set_aside import new_place
 
 _WINDOW_BYTES = 4 << 20
 _CHECKED_FILES = 3
@@ -42,7 +44,9 @@ class Recovery:
         checked_from: physical offset at which records were checked first.
         checked_count: records checked.
         log_min, log_end: physical bounds of the log afterwards.
-        cut_bytes: bytes behind the end that were written but are no records, dropped.
+        cut_bytes: bytes behind the end that were written, and are no part of the log any more.
+        set_aside: the directory that they are in now; None without any.
+        sound_record_count: whole records among them.
         queue_count: consume queues.
         cut_queue_count: queues that pointed behind the log's end and were cut.
         dispatched_count: records that had to be put into their queues again.
@@ -54,6 +58,8 @@ class Recovery:
     log_min: int
     log_end: int
     cut_bytes: int
+    set_aside: str | None
+    sound_record_count: int
     queue_count: int
     cut_queue_count: int
     dispatched_count: int
@@ -156,14 +162,16 @@ def recover(
     clean: bool,
     dispatch: Dispatch,
     distrust: Callable[[], object],
+    write_note: Callable[[SetAside], None],
 ) -> Recovery:
     """Brings a loaded log and loaded queues into agreement and sets their ends.
 
     Args:
         distrust: has the next start look at the whole log, should this one not come to its end.
+        write_note: completes what is set aside.
 
     Raises:
-        StorageError: a file cannot be read, cut or deleted.
+        StorageError: a file cannot be read, cut, moved or copied.
     """
     start = _first_checked(log, checkpoint, clean=clean)
     scan = RecordScan(log, start, check_crc=True)
@@ -175,7 +183,7 @@ def recover(
         for record in scan:
             checked += 1
             dispatched += dispatch(record)
-    cut_bytes = log.truncate(scan.position) if log.starts else 0
+    aside = _end_at(log, scan.position, write_note)
     cut_queues = _cut_queues(log, queues)
     if clean:
         log.synced_to(log.position)
@@ -196,11 +204,59 @@ def recover(
         checked_count=checked,
         log_min=log.min_offset,
         log_end=log.position,
-        cut_bytes=cut_bytes,
+        cut_bytes=aside.size_bytes if aside is not None else 0,
+        set_aside=aside.place if aside is not None else None,
+        sound_record_count=(aside.sound_record_count or 0) if aside is not None else 0,
         queue_count=len(queues.table),
         cut_queue_count=cut_queues,
         dispatched_count=dispatched,
     )
+
+
+def _end_at(log: CommitLogWriter, position: int, write_note: Callable[[SetAside], None]) -> SetAside | None:
+    """Ends the log, and returns what was set aside of it."""
+    size_bytes = log.written_behind(position)
+    aside = None
+    if size_bytes:
+        aside = SetAside(
+            place=new_place(log.directory, position),
+            reason="cut",
+            physical_offset=position,
+            size_bytes=size_bytes,
+            sound_record_count=_sound_records_behind(log, position),
+        )
+    if log.starts:
+        log.cut(position, aside.place if aside is not None else "")
+    if aside is not None:
+        write_note(aside)
+    return aside
+
+
+def _sound_records_behind(log: CommitLogWriter, position: int) -> int:
+    """Counts the whole records behind what ends the log, each found by its magic and its own physical offset."""
+    found = 0
+    at = log.next_written(position)
+    while at is not None:
+        window = log.read(at, _WINDOW_BYTES)
+        begin = _record_in(window, at)
+        if begin is None:
+            whole = len(window) < _WINDOW_BYTES  # up to the file's end: no record begins in its last bytes
+            at = log.next_written(at + len(window) - (0 if whole else _HEAD_BYTES))
+            continue
+        scan = RecordScan(log, begin, check_crc=True)
+        found += scan.count()
+        at = log.next_written(max(scan.position, begin + 1))
+    return found
+
+
+def _record_in(window: bytes, base: int) -> int | None:
+    """Returns the physical offset of the first record head in a window that begins at `base`."""
+    at = window.find(_MAGICS[0][:3], 4)
+    while at >= 0:
+        if int.from_bytes(window[at + 24 : at + 32], "big") == base + at - 4 and window[at : at + 4] in _MAGICS:
+            return base + at - 4
+        at = window.find(_MAGICS[0][:3], at + 1)
+    return None
 
 
 def _first_checked(log: CommitLogWriter, checkpoint: Checkpoint | None, *, clean: bool) -> int:

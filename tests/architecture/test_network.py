@@ -91,6 +91,7 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("snapshot", "save", "SNAPSHOT", "--store", STORE),
     ("snapshot", "show", "SNAPSHOT"),
     ("stacks", "dump", "--file", "none.txt"),
+    ("store", "acknowledge", "--store", STORE),
     ("store", "cat", "--store", STORE, "--physical-offset", "0"),
     ("store", "describe", "--store", STORE),
     ("store", "verify", "--store", STORE),

@@ -284,6 +284,7 @@ SCENES: list[Scene] = [
     ("MQ112", "query", telling(queryThreadPoolQueueHeadWaitTimeMills="16000"), {"wait_ms": 16_000}),
     ("MQ113", None, telling(dispatchBehindBytes=str(100 << 20)), {"behind_bytes": 100 << 20}),
     ("MQ114", None, telling(putLatency99="80"), {"append_ms": 80}),
+    ("MQ119", None, telling(recordsSetAside_rmq_sys_wheel_timer="3"), {"record_count": 3}),
     (
         "MQ115",
         None,

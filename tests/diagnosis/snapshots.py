@@ -28,6 +28,7 @@ from mqctl.model.storage_state import (
     CommitLogState,
     LockHolder,
     QueueBehind,
+    SetAside,
     StorageState,
     UnconfirmedTail,
 )
@@ -142,6 +143,7 @@ DISCARDED = DiscardedTransaction(unique_key="K3", topic="Pay", producer_group="P
 TRANSACTIONS = TransactionState(
     half_min_offset=0, half_max_offset=20, op_min_offset=0, op_max_offset=20, half_progress=20, op_progress=20
 )
+ASIDE = SetAside(place="commitlog.set-aside/00000000000000000000", reason="gap")
 STORAGE = StorageState(
     has_abort=False,
     commit_log=CommitLogState(min_offset=0, max_offset=90_000, file_count=1, newest_store_time_ms=NOW - 1_000),
@@ -207,7 +209,9 @@ def _storage_faults() -> list[Fault]:
         _storage("MQ101", replace(STORAGE, has_abort=True)),
         _storage("MQ101", replace(STORAGE, has_abort=True, holder=LockHolder(pid=7, since_ms=NOW)), "runs"),
         _storage("MQ109", replace(STORAGE, mapped_file_count=65_000, map_limit=65_530)),
-        _storage("MQ108", replace(STORAGE, set_aside=("commitlog.set-aside/00000000000000000000",))),
+        _storage("MQ108", replace(STORAGE, set_aside=(ASIDE,))),
+        _storage("MQ108", replace(STORAGE, set_aside=(replace(ASIDE, reason="cut", sound_record_count=7),)), "cut"),
+        _storage("MQ108", replace(STORAGE, set_aside=(replace(ASIDE, reason="cut", sound_record_count=0),)), "torn"),
         *(_storage("MQ102", _checkpoint(status), status.value) for status in CheckpointStatus if status != "ok"),
         _storage(
             "MQ103",

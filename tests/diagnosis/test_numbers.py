@@ -45,6 +45,8 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ107-broker": {"step_back_count": 1, "max_step_back_ms": 4_000, "first_physical_offset": 99},
     "MQ108": {"file_count": 1},
     "MQ109": {"file_count": 65_000, "limit_count": 65_530},
+    "MQ108-cut": {"sound_record_count": 7},
+    "MQ108-torn": {"sound_record_count": 0},
     "MQ201": {"topic_count": 2},
     "MQ301-key": {**HOT, "key_share": 390 / 400},
     "MQ301-queue": {**HOT, "key_share": 9 / 400},

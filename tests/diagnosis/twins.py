@@ -42,6 +42,7 @@ from tests.diagnosis.live_snapshots import (
 )
 from tests.diagnosis.room_faults import BY_PREFIX, rooms
 from tests.diagnosis.snapshots import (
+    ASIDE,
     FIVE_SECONDS,
     HEALTHY,
     HOUR,
@@ -233,7 +234,7 @@ STATES: dict[str, State] = {
     ),
     "MQ107": _store(clocks=ClockState(sampled_count=9, step_back_count=1, max_step_back_ms=900)),
     "MQ109": _store(mapped_file_count=50_000, map_limit=65_530),
-    "MQ108": _store(has_abort=False, set_aside=()),
+    "MQ108": _store(has_abort=False, set_aside=(replace(ASIDE, acknowledged=True),)),
     "MQ110": live.telling(commitLogDiskRatio="0.74", consumeQueueDiskRatio="0.74"),
     "MQ111": live.telling(pageCacheLockTimeMills="900"),
     "MQ112": live.telling(sendThreadPoolQueueHeadWaitTimeMills="150", sendThreadPoolQueueSize="40"),
@@ -244,6 +245,7 @@ STATES: dict[str, State] = {
             broker, runtime={"remainTransientStoreBufferNumbs": "0"}, config={"transientStorePoolEnable": "false"}
         )
     ),
+    "MQ119": live.telling(recordsSetAside_rmq_sys_wheel_timer="0"),
     "MQ201": _of(consumer_offsets=(*HEALTHY.consumer_offsets, offset("TOOLS_CONSUMER", "Pay", 0, 1_000))),
     "MQ202": with_second(lambda info: replace(info, subscriptions=tuple(reversed(info.subscriptions)))),
     "MQ203": _everybody(subscribing(_tags("a", "b"))),

@@ -13,7 +13,13 @@ from mqctl.protocol.bodies_cluster import (
     TopicConfigTable,
     TopicList,
 )
-from mqctl.protocol.bodies_stats import BrokerConsumeStats, ConsumeQueueData, ConsumeStats, TopicStatsTable
+from mqctl.protocol.bodies_stats import (
+    BrokerConsumeStats,
+    ConsumeQueueData,
+    ConsumeStats,
+    ConsumeTimeSpans,
+    TopicStatsTable,
+)
 from mqctl.protocol.codes import Language, RequestCode, ResponseCode
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.protocol.frame import RemotingCommand, encode
@@ -377,6 +383,20 @@ def test_what_is_in_flight_is_told_by_the_end_of_the_last_pull(side: Side) -> No
     assert (first.consumer_offset, first.pull_offset) == (1, 3 if side.is_v5 else None)
     whole = BrokerConsumeStats.from_bytes(side.peer.call(GetConsumeStatsInBroker(is_order=False)).body)
     assert whole.total_inflight_diff == (-1 if side.is_v5 else None), "5.3.3 fills in no pull offsets there"
+
+
+def test_long_lists_are_written_in_portions_as_they_would_be_at_once(side: Side) -> None:
+    assert side.peer.call(topic("Wide", read_queue_nums=150, write_queue_nums=150)).code == 0
+    for number in range(150):
+        request = UpdateConsumerOffset(consumer_group="G", topic="Wide", queue_id=number, commit_offset=number % 7)
+        assert side.peer.call(request).code == 0
+    spans = side.peer.call(QueryConsumeTimeSpan(topic="Wide", group="G")).body
+    assert len(ConsumeTimeSpans.from_bytes(spans).consume_time_span_set) == 150
+    assert ConsumeTimeSpans.from_bytes(spans).to_bytes() == spans
+    body = side.peer.call(GetConsumeStatsInBroker(is_order=False)).body
+    (tables,) = [found for item in BrokerConsumeStats.from_bytes(body).consume_stats_list if (found := item.get("G"))]
+    assert sum(len(table.offset_table) for table in tables) >= 150
+    assert BrokerConsumeStats.from_bytes(body).to_bytes(is_v5=side.is_v5) == body
 
 
 def test_a_list_of_topics_passes_by_what_a_group_subscribed_to(side: Side) -> None:

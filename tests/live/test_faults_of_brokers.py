@@ -212,6 +212,7 @@ FAULTS: dict[str, Fault] = {
         ),
         says={"buffer_count": 0},
     ),
+    "MQ119": Fault(inject=telling(recordsSetAside_rmq_sys_wheel_timer="3"), says={"record_count": 3}),
     "MQ116": Fault(
         inject=all_of(telling(commitLogMaxOffset=str(1 << 30)), other_brokers(slave)),
         # The slave is played by a broker that has a name of its own, and is a master.

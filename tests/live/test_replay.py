@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ from tests.live.conftest import Run, change
 from tests.live.failing import fail
 from tests.live.members import member, until
 from tests.live.test_offsets import BEFORE, DO, offsets, planned
+from tests.store.builder import StoreBuilder, message
 
 _SECONDS = 60
 _SEND, _COMMIT, _QUERY = 310, 15, 12
@@ -446,3 +448,27 @@ def test_a_plan_of_another_cluster_or_of_nothing_is_refused(live: Run, tmp_path:
     file.write_text("{}")
     broken = live("replay", "publish", "--from-file", file, "--to", "Again")
     assert (broken.exit_code, "is no replay plan" in broken.stderr) == (65, True), broken.stderr
+
+
+def test_messages_of_a_log_without_queues_are_published_again(live: Run, tmp_path: Path) -> None:
+    """What a recovery set aside: a part of a commit log that begins with a damaged record."""
+    built = StoreBuilder()
+    for number in range(40):
+        built.append(message("Lost", number % 2, b"body", {"KEYS": f"k{number}"}, store_time_ms=1_795_218_000_000))
+    built.write(tmp_path)
+    shutil.rmtree(tmp_path / "consumequeue")
+    with (tmp_path / "commitlog" / ("0" * 20)).open("r+b") as log:
+        log.write(bytes(64))
+    ask = ("replay", "publish", "--store", tmp_path, "-t", "Lost", "--to", "Again")
+
+    plan = live(*ask, "-o", "json")
+    assert (plan.exit_code, plan.json["message_count"]) == (0, 39)
+    assert not keys_of(live, "Again")
+    fewer = live(*ask, "-q", "1", "--from-offset", "5", "--to-offset", "7", "-o", "json")
+    assert fewer.json["message_count"] == 2
+
+    done = live(*ask, *AGAIN)
+    assert (done.exit_code, done.json["published_count"]) == (0, 39), done.stderr
+    found = keys_of(live, "Again")
+    assert found == Counter({("127.0.0.1:10911", f"k{number}"): 1 for number in range(1, 40)})
+    assert live(*ask, "--since", "-1h").exit_code == 64

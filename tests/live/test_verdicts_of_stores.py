@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedBroker
+from embedded_broker.clock import VirtualClock
+from embedded_broker.log.settings import StoreSettings
+from embedded_broker.log.store import Storage
 from tests.conftest import Outcome
 from tests.embedded_broker.messages import send
+from tests.embedded_broker.test_storage import put
 from tests.embedded_broker.wire import Peer
 
 Mqctl = Callable[..., Outcome]
@@ -36,6 +40,7 @@ def sound(mqctl: Mqctl, store: Path) -> set[str]:
     return set(codes(judged(mqctl, store)))
 
 
+@pytest.mark.quick
 def test_a10_a_consume_queue_file_of_another_size_than_the_others_is_named(
     mqctl: Mqctl, store: Path, sound: set[str]
 ) -> None:
@@ -88,14 +93,68 @@ def test_a12_what_is_no_file_of_the_log_and_a_checkpoint_before_1970_are_named(
     assert (new["MQ104"]["names"]["kind"], new["MQ104"]["subject"]) == ("foreign_entry", "commitlog/old")
 
 
-def test_a13_files_that_a_recovery_set_aside_stay_a_finding(mqctl: Mqctl, store: Path, sound: set[str]) -> None:
+def test_a13_files_that_a_release_set_aside_without_a_note_stay_a_finding(
+    mqctl: Mqctl, store: Path, sound: set[str]
+) -> None:
     aside = store / "commitlog.set-aside"
     aside.mkdir()
     (aside / "00000000000000000000").write_bytes(b"x")
     outcome = judged(mqctl, store)
     (finding,) = [item for item in outcome.json["findings"] if item["code"] not in sound]
-    assert (finding["code"], finding["evidence"]["file_count"]) == ("MQ108", 1)
-    assert "commitlog.set-aside/00000000000000000000" in finding["what"]
+    assert (finding["code"], finding["severity"], finding["evidence"]["file_count"]) == ("MQ108", "error", 1)
+    assert "commitlog.set-aside" in finding["what"]
+
+
+@pytest.mark.quick
+def test_a13_what_a_recovery_cuts_is_set_aside_and_stays_a_finding_until_it_is_acknowledged(
+    mqctl: Mqctl, tmp_path: Path
+) -> None:
+    """64 bad bytes in the middle of the log: everything behind them is out of the log, and all of it is still there."""
+    settings = StoreSettings(mapped_file_size_commit_log=1 << 16)
+    clock = VirtualClock(1_795_218_000_000)
+    broken = Storage(tmp_path, settings, clock)
+    broken.open()
+    for number in range(600):
+        put(broken, f"body {number}".encode().ljust(300, b"."), queue_id=number % 2)
+    broken.flush()
+    victim = broken.message_at(broken.entries("TopicTest", 0, 50, 1)[0][0])
+    at = broken.entries("TopicTest", 0, 50, 1)[0][0]
+    broken.abandon()
+    assert victim is not None
+    log = sorted((tmp_path / "commitlog").iterdir())
+    assert len(log) > 3
+    with log[0].open("r+b") as file:
+        file.seek(at)
+        file.write(bytes(range(64)))
+    (tmp_path / "checkpoint").unlink()
+    lost = {path.name: path.read_bytes() for path in log[1:]}
+
+    storage = Storage(tmp_path, settings, clock)
+    recovery = storage.open()
+    storage.close()
+
+    place = tmp_path / "commitlog.set-aside" / f"{at:020d}"
+    assert (recovery.log_end, recovery.set_aside, recovery.sound_record_count) == (at, str(place), 600 - 101)
+    assert {path.name: path.read_bytes() for path in sorted((place / "commitlog").iterdir())[1:]} == lost
+    note = json.loads((place / "note.json").read_text())
+    assert (note["reason"], note["at_ms"], note["sound_record_count"]) == ("cut", clock.now_ms(), 499)
+
+    def found() -> list[str]:
+        return [item["what"] for item in judged(mqctl, tmp_path).json["findings"] if item["code"] == "MQ108"]
+
+    (told,) = found()
+    assert "499 sound records" in told and f"commitlog.set-aside/{at:020d}" in told
+    shown = mqctl("store", "cat", "--store", place, "-t", "TopicTest", "-q", "0", "--offset", "51", "--count", "1")
+    assert "body 102" in shown.stdout
+
+    asked = ("store", "acknowledge", "--store", tmp_path)
+    assert mqctl(*asked).exit_code == 0
+    assert len(found()) == 1
+    done = mqctl(*asked, "--execute", "--confirm", tmp_path.name)
+    assert (done.exit_code, found()) == (0, [])
+    assert mqctl(*asked, "--execute", "--confirm", tmp_path.name).exit_code == 0
+    assert mqctl("undo", "--last", "--execute", "--confirm", tmp_path.name).exit_code == 0
+    assert len(found()) == 1
 
 
 def test_f2_the_store_of_a_running_broker_is_no_damage(mqctl: Mqctl) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqctl.model.numbers import MOST_INT64, decimal
+from mqctl.model.numbers import MOST_INT64, decimal, fraction
 
 
 @given(st.integers(-MOST_INT64, MOST_INT64))
@@ -21,6 +21,17 @@ def test_every_64_bit_number_comes_through(number: int) -> None:
 )
 def test_what_is_no_number_is_none(text: str | None) -> None:
     assert decimal(text, -MOST_INT64) is None
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "-", ".5", "5.", "1e3", "inf", "nan", "٣", "1_0", "9" * 5_000, "0." + "1" * 100, "9" * 20]
+)
+def test_what_is_no_fraction_is_none(text: str | None) -> None:
+    assert fraction(text) is None
+
+
+def test_a_fraction_has_a_range_and_may_stand_between_blanks() -> None:
+    assert [fraction(text, 0, 1) for text in (" 0.25 ", "-0.5", "1", "1.01")] == [0.25, None, 1.0, None]
 
 
 def test_the_range_holds() -> None:

@@ -70,6 +70,20 @@ def test_fast_headers_fail_with_the_number_format() -> None:
     assert caught.value.remark == 'java.lang.NumberFormatException: For input string: "abc"'
 
 
+@pytest.mark.parametrize(
+    "text", ["9" * 5_000, "\u0663", "\u00b2", "inf", "nan", " 1", "1 ", "1_0", "+-1", "--1", "1e3", "1.0"]
+)
+def test_what_is_no_number_is_refused_by_name(text: str) -> None:
+    with pytest.raises(HeaderFieldError) as caught:
+        PullMessage.from_ext({"queueId": text, "consumerGroup": "g", "topic": "t"})
+    assert caught.value.reason.startswith("queueId is ")
+
+
+def test_signs_and_zeros_are_read_as_java_reads_them() -> None:
+    read = [GetMaxOffset.from_ext({"topic": "T", "queueId": text}).queue_id for text in ("+7", "-7", "007")]
+    assert read == [7, -7, 7]
+
+
 def test_unknown_codes_carry_the_documented_remark() -> None:
     command = with_code(9999)
     with pytest.raises(UnknownRequestError) as caught:

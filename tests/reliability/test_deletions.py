@@ -158,7 +158,7 @@ def test_old_log_files_before_a_gap_are_set_aside(tmp_path: Path, *, cleanly: bo
     assert bodies(again) == kept
     put_numbered(again, 120)
     again.close()
-    assert (tmp_path / "commitlog.set-aside" / first.name).read_bytes() == data
+    assert (tmp_path / "commitlog.set-aside" / first.name / "commitlog" / first.name).read_bytes() == data
     assert sound(tmp_path)
 
 
@@ -179,7 +179,7 @@ def test_new_log_files_behind_a_gap_are_set_aside(tmp_path: Path) -> None:
     found = bodies(again)
     again.close()
     assert set(found) >= set(range(60))
-    assert (tmp_path / "commitlog.set-aside" / last.name).exists()
+    assert list((tmp_path / "commitlog.set-aside").glob(f"*/commitlog/{last.name}"))
     assert sound(tmp_path)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mqctl.client.consumer.dedup import Standing
 from mqctl.errors import ConfigurationError, StorageError
+from mqctl.model.numbers import decimal
 
 _PREFIX = "mqctl:dedup:"
 _WAIT_S = 5.0
@@ -94,6 +95,6 @@ class RedisStates:
 
 def _standing(text: str | None, now_ms: int) -> Standing:
     state, _, expires = (text or "").partition(" ")
-    if not expires.isdigit() or int(expires) <= now_ms:
+    if (decimal(expires) or 0) <= now_ms:
         return Standing.NEW
     return Standing.CONSUMED if state == Standing.CONSUMED.value else Standing.CONSUMING

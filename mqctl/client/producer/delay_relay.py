@@ -22,6 +22,7 @@ from mqctl.client.producer.producer import Producer
 from mqctl.errors import MqctlError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import DELAY, REAL_QID, REAL_TOPIC, RETRY_TOPIC
+from mqctl.model.numbers import decimal
 from mqctl.plan.delay_chain import next_level
 
 RELAY_TOPIC = "MQCTL_DELAY_RELAY"
@@ -140,8 +141,7 @@ class DelayRelay:
 
 
 def _moment(properties: Mapping[str, str]) -> int | None:
-    text = properties.get(DELIVER_AT, "")
-    return int(text) if text.isascii() and text.isdigit() else None
+    return decimal(properties.get(DELIVER_AT))
 
 
 def _kept(properties: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from mqctl.client.remoting.clock import ClientClock
 from mqctl.client.routes import DEFAULT_TOPIC_QUEUES
 from mqctl.model.message import SYSFLAG_PREPARED, UNIQ_KEY
 from mqctl.model.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
+from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import SEND_RESULTS
 from mqctl.protocol.compression import Compression, compress
@@ -85,9 +86,8 @@ class Packer:
         properties[UNIQ_KEY] = unique_id
         times, most = 0, None
         if message.topic.startswith(RETRY_PREFIX):
-            times = int(properties.pop(RECONSUME_TIME, "0"))
-            given = properties.pop(MAX_RECONSUME_TIMES, None)
-            most = int(given) if given is not None else None
+            times = decimal(properties.pop(RECONSUME_TIME, None)) or 0
+            most = decimal(properties.pop(MAX_RECONSUME_TIMES, None))
         body, sys_flag = message.body, 0
         if len(body) >= settings.compress_over_bytes:
             body, sys_flag = compress(body, settings.compression, level=settings.compress_level)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from mqctl.client.remoting.answers import timed_out, unreachable
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError, MqctlError, UsageError
+from mqctl.model.numbers import decimal
 from mqctl.protocol.acl import UNIQUE_KEY_QUERY, Credentials, sign
 from mqctl.protocol.codes import V4_9_8, Language, version_ordinal
 from mqctl.protocol.frame import FrameDecoder, FrameError, RemotingCommand, SerializeType, encode
@@ -345,9 +346,10 @@ def split_address(address: str) -> tuple[str, int]:
         UsageError: it is neither.
     """
     host, colon, port = address.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and int(port) < 65536):
+    number = decimal(port, 0, 65_535)
+    if not (colon and host) or number is None:
         raise UsageError(f"{address!r} is no address", remedy="write host:port, 127.0.0.1:9876 for example")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    return host.removeprefix("[").removesuffix("]"), number
 
 
 def _signed(command: RemotingCommand, credentials: Credentials) -> RemotingCommand:

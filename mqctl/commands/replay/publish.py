@@ -8,7 +8,7 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options.common import ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.options.common import ExecuteOption, NoColorOption, OptionalStoreOption, OutputOption
 from mqctl.cli.options.replay import (
     BrokersOption,
     ConfirmTopicOption,
@@ -26,6 +26,8 @@ EXAMPLES = (
     "mqctl replay publish -t orders --since 'yesterday 10:00' --until 'yesterday 11:00' --to orders-again",
     "mqctl replay publish -t orders --since -2h --tags 'paid || refunded' --to orders-again --rate 50 --execute "
     "--confirm orders-again",
+    "mqctl replay publish --store /data/store/commitlog.set-aside/00000000000000012345 -t orders --to orders --execute "
+    "--confirm orders",
     "mqctl replay publish --skipped 20261121-091500-3fa2 --to orders --execute --confirm orders",
 )
 
@@ -39,6 +41,7 @@ def command(
     to_offset: ToOffsetOption = None,
     skipped: SkippedOption = None,
     from_file: FromFileOption = None,
+    store: OptionalStoreOption = None,
     brokers: BrokersOption = None,
     queues: QueuesOption = None,
     tags: Annotated[str | None, typer.Option("--tags", metavar="EXPRESSION", help="Only these tags, `a || b`.")] = None,
@@ -56,6 +59,7 @@ def command(
     """Plan to publish messages once more, and tell who will get them; with --execute, publish them at a bounded rate.
 
     Body, tags, keys and properties stay; a further key and the MQCTL_ORIGIN_ properties say where a copy comes from.
+    With --store, they are those of a store directory, with consume queues or without: what a recovery set aside, too.
     Messages of one queue keep their order. Each message is published at least once: after a stop, `mqctl replay resume`
     asks the target for the keys of those that were being sent, and names what may be there twice. Exit code 2: stopped
     in the middle; 3: complete, with messages in doubt.
@@ -76,15 +80,14 @@ def command(
         from_file=from_file,
         brokers=brokers,
         queues=queues,
+        store=store,
     )
     connected_to = cluster_target(namesrv, profile, timeout)
     with connected_to.open() as cluster:
         asking = asking_of(cluster, connected_to)
-        wanted = ReplayFilter(tags=tags, key=key, sql=sql)
+        wanted, consent = ReplayFilter(tags=tags, key=key, sql=sql), Consent(execute=execute, confirmed=confirm)
         done = run_publishing(
-            asking,
-            Consent(execute=execute, confirmed=confirm),
-            lambda: plan_publish(asking, source, target, wanted, rate, execute=execute),
+            asking, consent, lambda: plan_publish(asking, source, target, wanted, rate, execute=execute)
         )
     emit(done.document, output)
     return done.code

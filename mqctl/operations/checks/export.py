@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 from mqctl.cli.emit import tell
 from mqctl.cli.terminal.interrupts import wait_for_interrupt
 from mqctl.errors import MqctlError, StorageError, UsageError
+from mqctl.model.numbers import decimal
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.metrics import Family, any_answered, families
 
@@ -123,6 +124,7 @@ def listen_address(text: str) -> tuple[str, int]:
         UsageError: it is none of these.
     """
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
+    number = decimal(port, 0, 65_535)
+    if not colon or number is None:
         raise UsageError(f"{text!r} is no address to listen on", remedy="use for instance --listen 127.0.0.1:9557")
-    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", number

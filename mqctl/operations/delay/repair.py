@@ -14,6 +14,7 @@ from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
 from mqctl.execute import delay_files
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, StepRecord
 from mqctl.model.delay_state import DelayState
+from mqctl.model.numbers import decimal
 from mqctl.model.step_plan import Step, StepPlan
 from mqctl.operations.plans.changing import Consent, journal, now_ms
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
@@ -48,10 +49,10 @@ def pairs(texts: Iterable[str]) -> dict[int, int]:
     """Reads `LEVEL=OFFSET`. Raises UsageError."""
     found = {}
     for text in texts:
-        level, _, offset = text.partition("=")
-        if not (level.isascii() and level.isdigit() and offset.isascii() and offset.isdigit()):
+        level, _, offset = map(decimal, text.partition("="))
+        if level is None or offset is None:
             raise UsageError(f"cannot read --set {text!r}", remedy="write LEVEL=OFFSET, for instance --set 3=17")
-        found[int(level)] = int(offset)
+        found[level] = offset
     return found
 
 

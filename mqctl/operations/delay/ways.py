@@ -10,6 +10,7 @@ from mqctl.client.admin.broker_queries import consumer_connections
 from mqctl.client.producer.delay_relay import RELAY_GROUP
 from mqctl.errors import MqctlError, RefusedError, UnreachableError, UsageError
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
+from mqctl.model.numbers import decimal
 from mqctl.snapshot.live.asking import Asking, out_of_reach
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, masters_of
 
@@ -71,8 +72,8 @@ def _timer_reach_ms(master: LiveBroker) -> int | None:
     is_v5 = master.runtime.get("brokerVersionDesc", "").startswith("V5")
     if not is_v5 or master.config.get("timerWheelEnable") != "true":
         return None
-    text = master.config.get("timerMaxDelaySec", "")
-    return int(text) * 1_000 if text.isascii() and text.isdigit() else 3 * _DAY_MS
+    told_s = decimal(master.config.get("timerMaxDelaySec"))
+    return told_s * 1_000 if told_s is not None else 3 * _DAY_MS
 
 
 def need_relay(asking: Asking) -> None:

@@ -23,6 +23,8 @@ from mqctl.render.settings import HistoryEntry
 from mqctl.render.text import printable
 
 _REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
+ACKNOWLEDGE = "store-acknowledge"
+"""The kind of a change that `store acknowledge` makes."""
 
 
 class UnreadRecords:
@@ -103,4 +105,5 @@ def _back(record: AnyRecord) -> str | None:
         case ReplayRecord():
             return f"mqctl replay resume {record.id}" if record.state == INTERRUPTED else None
         case StepRecord():
-            return f"mqctl delay repair --undo {record.id}" if record.kind == _REPAIR else None
+            ways = {_REPAIR: "mqctl delay repair --undo", ACKNOWLEDGE: "mqctl undo"}
+            return f"{ways[record.kind]} {record.id}" if record.kind in ways else None

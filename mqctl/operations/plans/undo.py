@@ -9,7 +9,7 @@ from mqctl.cli.emit import note
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.errors import NotFoundError, RefusedError
 from mqctl.operations.plans.changing import Consent, journal
-from mqctl.operations.plans.history import UnreadRecords, newest_undoable
+from mqctl.operations.plans.history import ACKNOWLEDGE, UnreadRecords, newest_undoable
 from mqctl.render.document import Document
 from mqctl.render.text import printable
 from mqctl.render.units import instant
@@ -58,6 +58,10 @@ def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: 
                 execute=consent.execute,
                 confirmed=consent.confirmed,
             )
+    if book.steps(ACKNOWLEDGE).has(change_id):
+        from mqctl.operations.store.acknowledge import take_back_acknowledgement
+
+        return take_back_acknowledgement(change_id, consent)
     if any(book.steps(kind).has(change_id) for kind in book.step_kinds()):
         from mqctl.operations.delay.repair import undo
 

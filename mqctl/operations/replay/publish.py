@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic, sleep
 
 from mqctl.client.admin.nameserver import route
@@ -20,6 +21,7 @@ from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import ReplayRecord, StretchPart
 from mqctl.execute.replay import Pace, Publishing, publish
 from mqctl.model.gap import Gap, Part
+from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch
 from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
@@ -111,6 +113,7 @@ class Publication(Change[PublishPlan, ReplayRecord]):
                 pace=Pace(record.rate_per_s, monotonic, lambda ms: sleep(ms / 1000)),
                 save=work.save,
                 report=lambda done, total: work.report("messages", done, total),
+                stored=_stored(record),
             )
         )
 
@@ -119,6 +122,15 @@ class Publication(Change[PublishPlan, ReplayRecord]):
 
     def report(self, record: ReplayRecord) -> Document:
         return replay_document(report_of(record))
+
+
+def _stored(record: ReplayRecord) -> Callable[[StretchPart], tuple[list[Message], int]] | None:
+    """Returns the reader of a replay whose messages lie in a store; None for one that brokers read."""
+    if record.store is None:
+        return None
+    from mqctl.operations.replay.stored import StoredTopic
+
+    return StoredTopic(Path(record.store), record.parts[0].topic).read
 
 
 def run_publishing(asking: Asking, consent: Consent, make: Callable[[], PublishPlan]) -> Finished[ReplayRecord]:
@@ -159,13 +171,14 @@ def plan_publish(
         subject=target,
         who=who(),
         made_at_ms=now_ms(),
-        cluster=masters[ranges[0].queue.broker_name].cluster,
+        cluster=masters.get(ranges[0].queue.broker_name, next(iter(masters.values()))).cluster,
         brokers={name: item.address for name, item in masters.items()},
         source=source.words,
         parts=range_parts(ranges),
         target=target,
         filter=chosen,
         rate_per_s=rate_per_s,
+        store=str(source.store) if source.store is not None else None,
     )
     receivers = _receivers(asking, {record.brokers[queue.broker_name] for queue in targets}, target)
     must_be_shown((record.brokers, target, chosen, receivers), execute=execute)
@@ -199,7 +212,8 @@ def resume_plan(asking: Asking, record: ReplayRecord, *, execute: bool) -> Publi
         )
     if record.ended:
         raise RefusedError(f"replay {record.id} is complete", reason=f"{record.published} messages were published")
-    touched = {name: record.brokers[name] for name in {part.broker_name for part in record.parts}}
+    names = {part.broker_name for part in record.parts}
+    touched = record.brokers if record.store else {name: record.brokers[name] for name in names}
     here = refuse_other_cluster(asking, touched, f"replay {record.id}")
     record.brokers = {**record.brokers, **here}
     must_be_shown((record.id, record.target, record.parts, record.in_flight, record.brokers), execute=execute)
@@ -212,7 +226,7 @@ def ranges_report(cluster: str, source: str, ranges: Iterable[Stretch], addresse
         PlannedRange(
             topic=item.queue.topic,
             broker_name=item.queue.broker_name,
-            broker_address=addresses[item.queue.broker_name],
+            broker_address=addresses.get(item.queue.broker_name, item.queue.broker_name),
             queue_id=item.queue.queue_id,
             begin=item.begin,
             end=item.end,

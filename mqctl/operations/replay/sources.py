@@ -28,10 +28,12 @@ class Source:
     Attributes:
         since_ms, until_ms: store times, epoch milliseconds.
         given: stretches of queues (queue, begin, end), of a file or of a change.
+        store: the directory that the messages lie in; None for those that brokers have.
         identity: master address by broker name that `given` is about.
     """
 
     words: str
+    store: Path | None = None
     topics: tuple[str, ...]
     brokers: frozenset[str] = frozenset()
     queue_ids: frozenset[int] = frozenset()
@@ -54,6 +56,7 @@ def source_of(
     from_file: Path | None,
     brokers: list[str] | None,
     queues: list[int] | None,
+    store: Path | None = None,
 ) -> Source:
     """Reads what is to be replayed.
 
@@ -68,6 +71,8 @@ def source_of(
         raise UsageError(
             "what is to be replayed?", remedy="name one of -t TOPIC with its limits, --skipped ID and --from-file FILE"
         )
+    if store is not None:
+        return _of_store(store, topic, limits, brokers, queues)
     if skipped is not None:
         return _of_change(skipped)
     if from_file is not None:
@@ -105,6 +110,13 @@ def ranges_of(asking: Asking, source: Source, *, every_queue: bool = False) -> t
         UnreachableError: a broker does not tell its bounds.
         UsageError: nothing lies between.
     """
+    if source.store is not None:
+        from mqctl.operations.replay.stored import StoredTopic
+
+        stored = StoredTopic(source.store, source.topics[0])
+        known = {item.address: item.broker_name for item in asking.cluster.masters(asking.deadline)}
+        host = stored.host()
+        return stored.stretches(known.get(host, host), source.queue_ids, source.from_offset, source.to_offset)
     if source.identity:
         refuse_other_cluster(asking, source.identity, source.words)
     given = None if source.given is None else {queue for queue, _, _ in source.given}
@@ -129,6 +141,28 @@ def ranges_of(asking: Asking, source: Source, *, every_queue: bool = False) -> t
             for queue, begin, end in limits
         ),
         keep_empty=every_queue,
+    )
+
+
+def _of_store(
+    store: Path,
+    topic: str | None,
+    limits: tuple[str | None, str | None, int | None, int | None],
+    brokers: list[str] | None,
+    queues: list[int] | None,
+) -> Source:
+    since, until, first, end = limits
+    if topic is None or since is not None or until is not None or brokers:
+        raise UsageError(
+            "which messages of the store?", remedy="use -t TOPIC, and -q, --from-offset or --to-offset to have fewer"
+        )
+    return Source(
+        words=f"{topic} of the store {store}",
+        store=store.resolve(),
+        topics=(topic,),
+        queue_ids=frozenset(queues or ()),
+        from_offset=first,
+        to_offset=end,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
 from mqctl.model.names import is_system_topic
 from mqctl.model.near_names import meant
+from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
 from mqctl.model.topic_use import KeyMoves, TopicUse
@@ -25,8 +25,6 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, masters_of
 from mqctl.snapshot.live.messages import bounds
 from mqctl.snapshot.live.topic_use import all_told, sampled_keys, topic_use
-
-_NUMBER = re.compile("[0-9]{1,9}")
 
 
 def plan_creation(asking: Asking, topic: str, request: TopicRequest, brokers: Sequence[str]) -> SettingPlan:
@@ -196,7 +194,7 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
     writable = {broker.name: broker.topics[topic].write_queue_count for broker in holders if topic in broker.topics}
     for item in value.split(";") if value else ():
         name, _, count = item.partition(":")
-        if not _NUMBER.fullmatch(count) or not 0 < int(count) <= writable.get(name, 0):
+        if decimal(count, 1, writable.get(name, 0)) is None:
             had = ";".join(f"{name}:{count}" for name, count in sorted(writable.items()))
             raise UsageError(f"{item!r} is no part of an order configuration of {topic}", reason=f"it has {had}")
     return SettingPlan(

@@ -10,6 +10,7 @@ from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource, TimerTopicState
 from mqctl.model.gap import Gap, Part
 from mqctl.model.names import SCHEDULE_TOPIC
+from mqctl.model.numbers import decimal
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
@@ -45,7 +46,7 @@ def gather_live_delay(asking: Asking, scope: Scope, *, now_ms: int) -> ClusterSn
 
 
 def _snapshot(broker: LiveBroker, state: DelayState | None) -> BrokerSnapshot:
-    reserved = broker.config.get("fileReservedTime", "")
+    hours = decimal(broker.config.get("fileReservedTime"))
     return BrokerSnapshot(
         name=broker.name,
         cluster=broker.address.cluster,
@@ -53,7 +54,7 @@ def _snapshot(broker: LiveBroker, state: DelayState | None) -> BrokerSnapshot:
         broker_id=broker.address.broker_id,
         version=broker.runtime.get("brokerVersionDesc"),
         delay=state,
-        file_reserved_ms=int(reserved) * HOUR_MS if reserved.isdecimal() else None,
+        file_reserved_ms=hours * HOUR_MS if hours is not None else None,
         runtime=broker.runtime,
         config=broker.config,
         unavailable=tuple(broker.gaps),
@@ -101,10 +102,10 @@ def _add_timers(asking: Asking, brokers: dict[int, LiveBroker], states: dict[int
             broker.miss(Part.DELAY_TIMERS, error)
             continue
         counts = sorted(answers.values[number].timing_count.items())
-        behind = broker.runtime.get("timerOffsetBehind", "")
+        behind = decimal(broker.runtime.get("timerOffsetBehind"))
         rows = [TimerTopicState(topic=topic, waiting_count=item.count) for topic, item in counts if item.count > 0]
-        if behind.isdecimal() and int(behind):
-            rows.append(TimerTopicState(topic=None, waiting_count=int(behind)))
+        if behind:
+            rows.append(TimerTopicState(topic=None, waiting_count=behind))
         states[number] = replace(states[number], timers=tuple(rows))
 
 

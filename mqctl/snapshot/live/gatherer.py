@@ -12,6 +12,7 @@ from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, RunningInfo
 from mqctl.model.names import is_retry_topic, is_system_topic
+from mqctl.model.numbers import decimal
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.pop_share import PopShare
 from mqctl.model.progress import Progress
@@ -241,7 +242,7 @@ def _snapshot(
     records: _Records,
 ) -> BrokerSnapshot:
     delayed, pending, popped = records
-    reserved = broker.config.get("fileReservedTime", "")
+    hours = decimal(broker.config.get("fileReservedTime"))
     whole = (
         (Part.QUEUES, Part.STORE_TIMES, Part.MEMBERS, Part.PRODUCERS)
         if broker.lost and broker.address.is_master
@@ -253,7 +254,7 @@ def _snapshot(
         groups=tuple(config for _, config in sorted(broker.groups.items())),
         queues=queues,
         consumer_offsets=offsets,
-        file_reserved_ms=int(reserved) * HOUR_MS if reserved.isdecimal() else None,
+        file_reserved_ms=hours * HOUR_MS if hours is not None else None,
         cluster=broker.address.cluster,
         address=broker.address.address,
         broker_id=broker.address.broker_id,

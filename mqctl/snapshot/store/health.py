@@ -10,7 +10,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.storage_state import CheckpointState, CommitLogState, StorageState
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.lock_holder import lock_holder
-from mqctl.store.plain_files import reading_error
+from mqctl.store.set_aside import set_aside_parts
 from mqctl.store.verify import VerifyReport
 
 _MAPPED = ("commitlog", "consumequeue", "consumequeue_ext", "index", "timerlog")
@@ -35,21 +35,10 @@ def storage_state(
         dispatched_offset=_dispatched(reading),
         disk_used_share=_disk_used_share(reading),
         holder=lock_holder(store.path),
-        set_aside=_set_aside(reading),
+        set_aside=tuple(set_aside_parts(store.path)),
         mapped_file_count=_mapped_files(store.path),
         map_limit=_map_limit(),
     )
-
-
-def _set_aside(reading: Reading) -> tuple[str, ...]:
-    """Lists what recoveries put aside beside the commit log."""
-    place = reading.store.path / "commitlog.set-aside"
-    try:
-        return tuple(f"{place.name}/{entry.name}" for entry in sorted(place.iterdir()))
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
-    except OSError as error:
-        raise reading_error(place, error) from error
 
 
 def _mapped_files(root: Path) -> int:

@@ -13,6 +13,7 @@ from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.logged import logged_queues
 
 _OFFSET_ID_LENGTHS = (32, 56)
 
@@ -43,6 +44,8 @@ class MessageFinder:
         Raises:
             NotFoundError: there is no such topic or queue, or the offset lies outside it.
         """
+        if not self.store.has_queues:
+            return self._by_logged_queue(topic, queue_id, offset, count)
         self._check_queue(topic, queue_id)
         queue = self.store.consume_queue(topic, queue_id)
         low, high = queue.min_offset(self.store.commit_log.min_offset), queue.max_offset
@@ -55,6 +58,21 @@ class MessageFinder:
         messages = FoundMessages()
         for _, entries in queue.runs(start, min(high, start + count)):
             self._read(messages, entries["physical_offset"][~is_filler(entries)].tolist())
+        return messages
+
+    def _by_logged_queue(self, topic: str, queue_id: int, offset: int | None, count: int) -> FoundMessages:
+        """Does what `by_queue` does where there is a log only, such as what a recovery set aside."""
+        known = logged_queues(self.store.commit_log, topic).get(queue_id)
+        if not known:
+            raise NotFoundError(f"no message of {topic} queue {queue_id} is in {self.store.path}")
+        chosen = sorted(number for number in known if number >= (offset or 0))[:count]
+        if not chosen:
+            raise NotFoundError(
+                f"no message at offset {offset} of {topic} queue {queue_id}",
+                reason=f"{self.store.path} holds offsets {min(known)} to {max(known)}",
+            )
+        messages = FoundMessages()
+        self._read(messages, [known[number] for number in chosen])
         return messages
 
     def by_physical_offset(self, physical_offset: int) -> FoundMessages:

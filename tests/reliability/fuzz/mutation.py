@@ -11,7 +11,11 @@ _MOST_EDITS = 8
 _MOST_TRIES = 3_000
 _SHRINKING_SECONDS = 20.0
 _NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 62, (1 << 64) - 1)
-_TEXT_NUMBERS = (b"0", b"-1", b"9", b"2147483648", b"-9223372036854775809", b"1e309", b"0.1", b"00", b"")
+_TEXT_NUMBERS = (
+    b"0", b"-1", b"9", b"2147483648", b"-9223372036854775809", b"1e309", b"0.1", b"00", b"", b"9" * 5_000, b"+1",
+    b" 1 ", b"1_0", b"--1", b"inf", b"nan", b"Infinity", b"0x10", "\u00b2".encode(), "\u0663".encode(), b"1E400",
+    b"." + b"1" * 400,
+)  # fmt: skip
 _DIGITS = frozenset(b"0123456789")
 
 

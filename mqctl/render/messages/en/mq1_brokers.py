@@ -66,4 +66,17 @@ RULES: dict[str, Text] = {
         "code 2.",
         next_command=_BROKER,
     ),
+    "MQ119": Text(
+        title="Records of a broker's own topic were set aside",
+        what={
+            "": "Since {broker} started, {record_count:record} of {topic} could not be handled, and {record_count:was/were} "
+            "passed over."
+        },
+        effect="The delayed or timed messages, or transactions, that they stand for are not delivered or checked.",
+        advice="The broker's log names each record and why. Read it with `mqctl store cat --physical-offset`, fix the client that "
+        "sends such messages, and send again what is needed.",
+        explain="A record that the timers, the delay levels or the transaction check cannot read would otherwise stop all that "
+        "come behind it. The broker counts it (recordsSetAside_TOPIC in its runtime information) and goes on.",
+        next_command=_BROKER,
+    ),
 }

@@ -75,13 +75,20 @@ RULES: dict[str, Text] = {
         next_command="mqctl store describe {source}",
     ),
     "MQ108": Text(
-        title="Commit log files were set aside",
-        what={"": "A recovery set {file_count:file} of the commit log aside, {file} among them: the log had a gap."},
-        effect="Their messages are not served any more.",
-        advice="The files are still there. See what they hold, send again what is needed, and delete them afterwards.",
-        explain="Where files of the log do not follow one another, a broker can go on with one side of the gap only. The other "
-        "side is moved to commitlog.set-aside, and stays there until somebody deletes it.",
-        next_command="mqctl store verify {source}",
+        title="A part of the commit log was set aside",
+        what={
+            "": "A recovery moved {file_count:file} of the commit log to {file}: the log had a gap.",
+            "cut": "A recovery ended the commit log at {physical_offset}, where no sound record follows, and moved what was "
+            "behind it ({length_bytes}, {sound_record_count:sound record}) to {file}.",
+            "torn": "A recovery moved the torn end of the commit log ({length_bytes}, no sound record) to {file}.",
+        },
+        effect="Its messages are not served any more.",
+        advice="See what it holds with `mqctl store cat --store` and that directory, publish again what is needed with "
+        "`mqctl replay publish --store`, then acknowledge it; delete it when nobody needs it.",
+        explain="Brokers serve the log up to the first record that is not sound, or one side of a gap between files. A RocketMQ "
+        "broker deletes the rest; an embedded broker moves it to commitlog.set-aside with a note. The finding stays until the "
+        "part is acknowledged or deleted.",
+        next_command="mqctl store acknowledge {source}",
     ),
     "MQ107": Text(
         title="Clocks disagree",

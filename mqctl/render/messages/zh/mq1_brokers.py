@@ -55,4 +55,12 @@ RULES: dict[str, Text] = {
         advice="调大 transientStorePoolSize，或查清提交为何缓慢。",
         explain="开启 transientStorePoolEnable 后消息先写入缓冲池；池空时 broker 返回 2。",
     ),
+    "MQ119": Text(
+        title="broker 内部主题的记录被跳过",
+        what={"": "{broker} 启动以来，{topic} 中有 {record_count} 条记录无法处理，已跳过。"},
+        effect="这些记录对应的延时、定时消息不会投递，对应的事务消息不会回查。",
+        advice="broker 的日志写明每条记录及其原因。用 mqctl store cat --physical-offset 查看，修正发送方，需要的消息重新发送。",
+        explain="定时、延时等级或事务回查遇到无法解析的记录时，若停下就会挡住后面所有记录；broker 因此计数"
+        "（运行信息中的 recordsSetAside_主题）后继续。",
+    ),
 }

@@ -62,11 +62,17 @@ RULES: dict[str, Text] = {
         "且不报错。",
     ),
     "MQ108": Text(
-        title="commit log 文件被移到一边",
-        what={"": "恢复时有 {file_count} 个 commit log 文件因前后不连续被移走，例如 {file}。"},
+        title="commit log 的一部分被移到一边",
+        what={
+            "": "恢复时 commit log 前后不连续，{file_count} 个文件被移到 {file}。",
+            "cut": "恢复时 commit log 在 {physical_offset} 处截止（此处不是完整的消息），其后 {length_bytes}、"
+            "{sound_record_count} 条完整消息被移到 {file}。",
+            "torn": "恢复时 commit log 末尾不完整的部分（{length_bytes}，没有完整消息）被移到 {file}。",
+        },
         effect="其中的消息不再提供服务。",
-        advice="文件还在：先用 mqctl store cat 看清其中的消息，需要的重新发送，确认之后再删除。",
-        explain="文件之间有缺口时，broker 只能保留其中一段，另一段移到 commitlog.set-aside。",
+        advice="先用 mqctl store cat --store 读这个目录，需要的消息重新发送，再确认；不需要之后再删除。",
+        explain="broker 只提供到第一条损坏消息为止的 commit log，文件之间有缺口时只保留其中一段。RocketMQ 会删除其余部分，"
+        "内嵌 broker 则连同说明移到 commitlog.set-aside。确认或删除之前，这一项会一直报告。",
     ),
     "MQ107": Text(
         title="时钟不一致",
