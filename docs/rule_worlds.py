@@ -142,7 +142,7 @@ MQ704: delayOffset.json is missing and messages are delayed | it is missing and 
 MQ705: messages wait on a level beyond the table | messages wait on level 19 of a table that has 19 levels
 MQ706: the recorded offset lags behind what was delivered | the recorded offset lags, and nothing was delivered
 MQ707: delayed messages are a minute overdue | the next message is due this very moment
-MQ708: the head of a delay queue cannot be delivered | the head of a delay queue is a minute late and whole
+MQ708: the head of a delay queue cannot be delivered | the head of a delay queue was due a second ago and is whole
 MQ709: a delayed message has no record in the log | records of messages that were delivered are gone by retention
 MQ710: messages wait that were delayed by another table | only delivered messages were delayed by another table
 MQ711: one delay queue was filled under two tables | one delay queue was filled under one former table

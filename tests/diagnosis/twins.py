@@ -369,7 +369,7 @@ STATES: dict[str, State] = {
     "MQ705": _of(delay=delay_with(FIVE_SECONDS, 7, _NINETEENTH)),
     "MQ706": _level_two(recorded=6, waiting_count=4, not_due_count=4, redelivered_count=0),
     "MQ707": _level_two(overdue_count=0, head_due_time_ms=NOW - 100),
-    "MQ708": _level_two(overdue_count=2, oldest_overdue_time_ms=NOW - MINUTE, head_due_time_ms=NOW - MINUTE),
+    "MQ708": _level_two(not_due_count=2, head_due_time_ms=NOW - 1_000),
     "MQ709": _level_two(min_offset=6),
     "MQ710": _level_two(changed_waiting_count=0, runs=_FASTER),
     "MQ711": _level_two(runs=_FASTER, run_count=1),
