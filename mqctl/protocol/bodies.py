@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from mqctl.protocol import bodies_access, bodies_client, bodies_cluster, bodies_pop, bodies_stats
+from mqctl.protocol import bodies_access, bodies_client, bodies_cluster, bodies_ha, bodies_pop, bodies_stats
 from mqctl.protocol.bodies_access import *  # noqa: F403
 from mqctl.protocol.bodies_client import *  # noqa: F403
 from mqctl.protocol.bodies_cluster import *  # noqa: F403
+from mqctl.protocol.bodies_ha import *  # noqa: F403
 from mqctl.protocol.bodies_pop import *  # noqa: F403
 from mqctl.protocol.bodies_stats import *  # noqa: F403
 from mqctl.protocol.body import Body, BodyError
 
 BODIES: dict[str, type[Body]] = {
     name: kind
-    for module in (bodies_access, bodies_client, bodies_cluster, bodies_pop, bodies_stats)
+    for module in (bodies_access, bodies_client, bodies_cluster, bodies_ha, bodies_pop, bodies_stats)
     for name, kind in vars(module).items()
     if isinstance(kind, type) and issubclass(kind, Body) and kind is not Body
 }

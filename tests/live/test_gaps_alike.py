@@ -89,6 +89,8 @@ READS: dict[str, Read] = {
     "transaction list": Read(),
 }
 ELSEWHERE = {
+    "acl explain": "needs a user, an action and a resource; asks as acl list does",
+    "acl list": "asks 5.x brokers that check access (test_acl)",
     "allocation simulate": "computes from the group or the route that it is given, or not at all",
     "check": "has results that are unknown (test_check)",
     "cluster config": "asks name servers only (below)",
