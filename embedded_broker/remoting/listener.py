@@ -152,8 +152,7 @@ class Accepted(ServerConnection):
         super().connection_made(transport)
         self.listener.admit(self)
 
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+    def _count_unfinished(self) -> None:
         unfinished = self._frames.pending_bytes
         if unfinished != self._counted_bytes:
             added, self._counted_bytes = unfinished - self._counted_bytes, unfinished

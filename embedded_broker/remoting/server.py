@@ -218,11 +218,31 @@ class ServerConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.active_ms = self._clock.now_ms()
-        if not self._frames.pending_bytes:
+        frames = self._frames
+        if not self._later and not self._paused:
+            try:
+                command = frames.whole(data)
+            except FrameError as error:
+                self.refuse(str(error))
+                return
+            if command is not None:
+                self._deal_with(command)
+                return
+        if not frames.pending_bytes:
             self._frame_began_ms = self.active_ms
-        self._frames.receive(data)
+        frames.receive(data)
         if not self._later:
             self._take()
+        self._count_unfinished()
+
+    def _count_unfinished(self) -> None:
+        """Takes note of bytes of a frame that has not ended; for connections of a listener, which limits them."""
+
+    def _deal_with(self, command: RemotingCommand) -> None:
+        if command.flag & FLAG_RESPONSE:
+            self._answered(command.opaque, command)
+        else:
+            self._service.dispatch(self, command)
 
     def _take(self) -> None:
         """Deals with the frames that are complete, until the peer has to read answers first.
@@ -234,10 +254,7 @@ class ServerConnection(asyncio.Protocol):
         try:
             while not self._paused and (command := self._frames.next_command()) is not None:
                 self._frame_began_ms = self.active_ms
-                if command.flag & FLAG_RESPONSE:
-                    self._answered(command.opaque, command)
-                else:
-                    self._service.dispatch(self, command)
+                self._deal_with(command)
                 if self._transport is None or self._transport.is_closing() or not self._frames.pending_bytes:
                     return
                 if monotonic() > end:
