@@ -118,7 +118,7 @@ class Broker:
         self.schedule = DelaySchedule(self.storage, self.stats, clock, release, config)
         self.intake = Intake(self.storage, clock, settings, release, self.stats)
         self.transactions = Transactions(self.intake, self.topics, self.offsets, self.clients)
-        self.timers = Timers(self.intake) if release.is_v5 and settings.timer_wheel_enable else None
+        self.timers = Timers(self.intake) if settings.turns_a_wheel(release) else None
         self.pull_holds = PullHolds(clock, self.storage.max_offset, (limits or Limits()).held_pulls)
         self.storage.on_dispatch(self.pull_holds.arrived)
         self.pop = Pop(self._pop_ground()) if release.is_v5 else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 
 from embedded_broker.log.settings import ASYNC_FLUSH, StoreSettings
 from embedded_broker.told_properties import told_properties
+from embedded_broker.release import Release
 from mqctl.model.delay_level import DEFAULT_LEVELS
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.model.spans import DAY_MS
@@ -209,6 +210,10 @@ class BrokerSettings:
     max_transfer_bytes_on_message_in_disk: int = _STORE.max_transfer_bytes_on_message_in_disk
     as_real: bool = False
     unused: dict[str, str] = field(default_factory=dict)
+
+    def turns_a_wheel(self, release: Release) -> bool:
+        """Whether timer messages are served: by masters of 5.x, unless `timerWheelEnable` is off."""
+        return release.is_v5 and self.timer_wheel_enable and not self.is_slave
 
     def store_settings(self, *, is_v5: bool) -> StoreSettings:
         """Returns the part that the store needs."""

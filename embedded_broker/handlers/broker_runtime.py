@@ -136,7 +136,7 @@ def _timers(broker: Broker) -> dict[str, str]:
     if timers is None:
         return {}
     read_ms = timers.read_units * broker.settings.timer_precision_ms
-    behind_ms = broker.clock.now_ms() - read_ms if not broker.settings.is_slave else 0
+    behind_ms = broker.clock.now_ms() - read_ms
     return {
         "timerReadBehind": str(max(0, behind_ms // SECOND_MS)),
         "timerCongestNum": str(timers.waiting_count()),

@@ -157,24 +157,21 @@ def strangers(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ135", Severity.ERROR, source="CommitLog.handleHA", needs=(Part.RUNTIME, Part.CONFIG), playbook="broker-down"
+    "MQ135", Severity.WARNING, source="CommitLog.handleHA", needs=(Part.RUNTIME, Part.CONFIG), playbook="broker-down"
 )
-def sync_without_slave(case: ClusterCase) -> Iterator[Verdict]:
-    """A SYNC_MASTER whose sends wait for no slave, or for one that is not there."""
-    slaves = {item.name for item in replicas(case.snapshot.brokers)}
+def sync_without_waiting(case: ClusterCase) -> Iterator[Verdict]:
+    """A SYNC_MASTER of 5.x whose sends wait for no slave; 4.9 waits for one."""
     for broker in case.snapshot.brokers:
         config = broker.config
         if config.get("brokerRole") != "SYNC_MASTER" or config.get("enableControllerMode") == "true":
             continue
-        wanted = decimal(config.get("inSyncReplicas"))
-        subject, params = Subject(kind=SubjectKind.BROKER, broker=broker.name), {"broker": broker.name}
-        if _is_v5(broker) and (wanted is None or wanted <= 1):
+        wanted = decimal(config.get("inSyncReplicas")) or 1
+        if _is_v5(broker) and wanted <= 1:
             yield Verdict(
-                subject=subject, params=params, evidence={"in_sync_replicas": wanted or 1}, severity=Severity.WARNING
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
+                params={"broker": broker.name},
+                evidence={"in_sync_replicas": wanted},
             )
-        elif broker.name not in slaves:
-            code = 12 if _is_v5(broker) else 11
-            yield Verdict(subject=subject, params=params, evidence={"code": code}, variant="alone")
 
 
 def _is_v5(broker: BrokerSnapshot) -> bool:

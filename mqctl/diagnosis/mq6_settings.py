@@ -205,7 +205,10 @@ def nobody_to_copy_to(case: ClusterCase) -> Iterator[Verdict]:
     for broker in case.snapshot.brokers:
         if broker.broker_id != MASTER_ID or _value(broker, "brokerRole") != "sync_master":
             continue
-        wanted = max(2, decimal(_value(broker, "inSyncReplicas")) or 0)
+        in_sync = decimal(_value(broker, "inSyncReplicas"))
+        if (broker.version or "").startswith("V5") and (in_sync or 1) <= 1:
+            continue  # it waits for nobody, and has a rule of its own
+        wanted = max(2, in_sync or 0)
         found = counts.get(broker.name or "", 1)
         if found < wanted:
             yield Verdict(

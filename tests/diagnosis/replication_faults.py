@@ -113,7 +113,6 @@ SCENES: list[Scene] = [
     ("MQ134", None, pair(IDLE, view=connected(END, -1)), {"reported_offset": -1}),
     ("MQ134", "impossible", pair(IDLE, view=connected(END, 6_075_407_785_597_603_082)), {}),
     ("MQ135", None, pair(IDLE, config=({**SYNC, "inSyncReplicas": "1"}, {})), {"in_sync_replicas": 1}),
-    ("MQ135", "alone", alone(SYNC), {"code": 11}),
     ("MQ136", None, alone({"brokerRole": "ASYNC_MASTER"}, broker_id=1), {"broker_id": 1}),
     ("MQ136", "slave", alone({"brokerRole": "SLAVE"}), {"broker_id": 0}),
     ("MQ137", None, pair(IDLE, config=({FILE: "1073741824"}, {FILE: "98304"})), {"slave_file_bytes": 98_304}),

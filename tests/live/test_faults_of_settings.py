@@ -94,7 +94,9 @@ FAULTS: dict[str, Fault] = {
     "MQ642": Fault(
         inject=set_to(authenticationEnabled="true", authorizationEnabled="false"), beside=frozenset({"MQ630"})
     ),
-    "MQ643": Fault(inject=set_to(brokerRole="SYNC_MASTER"), says={"process_count": 1, "wanted_count": 2}),
+    "MQ643": Fault(
+        inject=set_to(brokerRole="SYNC_MASTER", inSyncReplicas="2"), says={"process_count": 1, "wanted_count": 2}
+    ),
     "MQ644": Fault(inject=all_of(set_to(brokerRole="ASYNC_MASTER"), typed("TRANSACTION")), says={"topic_count": 1}),
 }
 

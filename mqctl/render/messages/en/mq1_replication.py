@@ -75,14 +75,11 @@ RULES: dict[str, Text] = {
         next_command=_STATUS,
     ),
     "MQ135": Text(
-        title="SYNC_MASTER without what it waits for",
-        what={
-            "": "{broker} is a SYNC_MASTER with inSyncReplicas={in_sync_replicas}: its sends wait for no slave.",
-            "alone": "{broker} is a SYNC_MASTER and has no slave: every send is stored and answered with {code}.",
-        },
-        effect="Not waiting, a send that succeeded may be lost with the master. Alone, producers see failures and send again, so messages double.",
-        advice="Set inSyncReplicas=2 on 5.x if a second copy is wanted. Start the slave, or set brokerRole=ASYNC_MASTER.",
-        explain="4.9 waits for one slave; 5.x counts the master itself and waits for nobody with the default of 1.",
+        title="A SYNC_MASTER that waits for no slave",
+        what={"": "{broker} is a SYNC_MASTER with inSyncReplicas={in_sync_replicas}: its sends wait for no slave."},
+        effect="A send that succeeded may be lost with the master.",
+        advice="Set inSyncReplicas=2 if a second copy is wanted before a send succeeds; otherwise ASYNC_MASTER says what it is.",
+        explain="4.9 waits for one slave; 5.x counts the master itself, so that its default of 1 waits for nobody.",
         next_command=_CONFIG,
     ),
     "MQ136": Text(

@@ -62,13 +62,10 @@ RULES: dict[str, Text] = {
         explain="复制协议没有握手：谁连接谁就是从节点，收到的最后八个字节就是位点。一个 HTTP 请求会被读成 6075407785597603082。",
     ),
     "MQ135": Text(
-        title="SYNC_MASTER 没有可等待的从节点",
-        what={
-            "": "{broker} 是 SYNC_MASTER，inSyncReplicas={in_sync_replicas}：发送不会等待任何从节点。",
-            "alone": "{broker} 是 SYNC_MASTER 但没有从节点：每次发送都会存储并返回 {code}。",
-        },
-        effect="不等待时，发送成功的消息可能随主节点一起丢失。没有从节点时，生产者看到失败并重发，消息会重复。",
-        advice="5.x 需要第二份副本时设置 inSyncReplicas=2。启动从节点，或设置 brokerRole=ASYNC_MASTER。",
+        title="不等待从节点的 SYNC_MASTER",
+        what={"": "{broker} 是 SYNC_MASTER，inSyncReplicas={in_sync_replicas}：发送不会等待任何从节点。"},
+        effect="发送成功的消息可能随主节点一起丢失。",
+        advice="需要第二份副本后才返回成功时设置 inSyncReplicas=2；否则使用 ASYNC_MASTER 更名副其实。",
         explain="4.9 等待一个从节点；5.x 把主节点自己也计算在内，默认值 1 表示不等待。",
     ),
     "MQ136": Text(
