@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from embedded_broker.log.settings import ASYNC_FLUSH, StoreSettings
-from embedded_broker.told_properties import told_properties
 from embedded_broker.release import Release
+from embedded_broker.told_properties import told_properties
 from mqctl.model.delay_level import DEFAULT_LEVELS
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.model.spans import DAY_MS
