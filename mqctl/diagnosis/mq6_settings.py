@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import PULL
 from mqctl.model.numbers import decimal
@@ -216,19 +216,3 @@ def nobody_to_copy_to(case: ClusterCase) -> Iterator[Verdict]:
                 params={"broker": broker.name},
                 evidence={"process_count": found, "wanted_count": wanted},
             )
-
-
-@rule("MQ644", Severity.INFO, source="MessageStoreConfig.flushDiskType", needs=_CONFIG, playbook="broker-down")
-def flushed_later(case: Case) -> Iterator[Verdict]:
-    """Topics whose order or whose transactions matter, on a master that answers before messages are on a disk."""
-    if _value(case.broker, "flushDiskType") != "async_flush" or _value(case.broker, "brokerRole") != "async_master":
-        return
-    kinds = ("FIFO", "TRANSACTION")
-    topics = sorted(item.name for item in case.broker.topics if item.order or item.message_type in kinds)
-    if topics:
-        yield Verdict(
-            subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
-            params={"broker": case.broker.name, "topic": topics[0]},
-            evidence={"topic_count": len(topics)},
-            confidence=Confidence.MEDIUM,
-        )

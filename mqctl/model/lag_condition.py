@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mqctl.errors import UsageError
 from mqctl.model.lag import LagState, QueueLag
-from mqctl.model.spans import span_ms
+from mqctl.model.spans import FAR, span_ms
 
 _WORD = re.compile(r"\s*(?:(<=|>=|==|!=|<|>|=|\(|\))|([%|\w.+-]+))")
 _OPERATORS: dict[str, Callable[[int, int], bool]] = {
@@ -226,6 +226,6 @@ class _Parser:
                 raise self._unexpected("a number of messages")
             return int(word)
         span = span_ms(word)
-        if span is None:
+        if span is None or span > FAR:
             raise self._unexpected("a duration such as 30s or 5m")
         return round(span)

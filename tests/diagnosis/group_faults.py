@@ -81,6 +81,21 @@ def popped_slowly(consume_rt_ms: int) -> ClusterSnapshot:
     return replace(snapshot, running=tuple(running))
 
 
+def popped_and_held() -> ClusterSnapshot:
+    """Group G's members hold more of Pay than is invisible to others, and finish nothing."""
+    snapshot = popping(invisible_ms=60_000, invisible_count=1, retried_count=1)
+    running = [replace(info, pops=True, queues=(), held_counts={"Pay": 1}, rates=()) for info in snapshot.running]
+    return replace(snapshot, running=tuple(running))
+
+
+def left_under_the_first_name() -> ClusterSnapshot:
+    """Retries under the first name, where the broker reads the second one only."""
+    snapshot = popping("true", retry_count=5, retry_v2_count=2)
+    first, *others = snapshot.brokers
+    config = {**first.config, "retrieveMessageFromPopRetryTopicV1": "false"}
+    return replace(snapshot, brokers=(replace(first, config=config), *others))
+
+
 def popped_and_pulled(topic: str) -> ClusterSnapshot:
     """Group G is set to pop Pay; one member pops it, the other pulls a queue of `topic`."""
     snapshot = with_members(popped_topics=("Pay",))
@@ -105,6 +120,11 @@ SCENES: dict[str, ClusterSnapshot] = {
     "MQ421": popped_slowly(90_000),
     "MQ422": popped_and_pulled("Pay"),
     "MQ420": popping(blocked_queue_count=1, blocked_since_ms=NOW - 60_000),
+}
+
+VARIANTS: dict[tuple[str, str], ClusterSnapshot] = {
+    ("MQ417", "first"): left_under_the_first_name(),
+    ("MQ421", "hung"): popped_and_held(),
 }
 
 NUMBERS: dict[str, dict[str, Value]] = {

@@ -163,7 +163,6 @@ def writing(fast: int = 900, slow: int = 0, worst: int = 0, failed: int = 0) -> 
 
 
 SYNC = {"brokerRole": "SYNC_MASTER", "inSyncReplicas": "1"}
-ASYNC = {"flushDiskType": "ASYNC_FLUSH", "brokerRole": "ASYNC_MASTER"}
 
 
 def with_slave(config: dict[str, str]) -> ClusterSnapshot:
@@ -199,7 +198,6 @@ SCENES: list[Scene] = [
     ("MQ642", None, signed(aclEnable="false"), {}),
     ("MQ642", "half", using({"authenticationEnabled": "true", "authorizationEnabled": "false"}), {}),
     ("MQ643", None, using(SYNC), {"process_count": 1, "wanted_count": 2}),
-    ("MQ644", None, using(ASYNC, message_type="TRANSACTION"), {"topic_count": 1}),
 ]  # fmt: skip
 
 
@@ -241,7 +239,6 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ641": alike(namesrvAddr="192.0.2.17:9876;192.0.2.7:9876"),
     "MQ642": using({"aclEnable": "false"}),
     "MQ643": with_slave(SYNC),
-    "MQ644": using(ASYNC),
     "MQ726": after(checking(30, high=40), checking(20)),
     "MQ727": checking(20),
 }

@@ -40,7 +40,7 @@ from mqctl.model.transaction_state import (
 )
 from tests.diagnosis.access_faults import SCENES as ACCESS_SCENES
 from tests.diagnosis.address_faults import SCENES as ADDRESS_SCENES
-from tests.diagnosis.group_faults import SCENES
+from tests.diagnosis.group_faults import SCENES, VARIANTS
 from tests.diagnosis.live_faults import DOUBLE_SCENES
 from tests.diagnosis.live_faults import SCENES as LIVE_SCENES
 from tests.diagnosis.replication_faults import SCENES as REPLICATION_SCENES
@@ -344,6 +344,7 @@ def _transaction_faults() -> list[Fault]:
 
 FAULTS = [
     *(Fault(code, scene) for code, scene in SCENES.items()),
+    *(Fault(code, scene, variant) for (code, variant), scene in VARIANTS.items()),
     *(
         Fault(code, scene, variant)
         for code, variant, scene, _ in [

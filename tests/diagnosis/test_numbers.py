@@ -47,6 +47,8 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ109": {"file_count": 65_000, "limit_count": 65_530},
     "MQ108-cut": {"sound_record_count": 7},
     "MQ108-torn": {"sound_record_count": 0},
+    "MQ417-first": {"stranded_count": 3},
+    "MQ421-hung": {"held_count": 2, "invisible_count": 1},
     "MQ201": {"topic_count": 2},
     "MQ301-key": {**HOT, "key_share": 390 / 400},
     "MQ301-queue": {**HOT, "key_share": 9 / 400},

@@ -97,7 +97,6 @@ FAULTS: dict[str, Fault] = {
     "MQ643": Fault(
         inject=set_to(brokerRole="SYNC_MASTER", inSyncReplicas="2"), says={"process_count": 1, "wanted_count": 2}
     ),
-    "MQ644": Fault(inject=all_of(set_to(brokerRole="ASYNC_MASTER"), typed("TRANSACTION")), says={"topic_count": 1}),
 }
 
 

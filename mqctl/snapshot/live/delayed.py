@@ -11,7 +11,7 @@ from dataclasses import replace
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.remoting.question import Question
-from mqctl.errors import MqctlError
+from mqctl.errors import MqctlError, PermissionDeniedError
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
 from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import SCHEDULE_TOPIC, TIMER_TOPIC
@@ -28,7 +28,8 @@ _KEEPING = (SCHEDULE_TOPIC, TIMER_TOPIC)
 
 def look_up(asking: Asking, query: KeyQuery, *, unique: bool) -> tuple[list[StoredMessage], list[MqctlError]]:
     """Returns the messages of a topic with a key or a unique id, those that wait to be delivered to it last, and why a
-    broker could not be asked.
+    broker could not be asked. Accounts of applications may not read where brokers keep messages: that is a failure only
+    where nothing was found.
 
     Raises:
         NotFoundError: there is no such topic.
@@ -43,7 +44,7 @@ def look_up(asking: Asking, query: KeyQuery, *, unique: bool) -> tuple[list[Stor
     for topic in _KEEPING:
         records, failed = indexed(asking, query, unique=unique, kept_in=topic)
         kept += [item for item in records if item.properties.get(REAL_TOPIC) == query.topic]
-        errors += failed
+        errors += [error for error in failed if not (found and isinstance(error, PermissionDeniedError))]
     there = {item.message.unique_key for item in found}
     left = {item.unique_key or item.physical_offset: item for item in kept if item.unique_key not in there}
     waiting, failed = with_due(asking, map(Unpacker().stored, left.values()))

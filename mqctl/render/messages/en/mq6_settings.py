@@ -52,14 +52,4 @@ RULES: dict[str, Text] = {
         explain="With brokerRole=SYNC_MASTER a send is acknowledged in full only when a slave has it.",
         next_command="mqctl broker list {source}",
     ),
-    "MQ644": Text(
-        title="Messages that matter are acknowledged before they are on a disk",
-        what={
-            "": "{broker} flushes later (ASYNC_FLUSH, ASYNC_MASTER) and has {topic_count:topic} of order or transactions, {topic} among them."
-        },
-        effect="When the machine loses power, the last half second of acknowledged messages may be gone.",
-        advice="If these messages are money, take flushDiskType=SYNC_FLUSH or a synchronous slave; otherwise accept this in a file for --known.",
-        explain="A killed process loses nothing by this, only a machine or its disk does. This is advice, not a fault.",
-        next_command="mqctl broker config {source} {broker}",
-    ),
 }

@@ -48,13 +48,4 @@ RULES: dict[str, Text] = {
         advice="恢复从节点；如果本来就没有，请设置 brokerRole=ASYNC_MASTER。",
         explain="brokerRole=SYNC_MASTER 时，从节点收到后发送才算完全成功。",
     ),
-    "MQ644": Text(
-        title="重要消息在落盘之前就已确认",
-        what={
-            "": "{broker} 异步刷盘（ASYNC_FLUSH、ASYNC_MASTER），而有 {topic_count} 个顺序或事务 topic，例如 {topic}。"
-        },
-        effect="机器掉电时，最后约半秒内已确认的消息可能丢失。",
-        advice="如果这些消息关系到资金，请使用 flushDiskType=SYNC_FLUSH 或同步从节点；否则在 --known 文件中接受它。",
-        explain="进程被杀不会因此丢失消息，只有机器或磁盘故障才会。这是建议，不是故障。",
-    ),
 }
