@@ -130,7 +130,7 @@ def test_commands_say_what_they_say_of_the_same_store_in_files(mqctl: Run, tmp_p
 
 
 def without_moments(value: Any) -> Any:
-    """Leaves out what goes by the files themselves, by when they were written, and the queue that only RocksDB knows."""
+    """Leaves out what goes by the files themselves, when they were written, and the queue that only RocksDB knows."""
     if isinstance(value, dict):
         return {
             key: without_moments(item)
