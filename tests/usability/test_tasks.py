@@ -102,7 +102,9 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step(f"offset skip {_SLOW} -t orders --execute --confirm {_SLOW}", "confirmed", most=25),
         step(f"undo --last --execute --confirm {_SLOW}", "confirmed", most=25),
     ),
-    "replay ten minutes": (step(f"offset reset {_SLOW} -t orders --to-time=-10m", "consumed again, 0 skipped", most=25),),
+    "replay ten minutes": (
+        step(f"offset reset {_SLOW} -t orders --to-time=-10m", "consumed again, 0 skipped", most=25),
+    ),
 }
 
 
