@@ -151,23 +151,11 @@ class FrameDecoder:
         self._parts_bytes += len(data)
 
     def whole(self, data: bytes) -> RemotingCommand | None:
-        """Returns the command when nothing is pending and `data` is one frame: the usual case, at half the cost.
-
-        None leaves everything as it was: `receive` the bytes then.
-
-        Raises:
-            FrameError: as `next_command`.
-        """
-        if self._parts_bytes or self._at != len(self._buffer) or self._failure is not None:
-            return None
+        """Returns the command where `data` is one frame and nothing is pending; else None. Raises FrameError."""
         length = int.from_bytes(data[:4], "big", signed=True)
-        if length + 4 != len(data) or not 4 <= length <= self._surely_fine:
-            return None
-        try:
-            return decode(data)
-        except FrameError as error:
-            self._failure = error
-            raise
+        is_idle = not self._parts_bytes and self._at == len(self._buffer) and self._failure is None
+        is_whole = length + 4 == len(data) and 4 <= length <= self._surely_fine
+        return decode(data) if is_idle and is_whole else None
 
     def next_command(self) -> RemotingCommand | None:
         """Returns the next command, None while its frame is not complete.
