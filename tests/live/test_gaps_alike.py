@@ -92,6 +92,7 @@ ELSEWHERE = {
     "acl explain": "needs a user, an action and a resource; asks as acl list does",
     "acl list": "asks 5.x brokers that check access (test_acl)",
     "allocation simulate": "computes from the group or the route that it is given, or not at all",
+    "broker reach": "tries ports, and its answer is what came of each (test_broker_reach)",
     "check": "has results that are unknown (test_check)",
     "cluster config": "asks name servers only (below)",
     "delay plan": "computes; asks one broker's levels, or fails",
