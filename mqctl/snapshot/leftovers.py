@@ -65,7 +65,7 @@ def left_in(text: str, sought: frozenset[str]) -> list[str]:
     """Returns the sought values that stand in a text, the longest first."""
     pieces = {piece for pattern in _PIECES for piece in pattern.findall(text)}
     found = {piece.strip(".:/") for piece in pieces} | pieces
-    return sorted(found & sought, key=len, reverse=True)
+    return sorted(found & sought, key=lambda word: (-len(word), word))
 
 
 def _mask(text: str, left: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ from mqctl.store.verify_log import LogVerifier
 from mqctl.store.verify_queues import QueueFindings, QueueVerifier
 from mqctl.store.verify_timer import verify_timers
 
-_LOOKS, _BETWEEN_LOOKS_S = 10, 0.05
+_LOOKS, _BETWEEN_LOOKS_S = 40, 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,7 @@ def test_values_that_stand_where_none_was_expected_go_too() -> None:
     for word in ("/data/mq", "carol", "alice", "13800138000"):
         assert word not in text, word
     assert any(key.startswith("commitLogDiskRatio_") for key in found.brokers[0].runtime)
-    assert left_in("10.0.0.1:9876 and /data/mq", frozenset({"10.0.0.1", "/data/mq"})) == ["10.0.0.1", "/data/mq"]
+    assert left_in("10.0.0.1:9876 and /data/mq", frozenset({"10.0.0.1", "/data/mq"})) == ["/data/mq", "10.0.0.1"]
 
 
 def _plain(snapshot: ClusterSnapshot) -> Any:
