@@ -155,6 +155,7 @@ class Storage:
         log_directory = self.directory / "commitlog"
         try:
             log_directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / "consumequeue").mkdir(exist_ok=True)  # without it a store looks like one that lost it
             sync_path(str(self.directory.parent))
             return self._recovered()
         except OSError as error:

@@ -165,7 +165,7 @@ def test_f2_the_store_of_a_running_broker_is_no_damage(mqctl: Mqctl) -> None:
         outcome = judged(mqctl, broker.store)
         (finding,) = [item for item in outcome.json["findings"] if item["severity"] != "info"] or [None]
         assert finding is None, finding
-        assert outcome.exit_code == 0
+        assert outcome.exit_code == 0, outcome.json["not_judged"]
         (runs,) = [item for item in outcome.json["findings"] if item["code"] == "MQ101"]
         assert (runs["names"]["pid"] > 0, runs["evidence"]["started_time_ms"] > 0) == (True, True)
         broker.kill()
