@@ -76,6 +76,15 @@ class KeyMatches:
     index_physical_offset: int
 
 
+class FollowingError(DiskFullError):
+    """The log of a slave takes nothing but what its master has; brokers answer that as they answer a full disk."""
+
+    def __init__(self, path: str) -> None:
+        StorageError.__init__(
+            self, f"could not write {path}", reason="it follows a master's log", remedy="send to the master"
+        )
+
+
 class Storage:
     """The store below `directory`.
 
@@ -265,7 +274,9 @@ class Storage:
 
     def _ready(self, topic: str, queue_id: int) -> QueueWriter:
         """Returns the queue of a message that may be appended now. Raises DiskFullError, StorageError."""
-        if self.retention.disk_full or self.is_copy:  # brokers answer both alike
+        if self.is_copy:
+            raise FollowingError(self.log.directory)
+        if self.retention.disk_full:
             raise DiskFullError(self.log.directory)
         self.dispatcher.make_room()
         return self.queues.queue(topic, queue_id)
