@@ -13,7 +13,7 @@ from mqctl.model.numbers import decimal
 _RUNTIME = (Part.RUNTIME,)
 # Buckets of putMessageDistributeTime from which clients time out or are told that the broker is busy.
 _SLOW = frozenset({"500ms~1s", "1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~"})
-_BUCKET = re.compile(r"\[([^]]+)\]:(\d{1,18})")
+_BUCKET = re.compile(r"\[([^]]+)\]:([0-9]{1,18})")
 
 
 @rule(
@@ -26,7 +26,8 @@ _BUCKET = re.compile(r"\[([^]]+)\]:(\d{1,18})")
 def slow_writes(case: Case) -> Iterator[Verdict]:
     """Writes of the last minute that took half a second or more."""
     counts = {
-        name: int(count) for name, count in _BUCKET.findall(case.broker.runtime.get("putMessageDistributeTime", ""))
+        name: decimal(count) or 0
+        for name, count in _BUCKET.findall(case.broker.runtime.get("putMessageDistributeTime", ""))
     }
     slow = {name: count for name, count in counts.items() if name in _SLOW and count}
     if slow:

@@ -39,5 +39,5 @@ def limited(document: Document, output: Output, limit: str | None) -> Document:
     from mqctl.cli.language import spoken
     from mqctl.render.cut import ROWS, cut_tables, cut_value
 
-    rows = ROWS if limit is None else int(limit)
+    rows = ROWS if limit is None else decimal(limit) or 0
     return cut_tables(document, rows, spoken()) if people else cut_value(document, rows)
