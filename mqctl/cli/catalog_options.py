@@ -201,7 +201,7 @@ broker Name of a broker.
 --count End after so many messages.
 --wait How long to wait for them.
 --pop Pop as groups of 5.x do: messages are shared instead of queues.
---invisible With --pop: how long others do not get them.
+--invisible With --pop: time a message stays invisible to others.
 --dedup-by Measure repetitions by key, id, or the name of a property.
 --dedup-states Where states live on: an SQLite file or redis:// URL.
 topic The same as -t.

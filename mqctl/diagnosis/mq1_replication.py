@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.replicas import Replica, ReplicaState, log_bounds, replicas
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
+from mqctl.model.replicas import Replica, ReplicaState, log_bounds, replicas
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
 

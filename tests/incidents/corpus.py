@@ -1,4 +1,4 @@
-"""Sixty incidents that users told of in public, and what names their cause."""
+"""Sixty incidents that users reported in public, and what names their cause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def total() -> str:
     """Says the score in one sentence."""
     counts = Counter(incident.score for incident in INCIDENTS)
     return (
-        f"Of {len(INCIDENTS)} incidents that users told of in public, a rule names {counts['named']} as its first or "
+        f"Of {len(INCIDENTS)} incidents that users reported in public, a rule names {counts['named']} as its first or "
         f"second finding, a command shows the evidence of {counts['shown']} more, and {counts['open']} wait for roles "
         f"that are not built."
     )

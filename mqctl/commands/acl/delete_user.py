@@ -26,7 +26,8 @@ def command(
 ) -> int:
     """Plan to delete a user with its entries; with --execute, do it and look that it is gone.
 
-    Its clients are refused from then on. The password is in no record: to take it back, make the user anew, then undo.
+    Its clients are refused from then on. The password is not recorded: to undo, create the user again with a password
+    first.
     """
     from mqctl.operations.access.plans import plan_user_deletion
     from mqctl.operations.settings.change import run_setting_change

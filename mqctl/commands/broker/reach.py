@@ -43,8 +43,8 @@ def command(
 ) -> ExitCode:
     """Try the ports of name servers, brokers and proxies from here: TCP, then who answers, each with its time.
 
-    A port that is closed, silent (a firewall), half-open or slow, and one that speaks HTTP or TLS only, are told from
-    each other. The HA port is connected to and nothing is said there. Ends with 69 when a port that clients need does
+    The answer says whether a port is closed, silent (a firewall), half-open or slow, or speaks HTTP or TLS only. The HA
+    port is connected to, and nothing is sent. Ends with 69 when a port that clients need does
     not answer; the VIP and HA ports are only shown.
     """
     target = cluster_target(namesrv, profile, timeout)

@@ -42,7 +42,7 @@ def command(
     """Serve lag, members, dead letters, delays and disks of a cluster at /metrics until Ctrl-C.
 
     The cluster is asked when somebody scrapes, at most every --every, within --timeout (8s unless given). Unknown is
-    not zero: a number that could not be told is NaN, `mqctl_unknown_parts` counts what was not answered, and where no
+    not zero: a number that could not be read is NaN, `mqctl_unknown_parts` counts what was not answered, and where no
     broker answers `mqctl_up` is 0. `mqctl_brokers_expected` counts those that were registered within seven days as
     well. There is no access control: leave it on the loopback address, or put it where only the monitor gets at it.
     """

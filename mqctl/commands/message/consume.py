@@ -36,7 +36,11 @@ _Commit = Annotated[
 _Pop = Annotated[bool, typer.Option("--pop", help="Pop as groups of 5.x do: messages are shared instead of queues.")]
 _Invisible = Annotated[
     str | None,
-    typer.Option("--invisible", metavar="SPAN", help="With --pop: how long others do not get them; 60s if not told."),
+    typer.Option(
+        "--invisible",
+        metavar="SPAN",
+        help="With --pop: time a message stays invisible to others. Default: 60s.",
+    ),
 ]
 _Since = Annotated[
     str | None, typer.Option("--since", metavar="TIME", help="Temporary group: begin at this store time.")

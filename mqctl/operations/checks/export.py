@@ -24,7 +24,7 @@ Gather = Callable[[], ClusterSnapshot]
 class ClusterCollector(Collector):
     """Metrics of a cluster, gathered when they are asked for.
 
-    When no broker answers, `mqctl_up` is 0; what could not be told is absent or NaN: an old number would look like a
+    When no broker answers, `mqctl_up` is 0; what could not be read is absent or NaN: an old number would look like a
     new one.
 
     Args:

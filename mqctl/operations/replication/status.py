@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mqctl.diagnosis.replicas import Replica, log_bounds, replicas
+from mqctl.model.replicas import Replica, log_bounds, replicas
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.render.replication import ReplicaRow

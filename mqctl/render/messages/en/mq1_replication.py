@@ -54,7 +54,7 @@ RULES: dict[str, Text] = {
         title="Replication stands still",
         what={
             "": "Slave {broker_id} of {broker} got nothing for {window_ms}, and is {behind_bytes} behind.",
-            "silent": "Slave {broker_id} of {broker} has told its master nothing for {silent_ms}.",
+            "silent": "Slave {broker_id} of {broker} has not reported to its master for {silent_ms}.",
         },
         effect="What the master takes from now on exists once.",
         advice="Check the connection to the master's haServerAddr, the slave's disk, and its log for `master pushed offset` or `appendToPhyQueue`.",
