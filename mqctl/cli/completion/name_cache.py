@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mqctl.cli.completion.names import asking_mark
 from mqctl.cli.connection.target import cluster_target
 from mqctl.client.admin.nameserver import topic_names
 from mqctl.errors import StorageError
@@ -50,6 +51,7 @@ def refresh(place: Path, words: list[str]) -> int:
             memberships = gather_memberships(asking, brokers, Scope(groups=groups))
             found["client"] = {client for items in memberships.values() for item in items for client in item.client_ids}
             _write(place, found)
+    asking_mark(place).unlink(missing_ok=True)  # after a failure it stays: the next Tab does not ask at once again
     return 0
 
 

@@ -87,6 +87,11 @@ def _place(before: list[str]) -> Path:
     return cache_dir() / "names" / f"{crc32(chr(0).join(meant).encode()):08x}"
 
 
+def asking_mark(place: Path) -> Path:
+    """Returns the file that stands beside a cache as long as a process asks for it."""
+    return place.with_suffix(".asking")
+
+
 def connection_words(before: list[str]) -> list[str]:
     """Returns the options of a command line that say which cluster is meant."""
     found = []
@@ -114,7 +119,7 @@ def _refresh(place: Path, before: list[str]) -> None:
     """Starts the process that asks, unless one was started a moment ago."""
     import subprocess
 
-    asking = place.with_suffix(".asking")
+    asking = asking_mark(place)
     if _age_s(asking) < _ASKING_S:
         return
     place.parent.mkdir(parents=True, exist_ok=True)
