@@ -149,7 +149,7 @@ def _path(words: Sequence[str]) -> str:
 
 
 def test_every_command_is_watched() -> None:
-    """Those of ASKED in tests/live/test_secured_cluster.py, all others here."""
+    """Those of ASKED in tests/live/connection/test_secured_cluster.py, all others here."""
     watched_here = {_path(words) for words in (*OFFLINE, *LIVE)}
     watched_there = {_path(words) for words in ASKED.values()}
     assert watched_here | watched_there | _PARTS | CHILDREN.keys() == {" ".join(path) for path in BY_PATH}

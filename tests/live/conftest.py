@@ -87,14 +87,14 @@ def slow_server() -> Iterator[str]:
 
 @pytest.fixture
 def consume(cluster: EmbeddedCluster) -> Iterator[Consume]:
-    """Starts a consumer process of group G on topic Pay whose listener does one thing (`tests/live/stack_process.py`),
-    and returns it once so many of its threads are in that state."""
+    """Starts a consumer process of group G on topic Pay whose listener does one thing
+    (`tests/live/stacks/stack_process.py`), and returns it once so many of its threads are in that state."""
     running: list[subprocess.Popen[str]] = []
 
     def start(does: str, *, name: str = "one", ready: int = 1, **more: object) -> subprocess.Popen[str]:
         told = {"namesrv": cluster.namesrv, "group": "G", "topic": "Pay", "name": name, "does": does, **more}
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.live.stack_process", json.dumps(told)],
+            [sys.executable, "-m", "tests.live.stacks.stack_process", json.dumps(told)],
             cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -13,7 +13,7 @@ from mqctl.cli.catalog import ENTRIES, options_of
 from mqctl.cli.exit import run_guarded
 from mqctl.main import main
 from mqctl.model.gap import Cause
-from tests.live.stage import ONE, TWO, staged
+from tests.live.doctor.stage import ONE, TWO, staged
 
 REFUSED = 13
 """A code with which no broker says anything in particular."""

@@ -1,0 +1,117 @@
+"""Rules about settings, writes and progress that is not seen name their faults in a running cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from embedded_broker import Answer, EmbeddedCluster
+from mqctl.client.admin.broker_changes import put_group
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.protocol.bodies_cluster import TopicConfigTable
+from tests.live.doctor.stage import BROKERS, ONE, TWO, Act, Fault, Stage, all_of, prove, staged
+
+SPREAD = "[<=0ms]:90 [0~10ms]:5 [500ms~1s]:4 [1~2s]:1 "
+
+
+def telling(**values: str) -> Act:
+    def act(stage: Stage) -> None:
+        stage.cluster.clear_faults()  # of two the first would speak
+        stage.tell_runtime("broker-a", **values)
+
+    return act
+
+
+def set_to(**values: str) -> Act:
+    return lambda stage: stage.tell_settings("broker-a", **values)
+
+
+def saying(client: str, **changes: str) -> Act:
+    return lambda stage: stage.cast.change(client, properties=stage.said(**changes))
+
+
+def typed(kind: str) -> Act:
+    """A broker tells that the topic is of this kind."""
+
+    def act(stage: Stage) -> None:
+        pay = TopicConfig(name="Pay", read_queue_count=2, write_queue_count=2, attributes={"message.type": kind})
+        retry = TopicConfig(name="%RETRY%G", read_queue_count=1, write_queue_count=1)
+        body = TopicConfigTable(topic_config_table={"Pay": pay, "%RETRY%G": retry}).to_bytes(is_v5=True)
+        stage.cluster.fault(21, Answer(0, body=body), server="broker-a")
+
+    return act
+
+
+def resting(stage: Stage) -> None:
+    stage.send("broker-a", count=80)
+    saying(ONE, pullInterval="1000", pullBatchSize="32")(stage)
+
+
+def committed(offset: int) -> Act:
+    def act(stage: Stage) -> None:
+        stage.ask("broker-a", put_group(SubscriptionGroupConfig(name="H")))
+        stage.send("broker-a", count=5)
+        stage.commit("broker-a", offset, group="H")
+
+    return act
+
+
+def broadcasting(stage: Stage) -> None:
+    for broker in BROKERS:
+        stage.ask(broker, put_group(SubscriptionGroupConfig(name="B", consume_broadcast_enable=False)))
+    stage.cast.join(stage.member("192.0.2.9@shop", group="B", message_model="BROADCASTING"))
+
+
+def connecting_anew(stage: Stage) -> None:
+    stage.cast.leave(TWO)
+    stage.cast.join(stage.member(TWO))
+
+
+FAULTS: dict[str, Fault] = {
+    "MQ117": Fault(inject=telling(putMessageDistributeTime=SPREAD), says={"slow_count": 5, "write_count": 100}),
+    "MQ118": Fault(
+        before=telling(putMessageFailedTimes="2"), inject=telling(putMessageFailedTimes="9"), says={"failed_count": 7}
+    ),
+    "MQ218": Fault(inject=broadcasting, beside=frozenset({"MQ207"}), says={"broker_count": 2}),
+    "MQ219": Fault(before=lambda stage: None, inject=connecting_anew, says={"remade_count": 1, "moved_count": 0}),
+    "MQ311": Fault(inject=resting, beside=frozenset({"MQ401"}), says={"interval_ms": 1_000, "limit_tps": 64.0}),
+    "MQ312": Fault(
+        inject=all_of(saying(ONE, maxReconsumeTimes="16"), saying(TWO, maxReconsumeTimes="3")), says={"value_count": 2}
+    ),
+    "MQ418": Fault(
+        before=committed(1),
+        inject=committed(5),
+        beside=frozenset({"MQ401", "MQ410", "MQ414"}),
+        says={"consumed_count": 4},
+    ),
+    "MQ419": Fault(
+        inject=lambda stage: stage.holds(ONE, commit_offset=9, last_consume_timestamp=stage.now_ms - 60_000),
+        says={"ahead_count": 8},
+    ),
+    "MQ640": Fault(inject=all_of(set_to(timerWheelEnable="false"), typed("DELAY")), beside=frozenset({"MQ641"})),
+    "MQ641": Fault(inject=set_to(fileReservedTime="48"), says={"broker_count": 2, "value_count": 2}),
+    "MQ642": Fault(
+        inject=set_to(authenticationEnabled="true", authorizationEnabled="false"), beside=frozenset({"MQ630"})
+    ),
+    "MQ643": Fault(
+        inject=set_to(brokerRole="SYNC_MASTER", inSyncReplicas="2"), says={"process_count": 1, "wanted_count": 2}
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(brokers=2, name_servers=2, version="5.3.3") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def stage(running: EmbeddedCluster) -> Iterator[Stage]:
+    with staged(running) as found:
+        yield found
+
+
+@pytest.mark.parametrize("code", sorted(FAULTS))
+def test_a_fault_in_a_running_cluster_is_named(stage: Stage, code: str) -> None:
+    prove(stage, code, FAULTS[code])

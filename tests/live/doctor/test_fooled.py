@@ -1,0 +1,172 @@
+"""What a newcomer tries on doctor: all-clears that nothing had earned, and alarms that were false."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import Answer, EmbeddedCluster
+from mqctl.client.admin.broker_changes import delete_topic, put_group
+from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.queue import MessageQueue
+from tests.conftest import Outcome
+from tests.live.conftest import Run
+from tests.live.doctor.stage import BROKERS, ONE, TWO, Stage, staged
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(brokers=2, name_servers=2, version="5.3.3") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def stage(running: EmbeddedCluster) -> Iterator[Stage]:
+    with staged(running) as found:
+        found.now_ms = running.now_ms()
+        for client in (ONE, TWO):
+            found.cast.say(found.member(client))
+        yield found
+
+
+@pytest.fixture
+def asked(mqctl: Run, stage: Stage, tmp_path: Path) -> Run:
+    env = {"MQCTL_NAMESRV": stage.cluster.namesrv, "MQCTL_STATE_DIR": str(tmp_path)}
+    return lambda *words: mqctl("doctor", *words, "-o", "json", env=env)
+
+
+def found(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(item["code"], item["confidence"]) for item in outcome.json["findings"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--only", "mq410"), "it takes two looks"),
+        (("--only", "MQ410", "--window", "1s"), "it takes two looks"),
+        (("--only", "MQ41[03]"), "it takes two looks"),
+        (("--only", "MQ101"), "only a broker's files show it"),
+        (("--only", "MQ32*"), "no stacks were taken"),
+        (("-g", "TOOLS_CONSUMER"), "it is not judged"),
+        (("-t", "RMQ_SYS_TRANS_HALF_TOPIC"), "it is not judged"),
+    ],
+)
+def test_what_nothing_was_looked_at_for_is_not_well(asked: Run, words: tuple[str, ...], reason: str) -> None:
+    outcome = asked(*words)
+    assert (outcome.exit_code, outcome.json["verdict"], found(outcome)) == (3, "unknown", [])
+    assert reason in outcome.json["not_judged"][0]["reason"]
+
+
+def test_a_group_that_consumed_nothing_between_two_looks_is_not_well(asked: Run, stage: Stage) -> None:
+    stage.send(BROKERS[0], count=30)
+    # Eight seconds at the pace of this cluster: from then on a queue that does not move is told as stalled.
+    outcome = asked("-g", "G", "--window", "1s", "--time-scale", "10")
+    assert [item["movement"] for item in outcome.json["movements"]] == ["stalled"]
+    assert (outcome.exit_code, outcome.json["verdict"]) == (3, "unknown")
+    assert "nothing of what waits was consumed" in outcome.json["not_judged"][0]["reason"]
+
+
+def test_a_window_of_nothing_is_refused(asked: Run) -> None:
+    assert asked("--window", "0s").exit_code == 64
+
+
+def test_queues_that_were_not_copied_are_unknown_and_not_empty(mqctl: Run, stage: Stage, tmp_path: Path) -> None:
+    shutil.copytree(stage.cluster.broker(BROKERS[0]).store / "config", tmp_path / "copy" / "config")
+    outcome = mqctl("doctor", "--store", tmp_path / "copy", "--only", "MQ404", "-o", "json")
+    assert (outcome.exit_code, found(outcome)) == (3, [])
+    assert "no consumequeue directory" in outcome.json["not_judged"][0]["reason"]
+
+
+def test_leaving_out_every_rule_is_no_question(asked: Run) -> None:
+    outcome = asked("--skip", "MQ*")
+    assert outcome.exit_code == 64
+    assert "no rule is left" in outcome.stderr
+
+
+def test_rules_of_a_live_cluster_are_not_judged_from_files(mqctl: Run, golden_store: object) -> None:
+    store = golden_store("store-5.3.3")  # type: ignore[operator]
+    for code in ("MQ309", "MQ411"):
+        outcome = mqctl("doctor", "--store", store, "--only", code, "-o", "json")
+        assert (outcome.exit_code, outcome.json["not_judged"][0]["reason"]) == (3, "only a live cluster shows it")
+
+
+def test_a_topic_that_is_gone_on_one_broker_only_is_named(asked: Run, stage: Stage) -> None:
+    stage.ask(BROKERS[1], delete_topic("Pay"))
+    outcome = asked("-g", "G")
+    assert ("MQ627", "high") in found(outcome)
+    assert outcome.exit_code == 2
+
+
+def test_a_dead_name_server_is_a_finding(mqctl: Run, stage: Stage) -> None:
+    servers = f"{stage.cluster.namesrv};127.0.0.1:1"
+    outcome = mqctl("doctor", "--namesrv", servers, "-o", "json")
+    assert (outcome.exit_code, found(outcome)) == (1, [("MQ626", "high")])
+    assert "Name server 127.0.0.1:1 does not answer" in outcome.json["findings"][0]["what"]
+
+
+def test_queues_of_a_member_that_left_a_moment_ago_are_no_certain_loss(asked: Run, stage: Stage) -> None:
+    stage.cast.leave(TWO)
+    assert found(asked("-g", "G", "--only", "MQ309")) == [("MQ309", "medium")]
+
+
+def test_a_client_whose_clock_is_behind_may_be_well(asked: Run, stage: Stage) -> None:
+    old = stage.now_ms - 300_000
+    late = stage.held(cached_msg_count=5, last_consume_timestamp=old, last_pull_timestamp=old)
+    stage.cast.change(ONE, queues={MessageQueue("Pay", BROKERS[0], number): late for number in (0, 1)})
+    assert found(asked("-g", "G")) == [("MQ307", "medium"), ("MQ308", "medium")]
+    pulling = stage.held(cached_msg_count=5, last_consume_timestamp=old)
+    stage.cast.change(ONE, queues={MessageQueue("Pay", BROKERS[0], number): pulling for number in (0, 1)})
+    assert found(asked("-g", "G")) == [("MQ307", "high")]
+
+
+def test_times_that_a_client_does_not_tell_are_no_ages(asked: Run, stage: Stage) -> None:
+    silent = stage.held(cached_msg_count=5, locked=True, last_lock_timestamp=0, last_consume_timestamp=0)
+    queues = {MessageQueue("Pay", BROKERS[0], number): silent for number in (0, 1)}
+    stage.cast.change(ONE, queues=queues, properties=stage.said(PROP_CONSUMEORDERLY="true"))
+    assert found(asked("-g", "G")) == []
+
+
+def test_a_group_that_consumes_dead_letters_is_judged_where_it_is_asked_for(asked: Run, stage: Stage) -> None:
+    stage.topic(BROKERS[0], "%DLQ%G", 1)
+    stage.send(BROKERS[0], "%DLQ%G", count=3)
+    stage.ask(BROKERS[0], put_group(SubscriptionGroupConfig(name="H")))
+    idle = replace(stage.member(ONE), client_id="192.0.2.3@three", group="H", topics={"%DLQ%G": "*"}, queues={})
+    stage.cast.join(idle)
+    assert found(asked("-g", "H")) == [("MQ309", "medium")]
+
+
+def test_a_topic_of_another_broker_is_there_even_if_that_broker_is_not_asked(asked: Run, stage: Stage) -> None:
+    stage.topic(BROKERS[1], "Only")
+    for client in (ONE, TWO):
+        stage.cast.change(client, topics={"Pay": "*", "Only": "*"})
+    assert "MQ625" not in dict(found(asked("--broker", BROKERS[0])))
+
+
+def test_a_list_of_ids_that_contradicts_the_connections_leaves_owners_open(asked: Run, stage: Stage) -> None:
+    stage.cluster.fault(38, Answer(1, "no consumer for this group"))
+    assert found(asked("-g", "G")) == []
+
+
+def test_a_list_of_producers_that_is_refused_costs_the_rule_about_producers_only(asked: Run, stage: Stage) -> None:
+    stage.cluster.fault(328, Answer(1, "no"))
+    outcome = asked("-g", "G")
+    assert {item["code"] for item in outcome.json["not_judged"]} <= {"MQ615"}
+
+
+@pytest.mark.parametrize("command", [("allocation", "show"), ("lock", "show")])
+def test_owners_are_shown_whole_without_the_list_of_producers(
+    mqctl: Run, stage: Stage, command: tuple[str, str]
+) -> None:
+    stage.cluster.fault(328, Answer(1, "no"))
+    outcome = mqctl(*command, "-g", "G", "--namesrv", stage.cluster.namesrv)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+
+
+def test_a_group_is_covered_wholly_only_where_all_its_rules_were_judged(asked: Run, stage: Stage) -> None:
+    stage.cluster.fault(105, Answer(1, "no"))
+    (covered,) = asked("-g", "G").json["covered"]
+    assert (covered["judged"], covered["reason"].partition(" ")[0]) == ("partly", "routes")
