@@ -10,6 +10,7 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.remoting.tls import TlsMode
+from mqctl.client.remoting.link import LinkSettings
 from mqctl.client.remoting.reach import PortQuestion, PortState, Reached, Speech, reach_ports
 from mqctl.client.remoting.tls import TlsSettings
 from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo
@@ -60,7 +61,7 @@ def reached(
     address: str, speech: Speech = Speech.REMOTING, *, tls: TlsSettings | None = None, timeout_ms: int = _LONG_MS
 ) -> Reached:
     question = PortQuestion(address, speech, GetBrokerClusterInfo() if speech is Speech.REMOTING else None)
-    (found,) = reach_ports([question], timeout_ms=timeout_ms, tls=tls)
+    (found,) = reach_ports([question], timeout_ms=timeout_ms, links=LinkSettings(tls=tls))
     return found
 
 
@@ -124,5 +125,5 @@ def test_a_port_that_wants_tls_is_told_from_one_that_hangs_up(tmp_path_factory: 
 def test_many_ports_are_tried_at_once_and_told_in_order(serve: Serve) -> None:
     address, shut = serve(answering(SETTINGS)), closed_address()
     questions = [PortQuestion((address, shut)[number % 2], Speech.GRPC) for number in range(70)]
-    states = [item.state for item in reach_ports(questions, timeout_ms=_LONG_MS, tls=None)]
+    states = [item.state for item in reach_ports(questions, timeout_ms=_LONG_MS, links=LinkSettings())]
     assert states == [PortState.ANSWERS, PortState.CLOSED] * 35

@@ -13,9 +13,10 @@ from enum import StrEnum
 from threading import Thread
 from time import monotonic
 
-from mqctl.client.remoting.link import split_address
+from mqctl.client.remoting.link import LinkSettings, split_address
 from mqctl.client.remoting.tls import TlsSettings, TlsSocket
 from mqctl.errors import UsageError
+from mqctl.protocol.acl import sign
 from mqctl.protocol.frame import encode
 from mqctl.protocol.header import Request
 
@@ -106,18 +107,19 @@ class PortQuestion:
     request: Request | None = None
 
 
-def reach_ports(questions: Sequence[PortQuestion], *, timeout_ms: int, tls: TlsSettings | None) -> list[Reached]:
+def reach_ports(questions: Sequence[PortQuestion], *, timeout_ms: int, links: LinkSettings) -> list[Reached]:
     """Tries ports, 32 at a time, each for so long; the results stand in the order of the questions.
 
     Args:
         timeout_ms: limit of one attempt to connect, and of one answer.
-        tls: connections are secured as told; then a port that speaks plainly is told as such.
+        links: whether connections are secured, so that a port that speaks plainly is told as such, and by whom
+            questions are signed.
     """
     found: list[Reached | None] = [None] * len(questions)
 
     def work(first: int) -> None:
         for number in range(first, len(questions), _AT_ONCE):
-            found[number] = _reach(questions[number], timeout_ms / 1_000, tls)
+            found[number] = _reach(questions[number], timeout_ms / 1_000, links)
 
     threads = [Thread(target=work, args=(first,), daemon=True) for first in range(min(_AT_ONCE, len(questions)))]
     for thread in threads:
@@ -127,13 +129,13 @@ def reach_ports(questions: Sequence[PortQuestion], *, timeout_ms: int, tls: TlsS
     return [item for item in found if item is not None]
 
 
-def _reach(question: PortQuestion, timeout_s: float, tls: TlsSettings | None) -> Reached:
-    secured = tls is not None and question.speech is Speech.REMOTING
-    first = _attempt(question, timeout_s, tls if secured else None)
+def _reach(question: PortQuestion, timeout_s: float, links: LinkSettings) -> Reached:
+    secured = links.tls is not None and question.speech is Speech.REMOTING
+    first = _attempt(question, timeout_s, links if secured else replace(links, tls=None))
     if question.speech is not Speech.REMOTING or first.state not in (PortState.HALF_OPEN, PortState.HANGS_UP):
         return first
     # Whoever enforces TLS says nothing to plain clients, and whoever knows none says nothing to a greeting.
-    other = _attempt(question, timeout_s, None if secured else TlsSettings(verify=False))
+    other = _attempt(question, timeout_s, replace(links, tls=None if secured else TlsSettings(verify=False)))
     if other.state not in (PortState.ANSWERS, PortState.SLOW, PortState.OTHER):
         return first
     said = "remoting, plain only" if secured else "remoting over TLS only"
@@ -141,7 +143,7 @@ def _reach(question: PortQuestion, timeout_s: float, tls: TlsSettings | None) ->
     return replace(other, state=PortState.OTHER, speaks=speaks)
 
 
-def _attempt(question: PortQuestion, timeout_s: float, tls: TlsSettings | None) -> Reached:
+def _attempt(question: PortQuestion, timeout_s: float, links: LinkSettings) -> Reached:
     begun = monotonic()
     sock = _connected(question.address, timeout_s)
     if isinstance(sock, Reached):
@@ -152,7 +154,7 @@ def _attempt(question: PortQuestion, timeout_s: float, tls: TlsSettings | None) 
             return Reached(state=PortState.ACCEPTS, connect_ms=connect_ms)
         asked = monotonic()
         try:
-            head = _said(sock, question, tls)
+            head = _said(sock, question, links)
         except TimeoutError:
             return Reached(state=PortState.HALF_OPEN, connect_ms=connect_ms, reason="no answer in time")
         except OSError as error:
@@ -178,10 +180,10 @@ def _connected(address: str, timeout_s: float) -> socket.socket | Reached:
         return Reached(state=PortState.SILENT, reason=error.strerror or "nobody replied in time")
 
 
-def _said(sock: socket.socket, question: PortQuestion, tls: TlsSettings | None) -> bytes:
+def _said(sock: socket.socket, question: PortQuestion, links: LinkSettings) -> bytes:
     """Says what is to be said, and returns the first bytes that come back; none when the other side hangs up."""
-    stream = sock if tls is None else _greeted(sock, tls, split_address(question.address)[0])
-    stream.sendall(_HTTP2 if question.speech is Speech.GRPC else _frame(question.request))
+    stream = sock if links.tls is None else _greeted(sock, links.tls, split_address(question.address)[0])
+    stream.sendall(_HTTP2 if question.speech is Speech.GRPC else _frame(question.request, links))
     buffer = memoryview(bytearray(_HEAD_BYTES))
     return bytes(buffer[: stream.recv_into(buffer)])
 
@@ -192,8 +194,11 @@ def _greeted(sock: socket.socket, tls: TlsSettings, host: str) -> TlsSocket:
     return stream
 
 
-def _frame(request: Request | None) -> bytes:
-    return encode(request.command(opaque=1)) if request is not None else b""
+def _frame(request: Request | None, links: LinkSettings) -> bytes:
+    if request is None:
+        return b""
+    command = request.command(opaque=1)
+    return encode(command if links.credentials is None else sign(command, links.credentials))
 
 
 def _told(head: bytes, speech: Speech) -> tuple[str, bool]:

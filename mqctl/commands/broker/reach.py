@@ -60,7 +60,7 @@ def command(
                 raise
             tell(f"mqctl: {error}")
     limit_ms = max(1, min(_PORT_TIMEOUT_MS, target.timeout_ms // 3))
-    ports = try_ports(servers, brokers, proxy or (), timeout_ms=limit_ms, tls=target.tls)
+    ports = try_ports(servers, brokers, proxy or (), timeout_ms=limit_ms, links=target.links())
     emit(reach_document(ports), output)
     shut = {port.role for port in ports if not port.reached.state.open}
     for role in sorted(shut - NEEDED):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from mqctl.client.remoting.link import LinkSettings
 from mqctl.client.remoting.reach import Port, PortQuestion, Speech, reach_ports
-from mqctl.client.remoting.tls import TlsSettings
 from mqctl.errors import UsageError
 from mqctl.model.numbers import decimal
 from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
@@ -28,7 +28,7 @@ def try_ports(
     proxies: Iterable[str],
     *,
     timeout_ms: int,
-    tls: TlsSettings | None,
+    links: LinkSettings,
 ) -> list[Port]:
     """Tries every port of name servers, broker processes and proxies.
 
@@ -44,7 +44,7 @@ def try_ports(
         *(item for broker in brokers for item in _broker_ports(broker)),
         *(item for proxy in proxies for item in _proxy_ports(proxy)),
     ]
-    found = reach_ports([question for _, _, _, question in asked], timeout_ms=timeout_ms, tls=tls)
+    found = reach_ports([question for _, _, _, question in asked], timeout_ms=timeout_ms, links=links)
     return [
         Port(role, name, broker_id, question.address, reached)
         for (role, name, broker_id, question), reached in zip(asked, found, strict=True)
