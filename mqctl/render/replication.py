@@ -28,7 +28,9 @@ _WORDS = {
     "b-behind": "B ends before A; all that it has is equal to A.",
     "b-ahead": "B ends after A; all that A has is equal in B.",
     "different": "THE LOGS DIFFER from the record at {first_difference} on (first different byte at {different_byte}).",
-    "file-missing": "A file is missing in one of the logs; what could be compared before it is equal.",
+    "a-empty": "A HAS NO MESSAGES; B has.",
+    "b-empty": "B HAS NO MESSAGES; A has.",
+    "file-missing": "A file is missing in one of the logs; what both have is equal.",
     "nothing-in-common": "The logs have no range in common: nothing was compared.",
 }
 _COMPARED = (
@@ -128,8 +130,10 @@ class StoreComparison:
     """Machine form of `ha compare`.
 
     Attributes:
-        state: `equal`, `b-behind`, `b-ahead`, `different`, `file-missing` or `nothing-in-common`.
+        state: `equal`, `b-behind`, `b-ahead`, `a-empty`, `b-empty`, `different`, `file-missing` or `nothing-in-common`.
         a_start, a_end, b_start, b_end: physical bounds of the logs, the ends behind the last record that can be read.
+        a_unread_bytes, b_unread_bytes: written behind that: half a record, or remains of other ones.
+        a_file_bytes, b_file_bytes: size of the log's files.
         compared_bytes: of the range that both have.
         first_difference: physical offset of the first record that differs; `different_byte`: of the byte.
         a_confirm_offset, b_confirm_offset: of brokers under a controller: up to where the whole set had it.
@@ -144,6 +148,10 @@ class StoreComparison:
     a_end: int
     b_start: int
     b_end: int
+    a_unread_bytes: int
+    b_unread_bytes: int
+    a_file_bytes: int | None
+    b_file_bytes: int | None
     compared_bytes: int
     first_difference: int | None
     different_byte: int | None
@@ -152,12 +160,18 @@ class StoreComparison:
     tables: list[TableDifference]
 
     def exit_code(self) -> ExitCode:
-        """0 equal, 1 one is behind or tables differ, 2 the logs differ, 3 nothing could be compared."""
+        """0 equal, 1 one is behind or empty or tables differ, 2 the logs differ, 3 not all could be compared."""
         if self.state in ("nothing-in-common", "file-missing"):
             return ExitCode.UNKNOWN
         if self.state == "different":
             return ExitCode.CRITICAL
-        return ExitCode.OK if self.state == "equal" and not self.tables else ExitCode.WARNING
+        is_same = self.state == "equal" and not self.tables and not self.has_other_files
+        return ExitCode.OK if is_same and self.a_unread_bytes == self.b_unread_bytes else ExitCode.WARNING
+
+    @property
+    def has_other_files(self) -> bool:
+        """Whether the log files of both have different sizes, with which a slave cannot follow."""
+        return None not in (self.a_file_bytes, self.b_file_bytes) and self.a_file_bytes != self.b_file_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +200,17 @@ def comparison_document(found: StoreComparison) -> Document:
     if found.a_start != found.b_start:
         later = "B" if found.b_start > found.a_start else "A"
         lines.append(f"The log of {later} begins {abs(found.a_start - found.b_start):,} bytes later.")
-    for side in sides:
+    if found.has_other_files:
+        lines.append(
+            f"Log files differ in size: {found.a_file_bytes:,} bytes in A, {found.b_file_bytes:,} in B. A slave cannot "
+            "follow a master with files of another size."
+        )
+    for side, unread_bytes in zip(sides, (found.a_unread_bytes, found.b_unread_bytes), strict=True):
+        if unread_bytes:
+            lines.append(
+                f"{side.name} has {unread_bytes:,} bytes after its last readable record: half a record, or what an "
+                "earlier end of the log left."
+            )
         if side.confirm_offset is not None and side.confirm_offset < side.end:
             lines.append(
                 f"{side.name} ran under a controller and is confirmed up to {side.confirm_offset:,}: what follows may "

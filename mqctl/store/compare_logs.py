@@ -1,8 +1,12 @@
-"""Two commit logs side by side, byte by byte where both have something: a master's and its slave's."""
+"""Two commit logs side by side, byte by byte where both have something: a master's and its slave's.
+
+What lies behind the last record that can be read is compared as well, as far as both were written: a slave that got
+half a record which its master lost, and then the rest of another one, has no readable record there at all.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +24,8 @@ class LogComparison:
     Attributes:
         start, other_start: where the files begin.
         end, other_end: behind the last record that can be read.
+        written, other_written: behind the last byte that is not zero, which may be within the last record.
+        file_bytes, other_file_bytes: the size of their files; None without files.
         compared_bytes: of the range that both have.
         first_difference: start of the first record that differs, None where all that both have is equal.
         different_byte: the first byte that differs.
@@ -29,15 +35,24 @@ class LogComparison:
     other_start: int
     end: int
     other_end: int
+    written: int
+    other_written: int
+    file_bytes: int | None = None
+    other_file_bytes: int | None = None
     compared_bytes: int = 0
     first_difference: int | None = None
     different_byte: int | None = None
 
     @property
     def common(self) -> tuple[int, int] | None:
-        """The range that both logs have, or None."""
+        """The range that both logs have records in, or None."""
         low, high = max(self.start, self.other_start), min(self.end, self.other_end)
         return (low, high) if low < high else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that both have was compared: no file between is missing."""
+        return self.common is not None and self.compared_bytes >= self.common[1] - self.common[0]
 
 
 def compare_logs(log: CommitLog, other: CommitLog, progress: Progress | None = None) -> LogComparison:
@@ -48,43 +63,78 @@ def compare_logs(log: CommitLog, other: CommitLog, progress: Progress | None = N
         BadInputError: a file changed its size meanwhile.
     """
     found = LogComparison(
-        start=log.min_offset, other_start=other.min_offset, end=log.max_offset, other_end=other.max_offset
+        start=log.min_offset,
+        other_start=other.min_offset,
+        end=log.max_offset,
+        other_end=other.max_offset,
+        written=_written(log),
+        other_written=_written(other),
+        file_bytes=log.file_size_bytes,
+        other_file_bytes=other.file_size_bytes,
     )
-    if found.common is None:
-        return found
-    low, high = found.common
-    at = low
+    at = low = max(found.start, found.other_start)
+    high, compared = min(found.written, found.other_written), 0
     while at < high:
         size = min(_WINDOW_BYTES, high - at, _left(log, at), _left(other, at))
         if size <= 0:
-            break  # a file between is missing in one of them
+            at = max(_next_file(log, at, high), _next_file(other, at, high))
+            continue
         different = np.flatnonzero(_bytes(log, at, size) != _bytes(other, at, size))
         if different.size:
             byte = at + int(different[0])
-            return LogComparison(
-                start=found.start,
-                other_start=found.other_start,
-                end=found.end,
-                other_end=found.other_end,
-                compared_bytes=byte - low,
-                first_difference=_record_start(log, byte, low),
-                different_byte=byte,
-            )
+            start = max(low, _record_start(log, byte), _record_start(other, byte))
+            compared += byte - at
+            return replace(found, compared_bytes=compared, first_difference=start, different_byte=byte)
         at += size
+        compared += size
         if progress is not None:
             progress("comparing the logs", at - low, high - low)
-    return LogComparison(
-        start=found.start,
-        other_start=found.other_start,
-        end=found.end,
-        other_end=found.other_end,
-        compared_bytes=at - low,
+    found = replace(
+        found,
+        end=_whole_end(log, other, (found.end, found.written)),
+        other_end=_whole_end(other, log, (found.other_end, found.other_written)),
     )
+    lost = 0 if found.common is None else max(0, found.common[1] - max(high, found.common[0]))
+    return replace(found, compared_bytes=_at_most(compared + lost, found.common))
+
+
+def _at_most(size: int, common: tuple[int, int] | None) -> int:
+    return 0 if common is None else min(size, common[1] - common[0])
+
+
+def _whole_end(log: CommitLog, other: CommitLog, bounds: tuple[int, int]) -> int:
+    """Returns where the log ends without a last record of which it has the first half only, then zeros.
+
+    Scanners accept such a record, for its head is whole; only the other log shows that more belongs to it.
+    """
+    end, written = bounds
+    size = min(end - written, _left(other, written))
+    if size <= 0 or not _bytes(other, written, size).any():
+        return end
+    return _record_start(log, written)
+
+
+def _written(log: CommitLog) -> int:
+    """Returns where the last byte lies that is not zero, plus one: files are as large as they may become."""
+    for file in reversed(log.files):
+        for begin, stop in reversed(list(file.data_spans(0, file.size_bytes))):
+            for low in reversed(range(begin, stop, _WINDOW_BYTES)):
+                used = np.flatnonzero(file.view(low, stop)[low : min(stop, low + _WINDOW_BYTES)])
+                if used.size:
+                    return file.start + low + int(used[-1]) + 1
+    return log.min_offset
 
 
 def _left(log: CommitLog, offset: int) -> int:
     file = log.file_of(offset)
     return 0 if file is None else file.end - offset
+
+
+def _next_file(log: CommitLog, offset: int, high: int) -> int:
+    """Returns the offset itself where a file has it, else where the next file begins."""
+    if log.file_of(offset) is not None:
+        return offset
+    return next((file.start for file in log.files if file.start > offset), high)
 
 
 def _bytes(log: CommitLog, offset: int, size: int) -> Bytes:
@@ -95,11 +145,12 @@ def _bytes(log: CommitLog, offset: int, size: int) -> Bytes:
     return np.frombuffer(file.view(position, position + size), dtype=np.uint8)[position : position + size]
 
 
-def _record_start(log: CommitLog, byte: int, low: int) -> int:
-    """Returns where the record begins in which a byte lies; the byte itself where no record does."""
+def _record_start(log: CommitLog, byte: int) -> int:
+    """Returns where the record begins in which a byte lies, or what follows the last record before it."""
     file = log.file_of(byte)
     if file is None:
-        return byte
-    starts = log.walk(file).positions + file.start
+        return 0
+    walked = log.walk(file)
+    starts = np.append(walked.positions, walked.tail.position) + file.start
     number = int(np.searchsorted(starts, byte, side="right")) - 1
-    return max(low, int(starts[number])) if number >= 0 else byte
+    return int(starts[number]) if number >= 0 else file.start

@@ -29,8 +29,9 @@ def command(
 ) -> ExitCode:
     """Compare two store directories: where their commit logs differ, and which tables do.
 
-    Logs are compared byte by byte over what both have. Ends with 0 when logs and tables are equal, 1 when one log is
-    shorter or a table differs, 2 when the logs differ, 3 when they have nothing in common.
+    Logs are compared byte by byte over what both have, half records behind their ends included. Ends with 0 when logs
+    and tables are equal, 1 when one log is shorter or empty or a table differs, 2 when the logs differ, 3 when a file
+    between is missing or they have nothing in common.
     """
     if len(stores) != 2:
         raise UsageError(f"{len(stores)} stores cannot be compared", remedy="give two: --store MASTER --store SLAVE")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mqctl.errors import BadInputError
 from mqctl.model.progress import Progress
 from mqctl.render.replication import StoreComparison, TableDifference
 from mqctl.store import config_files as configs
@@ -19,15 +18,10 @@ def compare_stores(path: Path, other_path: Path, progress: Progress | None = Non
     """Compares logs and tables of two store directories; nothing is written.
 
     Raises:
-        NotFoundError, BadInputError: one of them is no store, or has no commit log.
+        NotFoundError, BadInputError: one of them is no store.
         StorageError: a file cannot be read.
     """
     stores = [StoreDirectory.open(each) for each in (path, other_path)]
-    for store, each in zip(stores, (path, other_path), strict=True):
-        if not store.commit_log.files:
-            raise BadInputError(
-                f"could not compare {each}", reason="it has no commit log files", remedy="name the root of a store"
-            )
     logs = compare_logs(stores[0].commit_log, stores[1].commit_log, progress)
     tables = _tables(*stores)
     return StoreComparison(
@@ -38,6 +32,10 @@ def compare_stores(path: Path, other_path: Path, progress: Progress | None = Non
         a_end=logs.end,
         b_start=logs.other_start,
         b_end=logs.other_end,
+        a_unread_bytes=max(0, logs.written - logs.end),
+        b_unread_bytes=max(0, logs.other_written - logs.other_end),
+        a_file_bytes=logs.file_bytes,
+        b_file_bytes=logs.other_file_bytes,
         compared_bytes=logs.compared_bytes,
         first_difference=logs.first_difference,
         different_byte=logs.different_byte,
@@ -48,11 +46,13 @@ def compare_stores(path: Path, other_path: Path, progress: Progress | None = Non
 
 
 def _state(logs: LogComparison) -> str:
-    if logs.common is None:
-        return "nothing-in-common"
     if logs.first_difference is not None:
         return "different"
-    if logs.compared_bytes < logs.common[1] - logs.common[0]:
+    if (logs.end == logs.start) is not (logs.other_end == logs.other_start):
+        return "a-empty" if logs.end == logs.start else "b-empty"
+    if logs.common is None:
+        return "nothing-in-common"
+    if not logs.is_whole:
         return "file-missing"
     if logs.end == logs.other_end:
         return "equal"
