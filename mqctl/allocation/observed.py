@@ -108,6 +108,15 @@ class TopicAllocation:
         return tuple(sorted({item.strategy for item in self.instances}))
 
 
+def addresses_of(snapshot: ClusterSnapshot, group: str) -> dict[str, str]:
+    """Returns the hosts that each instance of a group connects from, by client id."""
+    hosts: dict[str, set[str]] = {}
+    for held in snapshot.members_of(group).values():
+        for member in held.members:
+            hosts.setdefault(member.client_id, set()).add(member.address)
+    return {client: ", ".join(sorted(found)) for client, found in hosts.items()}
+
+
 def observed_allocation(
     snapshot: ClusterSnapshot, group: str, *, strategy: Strategy | None = None, rule: RoomRule | None = None
 ) -> list[TopicAllocation]:

@@ -13,7 +13,15 @@ _OURS: dict[tuple[str, ...], str] = {
     ("offset", "show"): "group lag --by queue",
     ("topic", "queues"): "topic describe",
     ("topic", "show"): "topic describe",
+    ("topic", "consumers"): "topic groups",
+    ("topic", "owners"): "topic describe",
     ("group", "show"): "group describe",
+    ("group", "queues"): "group lag --by queue",
+    ("group", "consumers"): "group members",
+    ("allocation", "list"): "allocation show",
+    ("consumer", "list"): "group list",
+    ("consumer", "lag"): "group lag",
+    ("consumer", "members"): "group members",
     ("broker", "show"): "broker describe",
     ("cluster", "show"): "cluster describe",
 }
@@ -23,7 +31,11 @@ def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
     """Raises UsageError with the command to type, when `words` after `path` are known under another name."""
     name, *rest = words
     typed = " ".join((*path, name))
-    if ours := _OURS.get((*path, name)):
+    if (ours := _OURS.get((*path, *words[:2]))) and len(words) > 1:
+        typed, rest = " ".join((*path, *words[:2])), rest[1:]
+    else:
+        ours = _OURS.get((*path, name))
+    if ours:
         raise UsageError(
             f"no command {typed}", reason=f"mqctl calls it {ours}", remedy=shlex.join(["mqctl", *ours.split(), *rest])
         )

@@ -116,7 +116,7 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
                     "sampled_count": sampled or None,
                     "lost_count": sum(loss.lost_count for loss in losses) if sampled else None,
                 },
-                variant="counted" if sampled else None,
+                variant=None if not sampled else "counted" if losses else "spared",
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mqctl.model.member import HeldQueue, RunningInfo
+from mqctl.model.member import GroupMembership, HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
 
 QueueKey = tuple[str, str, int]
@@ -23,6 +23,7 @@ class Consumption:
         consumed_tps: messages consumed per second over the last minute, by group and topic, as members tell; of the
             whole group, whatever the broker.
         cached: messages that the owner holds and has not finished.
+        addresses: of the connections that this broker has with a client, by group and client id.
     """
 
     pull_offsets: Mapping[QueueKey, int] = field(default_factory=dict)
@@ -30,6 +31,16 @@ class Consumption:
     tps: Mapping[tuple[str, str], float] = field(default_factory=dict)
     consumed_tps: Mapping[tuple[str, str], float] = field(default_factory=dict)
     cached: Mapping[QueueKey, int] = field(default_factory=dict)
+    addresses: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+
+def addresses_of(memberships: Iterable[GroupMembership]) -> dict[tuple[str, str], str]:
+    """Returns the addresses of clients as one broker sees them, by group and client id."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for item in memberships:
+        for member in item.members:
+            found.setdefault((item.group, member.client_id), []).append(member.address)
+    return {key: ", ".join(dict.fromkeys(places)) for key, places in found.items()}
 
 
 class QueueOwners:

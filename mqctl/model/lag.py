@@ -49,6 +49,7 @@ class QueueLag:
             told.
         cached_count: messages in the caches of the instances that hold the queue; None when not known.
         owners: client ids of the instances that hold the queue; empty when none does, None when not known.
+        owner_addresses: of the owners' connections with the queue's broker; None when not known.
     """
 
     group: str
@@ -66,11 +67,17 @@ class QueueLag:
     in_flight_count: int | None = None
     cached_count: int | None = None
     owners: tuple[str, ...] | None = None
+    owner_addresses: tuple[str, ...] | None = None
 
     @property
     def owner_text(self) -> str | None:
         """The owners in one cell."""
         return None if self.owners is None else ", ".join(self.owners) or "nobody"
+
+    @property
+    def address_text(self) -> str | None:
+        """The owners' addresses in one cell."""
+        return ", ".join(self.owner_addresses) or None if self.owner_addresses is not None else None
 
 
 class HoldsOffsets(Protocol):
@@ -265,7 +272,16 @@ def _with_consumption(row: QueueLag, consumption: Consumption) -> QueueLag:
         flying = max(0, pulled - row.consumer_offset)
     elif owners == ():
         flying = 0
-    return replace(row, in_flight_count=flying, owners=owners, cached_count=consumption.cached.get(key))
+    places = [
+        consumption.addresses[row.group, name] for name in owners or () if (row.group, name) in consumption.addresses
+    ]
+    return replace(
+        row,
+        in_flight_count=flying,
+        owners=owners,
+        owner_addresses=tuple(places) if owners is not None and len(places) == len(owners) else None,
+        cached_count=consumption.cached.get(key),
+    )
 
 
 def with_rates(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> list[GroupLag]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.allocation.observed import TopicAllocation
@@ -33,6 +33,7 @@ TOPIC_COLUMNS = (
 INSTANCE_COLUMNS = (
     Column("topic", "topic"),
     Column("client_id", "client id"),
+    Column("addresses", "address"),
     Column("room", "room"),
     Column("strategy", "strategy"),
     Column("subscribes", "subscribes", CellKind.FLAG, none="?"),
@@ -62,6 +63,7 @@ class InstanceRow:
 
     topic: str
     client_id: str
+    addresses: str | None
     room: str | None
     strategy: str
     subscribes: bool | None
@@ -102,8 +104,15 @@ class AllocationReport:
     instances: list[InstanceRow]
 
 
-def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Document:
-    """Builds the document of `allocation show`."""
+def allocation_document(
+    group: str, topics: Sequence[TopicAllocation], addresses: Mapping[str, str], *, queue_ids: Collection[int] = ()
+) -> Document:
+    """Builds the document of `allocation show`.
+
+    Args:
+        addresses: of instances, by client id.
+        queue_ids: only these queues, and the instances that hold or should hold them; all when empty.
+    """
     queues = [
         QueueOwnerRow(
             topic=topic.topic,
@@ -118,11 +127,14 @@ def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Docume
         )
         for topic in topics
         for item in topic.queues
+        if not queue_ids or item.queue.queue_id in queue_ids
     ]
+    concerned = {name for item in queues for text in (item.holders, item.expected) if text for name in text.split(", ")}
     instances = [
         InstanceRow(
             topic=topic.topic,
             client_id=item.client_id,
+            addresses=addresses.get(item.client_id),
             room=item.room,
             strategy=item.strategy,
             subscribes=item.subscribes,
@@ -131,22 +143,9 @@ def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Docume
         )
         for topic in topics
         for item in topic.instances
+        if not queue_ids or item.client_id in concerned
     ]
-    lines = [
-        TopicAllocationRow(
-            topic=topic.topic,
-            queue_count=len(topic.queues),
-            instance_count=len(topic.instances),
-            even=topic.even,
-            imbalance=None if topic.imbalance is None else round(topic.imbalance, 2),
-            orphan_count=topic.orphan_count,
-            double_count=topic.double_count,
-            crossing_count=topic.crossing_count,
-            idle=", ".join(topic.idle) or None,
-            strategies=", ".join(topic.strategies),
-        )
-        for topic in topics
-    ]
+    lines = [_line(topic) for topic in topics]
     failures = [f"{topic.topic}: the strategy throws: {topic.failure}" for topic in topics if topic.failure]
     blocks: list[Table | Paragraphs] = [
         Table(QUEUE_COLUMNS, queues, empty=f"nobody of {group} is online, or it subscribes nothing"),
@@ -159,4 +158,19 @@ def allocation_document(group: str, topics: Sequence[TopicAllocation]) -> Docume
         records=queues,
         csv_columns=QUEUE_COLUMNS,
         blocks=[*blocks, *([Paragraphs(failures)] if failures else [])],
+    )
+
+
+def _line(topic: TopicAllocation) -> TopicAllocationRow:
+    return TopicAllocationRow(
+        topic=topic.topic,
+        queue_count=len(topic.queues),
+        instance_count=len(topic.instances),
+        even=topic.even,
+        imbalance=None if topic.imbalance is None else round(topic.imbalance, 2),
+        orphan_count=topic.orphan_count,
+        double_count=topic.double_count,
+        crossing_count=topic.crossing_count,
+        idle=", ".join(topic.idle) or None,
+        strategies=", ".join(topic.strategies),
     )

@@ -55,6 +55,7 @@ OWNER_COLUMNS = (
     Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
     Column("cached_count", "cached", CellKind.COUNT, none="?"),
     Column("owner_text", "owner", none="?"),
+    Column("address_text", "owner address", wide=True),
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.config import TopicConfig, perm_text
+from mqctl.model.lag import QueueLag
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqctl.model.queue_state import QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView, TopicRoute
@@ -47,6 +48,18 @@ QUEUE_COLUMNS = (
     Column("last_store_time_ms", "last message", CellKind.TIME_MS),
 )
 GROUP_COLUMNS = (Column("group", "consumer group"), Column("brokers", "brokers"))
+
+
+CONSUMER_COLUMNS = (
+    Column("group", "group"),
+    Column("broker_name", "broker"),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("owner_text", "owner", none="?"),
+    Column("address_text", "owner address"),
+    Column("lag_count", "lag", CellKind.COUNT, none="?"),
+    Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
+    Column("cached_count", "cached", CellKind.COUNT, none="?"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +142,11 @@ class GroupsOfTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDescription:
-    """Machine form of `topic describe`."""
+    """Machine form of `topic describe`.
+
+    Attributes:
+        consumers: each group in each queue that --queue chose; None without it.
+    """
 
     topic: str
     kind: str
@@ -137,6 +154,7 @@ class TopicDescription:
     queues: list[QueueRow]
     groups: list[GroupOfTopic]
     message_count: int
+    consumers: list[QueueLag] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,9 +249,17 @@ def groups_document(topic: str, rows: Sequence[GroupOfTopic]) -> Document:
 
 
 def describe_document(
-    topic: str, configs: dict[str, TopicConfig], queues: Sequence[QueueRow], groups: Sequence[GroupOfTopic]
+    topic: str,
+    configs: dict[str, TopicConfig],
+    queues: Sequence[QueueRow],
+    groups: Sequence[GroupOfTopic],
+    consumers: Sequence[QueueLag] | None = None,
 ) -> Document:
-    """Builds the document of `topic describe`."""
+    """Builds the document of `topic describe`.
+
+    Args:
+        consumers: who consumes the queues, where certain ones were asked for; they take the place of the groups' table.
+    """
     brokers = [
         TopicOnBroker(
             broker=name,
@@ -253,15 +279,19 @@ def describe_document(
         queues=list(queues),
         groups=list(groups),
         message_count=total,
+        consumers=None if consumers is None else list(consumers),
     )
     places = f"{counted(len(queues), 'queue')} on {counted(len(brokers), 'broker')}"
     blocks: list[Table | Paragraphs] = [
         Paragraphs([f"{topic}: {counted(total, 'message')} in {places}"]),
         Table(CONFIG_COLUMNS, brokers),
         Table(QUEUE_COLUMNS, queues),
-        Table(GROUP_COLUMNS, groups, empty="no consumer group"),
+        Table(GROUP_COLUMNS, groups, empty="no consumer group")
+        if consumers is None
+        else Table(CONSUMER_COLUMNS, consumers, title="Who consumes", empty="no consumer group has offsets there"),
     ]
-    return Document(schema="topic.describe/1", value=value, records=brokers, blocks=blocks)
+    rows, columns = (brokers, CONFIG_COLUMNS) if consumers is None else (consumers, CONSUMER_COLUMNS)
+    return Document(schema="topic.describe/1", value=value, records=rows, blocks=blocks, csv_columns=columns)
 
 
 def _slaves(endpoint: BrokerEndpoint | None) -> str:

@@ -254,6 +254,8 @@ _TORN = replace(
         TagSample(queue=MessageQueue("Pay", BROKERS[1], 0), first_offset=0, counts={"a": 25, "b": 5}),
     ),
 )
+_WANTED = TagSample(queue=MessageQueue("Pay", BROKERS[0], 0), first_offset=0, counts={"a": 30})
+_SPARED = replace(_TORN, tag_samples=(_WANTED,))
 
 
 def _filtered() -> ClusterSnapshot:
@@ -270,6 +272,7 @@ def _filtered() -> ClusterSnapshot:
 SCENES: list[Scene] = [
     ("MQ401", "filtered", _filtered(), {"lag_count": 100, "wanted_count": 0, "sampled_count": 50}),
     ("MQ203", "counted", _TORN, {"sampled_count": 70, "lost_count": 25}),
+    ("MQ203", "spared", _SPARED, {"sampled_count": 30, "lost_count": 0}),
     ("MQ110", "early", telling(commitLogDiskRatio="0.80"), {"disk_used_share": 0.80}),
     ("MQ110", "forced", telling(commitLogDiskRatio="0.5", consumeQueueDiskRatio="0.86"), {"disk_used_share": 0.86}),
     ("MQ110", "refused", telling(commitLogDiskRatio="0.97"), {"disk_used_share": 0.97}),

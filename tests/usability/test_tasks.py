@@ -48,7 +48,18 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step(f"group lag {_SLOW} --advise --window 1s", "CONSUMED/S", "COMMITTED/S", "BOUNDED BY", most=40),
         step(f"doctor {_SLOW}", "OK: 0 findings", never=("billing", "svc-"), most=40),
     ),
-    "who consumes queue 2": (step("group lag -t orders --queue 2", "127.0.0.1@one", "127.0.0.1@two", most=8),),
+    "who consumes queue 2": (
+        step("topic describe orders -q 2", _SLOW, "127.0.0.1@one", "OWNER ADDRESS", "127.0.0.1:", "LAG TIME", most=16),
+        step(f"allocation show {_SLOW} -q 2", "127.0.0.1@two", "ADDRESS", "127.0.0.1:", most=14),
+        step(
+            "allocation show -t orders -q 2", "next: add -g GROUP", "mqctl topic describe orders -q 2", code=64, most=2
+        ),
+        step("group lag -t orders --queue 2", "127.0.0.1@one", "127.0.0.1@two", most=8),
+        step("topic describe orders -q 9", "no queue 9", "0 to 3", code=66, most=2),
+        step("topic describe stream-3 -q 0", "nobody", "50 of 400 shown", most=70),
+        step("topic consumers orders", "mqctl topic groups orders", code=64, most=3),
+        step("consumer lag billing", "mqctl group lag billing", code=64, most=3),
+    ),
     "tags that differ": (
         step("subscription check billing", "members differ", "card || cash", code=2, most=15),
         step("doctor billing --only MQ203", "MQ203", "would be skipped", code=2, most=20),

@@ -61,6 +61,10 @@ ExceptOption = Annotated[
     typer.Option("--except", metavar="NAME", help="But not this group or topic, or those like `*-test`; repeat."),
 ]
 OnlineOption = Annotated[bool, typer.Option("--online", help="Only groups that have members online.")]
+QueuesOption = Annotated[
+    list[int] | None,
+    typer.Option("-q", "--queue", metavar="ID", min=0, help="Only queues with this id, and who holds them; repeat."),
+]
 AllOption = Annotated[bool, typer.Option("--all", help="System topics and groups too.")]
 LevelsOption = Annotated[
     str | None,

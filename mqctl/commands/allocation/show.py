@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from mqctl.allocation.choice import strategy_of
-from mqctl.allocation.observed import observed_allocation
+from mqctl.allocation.observed import addresses_of, observed_allocation
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
+from mqctl.cli.options.common import (
+    NoColorOption,
+    OutputOption,
+    QueuesOption,
+    SnapshotOption,
+    TopicOption,
+)
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.cli.sources.brokers import gaps_of
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
+from mqctl.errors import UsageError
 from mqctl.model.gap import Part
 from mqctl.render.allocation import allocation_document
 
 EXAMPLES = (
     "mqctl allocation show -g order-service",
+    "mqctl allocation show -g order-service -t orders -q 2",
     "mqctl allocation show -g order-service -t orders --room-rule prefix:-",
     "mqctl allocation show -g order-service --snapshot incident.snap -o json | jq '.queues[] | select(.marks != \"\")'",
 )
 
 
 def command(
-    group: OneGroupOption,
+    group: Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")] = None,
     topic: TopicOption = None,
+    queue: QueuesOption = None,
+    limit: LimitOption = None,
     room_rule: RoomRuleOption = None,
     strategy: Annotated[
         str | None,
@@ -49,6 +61,9 @@ def command(
     Marks: orphan (nobody consumes it), double (two do), cross-room, moving (held and expected differ), unknown (an
     instance did not tell), pop (shared by POP: no queue has an owner).
     """
+    if group is None:
+        of_all = shlex.join(["mqctl", "topic", "describe", *(topic or ["TOPIC"])[:1], "-q", str((queue or [0])[0])])
+        raise UsageError("which group? none is given", remedy=f"add -g GROUP; of all groups of a topic: {of_all}")
     rule = rule_of(room_rule, profile)
     state = read_snapshot(
         store=None,
@@ -61,4 +76,5 @@ def command(
     topics = observed_allocation(state, group, strategy=chosen, rule=rule)
     gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
     shown = [item for item in topics if not topic or item.topic in topic]
-    return answer(allocation_document(group, shown), gaps, output)
+    document = allocation_document(group, shown, addresses_of(state, group), queue_ids=queue or ())
+    return answer(limited(document, output, limit), gaps, output)

@@ -18,6 +18,7 @@ from mqctl.cli.options.common import (
     OnlineOption,
     OptionalStoreOption,
     OutputOption,
+    QueuesOption,
     SnapshotOption,
     TopicOption,
     at_ms,
@@ -25,7 +26,7 @@ from mqctl.cli.options.common import (
 from mqctl.cli.options.limit import LimitOption
 from mqctl.errors import UsageError
 from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
-from mqctl.operations.lag.choice import LagChoice, MinLagOption, QueuesOption, SortOption
+from mqctl.operations.lag.choice import LagChoice, MinLagOption, SortOption
 from mqctl.operations.lag.view import LagRequest, LagView, lag_view, live_lag, show, snapshot_lag
 from mqctl.render.lag import By
 

@@ -5,17 +5,24 @@ from __future__ import annotations
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
+from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, QueuesOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.operations.topics.topics import topic_groups, topic_holders, topic_queues
+from mqctl.operations.topics.topics import chosen_queues, topic_consumers, topic_groups, topic_holders, topic_queues
 from mqctl.render.topics import describe_document
 
-EXAMPLES = ("mqctl topic describe -t orders", "mqctl topic describe -t %RETRY%order-service -o yaml")
+EXAMPLES = (
+    "mqctl topic describe -t orders",
+    "mqctl topic describe -t orders -q 2",
+    "mqctl topic describe -t %RETRY%order-service -o yaml",
+)
 
 
 def command(
     topic: OneTopicOption,
+    queue: QueuesOption = None,
+    limit: LimitOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -23,10 +30,15 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show a topic's settings on each broker, its queues, and the consumer groups on it."""
+    """Show a topic's settings on each broker, its queues, and the consumer groups on it.
+
+    With --queue: who consumes these queues, from which address, and how far each group is behind there.
+    """
     with looking(namesrv, profile, timeout, snapshot) as look:
         holders = topic_holders(look, topic)
-        queues = topic_queues(look, holders, topic)
+        queues = chosen_queues(topic_queues(look, holders, topic), topic, queue)
         groups = topic_groups(look, holders, topic)
+        consumers, gaps = topic_consumers(look, topic, queue) if queue else (None, [])
     configs = {broker.name: broker.topics[topic] for broker in holders if topic in broker.topics}
-    return answer(describe_document(topic, configs, queues, groups), broker_gaps(holders), output)
+    document = describe_document(topic, configs, queues, groups, consumers)
+    return answer(limited(document, output, limit), [*broker_gaps(holders), *gaps], output)

@@ -6,6 +6,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.operations.topics.topics import topic_groups, topic_holders
@@ -16,6 +17,7 @@ EXAMPLES = ("mqctl topic groups -t orders", "mqctl topic groups -t orders -o jso
 
 def command(
     topic: OneTopicOption,
+    limit: LimitOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -27,4 +29,4 @@ def command(
     with looking(namesrv, profile, timeout, snapshot) as look:
         holders = topic_holders(look, topic)
         groups = topic_groups(look, holders, topic)
-    return answer(groups_document(topic, groups), broker_gaps(holders), output)
+    return answer(limited(groups_document(topic, groups), output, limit), broker_gaps(holders), output)

@@ -26,10 +26,6 @@ SortOption = Annotated[
     LagSort | None,
     typer.Option("--sort", help="Order of the groups, worst first; lag_time unless given.", show_choices=True),
 ]
-QueuesOption = Annotated[
-    list[int] | None,
-    typer.Option("-q", "--queue", metavar="ID", min=0, help="Only queues with this id, and who holds them; repeat."),
-]
 MinLagOption = Annotated[
     int | None,
     typer.Option("--min-lag", metavar="N", min=0, help="Only groups with at least so many messages waiting."),

@@ -20,6 +20,7 @@ from mqctl.render.lag import By, lag_document
 if TYPE_CHECKING:  # the lag of a store asks nobody
     from mqctl.client.admin.cluster import Cluster
     from mqctl.client.remoting.deadline import Deadline
+    from mqctl.model.snapshot import ClusterSnapshot
     from mqctl.snapshot.live.asking import Asking
 
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION, Part.POP})
@@ -159,12 +160,17 @@ def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCo
 
 
 def snapshot_lag(file: Path) -> list[LagEvidence]:
-    """Takes the part of a saved snapshot that lag needs, and who held the queues then."""
-    from mqctl.model.consumption import Consumption, QueueOwners
-    from mqctl.model.queue import MessageQueue
+    """Takes from a file what lag needs."""
     from mqctl.snapshot.archive import load_snapshot
 
-    snapshot = load_snapshot(file)
+    return saved_lag(load_snapshot(file))
+
+
+def saved_lag(snapshot: ClusterSnapshot) -> list[LagEvidence]:
+    """Takes the part of a snapshot that lag needs, and who held the queues then."""
+    from mqctl.model.consumption import Consumption, QueueOwners, addresses_of
+    from mqctl.model.queue import MessageQueue
+
     wanted = (Part.QUEUES, Part.CONSUMER_OFFSETS)
     clients: dict[str, set[str]] = {}
     for broker in snapshot.brokers:
@@ -192,7 +198,11 @@ def snapshot_lag(file: Path) -> list[LagEvidence]:
                 queues=broker.queues,
                 consumer_offsets=broker.consumer_offsets,
                 unavailable=tuple(gap for gap in broker.unavailable if gap.part in wanted),
-                consumption=Consumption(owners=owners, cached=cached, consumed_tps=consumed) if owners else None,
+                consumption=Consumption(
+                    owners=owners, cached=cached, consumed_tps=consumed, addresses=addresses_of(broker.memberships)
+                )
+                if owners
+                else None,
             )
         )
     return found

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import MqctlError, NotFoundError
-from mqctl.model.gap import Part
+from mqctl.model.gap import Gap, Part
+from mqctl.model.lag import QueueLag
 from mqctl.model.near_names import meant
 from mqctl.protocol.codes import NO_TOPIC
 from mqctl.render.topics import GroupOfTopic, QueueRow, queue_rows
@@ -33,6 +34,38 @@ def topic_holders(source: LiveOrSaved, topic: str) -> list[LiveBroker]:
 def topic_queues(source: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[QueueRow]:
     """Returns the queues of a topic, by broker name and queue id."""
     return queue_rows(source.queues(holders, topic))
+
+
+def chosen_queues(rows: list[QueueRow], topic: str, ids: Collection[int] | None) -> list[QueueRow]:
+    """Returns the queues with certain ids, all without any.
+
+    Raises:
+        NotFoundError: the topic has no such queue.
+    """
+    if not ids:
+        return rows
+    known = {row.queue_id for row in rows}
+    missing = sorted(set(ids) - known)
+    if missing:
+        there = f"its queues are {min(known)} to {max(known)}" if known else "it has none that could be asked for"
+        raise NotFoundError(f"topic {topic} has no queue {missing[0]}", reason=there)
+    return [row for row in rows if row.queue_id in ids]
+
+
+def topic_consumers(source: LiveOrSaved, topic: str, ids: Collection[int]) -> tuple[list[QueueLag], list[Gap]]:
+    """Returns every group in certain queues of a topic, with the owners as members tell; and what was not told."""
+    from mqctl.operations.lag.view import LagRequest, lag_view, live_lag, saved_lag
+
+    request = LagRequest(topics=(topic,), system=True, with_consumers=True)
+    if source.asking is not None:
+        view = live_lag(source.asking.cluster, source.asking.deadline, request)
+    else:
+        view = lag_view(saved_lag(source.saved) if source.saved else [], request)
+    rows = [row for row in view.queues if row.queue_id in ids]
+    return sorted(rows, key=lambda row: (not row.owners, row.group, row.broker_name or "", row.queue_id)), [
+        *view.gaps,
+        *view.minor_gaps,
+    ]
 
 
 def topic_groups(source: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[GroupOfTopic]:

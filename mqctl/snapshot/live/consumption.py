@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mqctl.client.admin import broker_queries as ask
-from mqctl.model.consumption import Consumption, QueueKey, QueueOwners
+from mqctl.model.consumption import Consumption, QueueKey, QueueOwners, addresses_of
 from mqctl.model.gap import GapSubject, Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
@@ -35,7 +35,7 @@ def gather_consumption(
     stats = asking.put((key, brokers[key[0]].address.address, ask.consume_stats(key[1], key[2])) for key in wanted)
     for (number, group, topic), error in sorted(stats.errors.items()):
         brokers[number].miss(Part.CONSUMPTION, error, GapSubject(group=group, topic=topic))
-    holders = _holders(asking, brokers, {group for _, group, _ in wanted})
+    holders, addresses = _holders(asking, brokers, {group for _, group, _ in wanted})
     tps: dict[int, dict[tuple[str, str], float]] = {number: {} for number, _ in enumerate(brokers)}
     pulls: dict[int, dict[QueueKey, int]] = {number: {} for number, _ in enumerate(brokers)}
     cached: dict[int, dict[QueueKey, int]] = {number: {} for number, _ in enumerate(brokers)}
@@ -70,6 +70,7 @@ def gather_consumption(
             tps=tps[number],
             consumed_tps=consumed,
             cached=cached[number],
+            addresses=addresses.get(brokers[number].name, {}),
         )
         for number in tps
     }
@@ -82,8 +83,14 @@ def _told_pull(stats: Answers[_Key, ConsumeStats], key: _Key, queue: MessageQueu
     return progress.pull_offset if progress is not None else None
 
 
-def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> QueueOwners:
-    """Asks the brokers that answer; consumers are connected to all of them, so each knows all members."""
+def _holders(
+    asking: Asking, brokers: list[LiveBroker], groups: set[str]
+) -> tuple[QueueOwners, dict[str, dict[tuple[str, str], str]]]:
+    """Asks the brokers that answer; consumers are connected to all of them, so each knows all members.
+
+    Returns:
+        who holds what, and by broker name where each member's connection comes from.
+    """
     reachable = [broker for broker in brokers if broker.offsets]
     memberships: Mapping[int, tuple[GroupMembership, ...]] = gather_memberships(asking, reachable, Scope(groups=groups))
     unknown = {gap.group for broker in reachable for gap in broker.gaps if gap.part is Part.MEMBERS}
@@ -95,4 +102,5 @@ def _holders(asking: Asking, brokers: list[LiveBroker], groups: set[str]) -> Que
         for item in items:
             if item.group in clients:
                 clients[item.group].update(item.client_ids)
-    return QueueOwners(clients, running)
+    addresses = {reachable[number].name: addresses_of(items) for number, items in memberships.items()}
+    return QueueOwners(clients, running), addresses

@@ -30,10 +30,14 @@ RULES: dict[str, Text] = {
     "MQ203": Text(
         title="Members of one group want different tags",
         what={
-            "": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} now.",
+            "": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} now. "
+            "What it costs is not known: no messages were sampled.",
             "counted": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} "
             "now. As it filters now, {lost_count} of the newest {sampled_count:message} would be skipped although another "
             "member subscribes to them, in {queues}; what was skipped before depends on the filters of that time.",
+            "spared": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} "
+            "now. Looked at: the newest {sampled_count:message}. As it filters now, none of them would be skipped against "
+            "the will of a member; older ones, and what was skipped under earlier filters, were not looked at.",
         },
         effect="A message whose tag the owner of its queue does not want is skipped without an error, and the offset moves "
         "on: it is lost to the whole group.",
