@@ -86,6 +86,8 @@ def command(
       brokers: [broker-a, broker-b]
       disk: {warning: 0.75, critical: 0.9}
       delay_overdue: 1m
+      slaves: 1
+      slave_behind: {warning: 1000000, critical: 268435456}
       topics:
         orders: {queues: 8, perm: RW-, silent_for: 10m}
       groups:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mqctl.diagnosis.expected_groups import hold_groups
+from mqctl.diagnosis.expected_slaves import hold_slaves
 from mqctl.diagnosis.expecting import amount, exact, meant_by, none_like, span_text, unknown
 from mqctl.model.config import perm_text
 from mqctl.model.expectation import (
@@ -34,6 +35,8 @@ def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult
         found.append(_broker(snapshot, name))
     if expected.disk_used_share is not None:
         found += _disks(snapshot, expected.disk_used_share)
+    if expected.slave_count is not None or expected.slave_behind_bytes is not None:
+        found += hold_slaves(snapshot, expected.slave_count, expected.slave_behind_bytes)
     if expected.broker_count is not None:
         found.append(_broker_count(snapshot, expected.broker_count))
     for topic in _each_topic(snapshot, expected.topics):

@@ -75,6 +75,8 @@ class Expectations:
         delay_overdue_ms: how late a delayed message may be.
         brokers: names that must answer.
         broker_count: how many must answer at least.
+        slave_count: how many slaves each broker must have at least.
+        slave_behind_bytes: how far a slave's log may end before its master's.
     """
 
     cluster: str | None = None
@@ -84,6 +86,8 @@ class Expectations:
     broker_count: int | None = None
     disk_used_share: Limit | None = None
     delay_overdue_ms: Limit | None = None
+    slave_count: int | None = None
+    slave_behind_bytes: Limit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,7 @@ class CheckResult:
         check: what was looked at, a word of the file: `lag_time`, `members`.
         subject: of what: `group order-service`.
         value: the number found, in `unit`; None for what is no number, or not known.
-        unit: `ms`, `share`, or empty for a count.
+        unit: `ms`, `share`, `bytes`, or empty for a count.
         message: one sentence without a final full stop.
         gap: what it takes to know, and could not be asked.
         next_command: what to type about it; None for what holds.

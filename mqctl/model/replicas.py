@@ -32,6 +32,11 @@ class ReplicaState(StrEnum):
     NO_MASTER = "no-master"
     UNKNOWN = "unknown"
 
+    @property
+    def follows(self) -> bool:
+        """Whether the slave has, or gets within a moment, what its master has."""
+        return self in (ReplicaState.IN_SYNC, ReplicaState.CATCHING_UP)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:

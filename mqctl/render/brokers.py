@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mqctl.model.replicas import Replica, replicas
 from mqctl.model.runtime import BrokerRuntime, read_runtime
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.snapshot.live.brokers import LiveBroker
 
+REPLICATION = (
+    Column("behind_bytes", "behind", CellKind.COUNT),
+    Column("replica_state", "replica"),
+)
 COLUMNS = (
     Column("cluster", "cluster", wide=True),
     Column("name", "broker"),
@@ -23,6 +28,7 @@ COLUMNS = (
     Column("commit_log_bytes", "commit log", CellKind.BYTES, wide=True, none="?"),
     Column("oldest_message_time_ms", "oldest message", CellKind.TIME_MS, wide=True),
     Column("boot_time_ms", "up since", CellKind.TIME_MS, wide=True),
+    *REPLICATION,
     Column("problem", "problem"),
 )
 
@@ -34,6 +40,8 @@ class BrokerRow:
     Attributes:
         broker_id: 0 is the master.
         put_tps, get_tps: messages per second over the last 10 s.
+        behind_bytes: of a slave: bytes that its log ends before its master's; below 0 when it ends after it.
+        replica_state: of a slave, as `ha status` has it: `in-sync`, `empty`, `diverged`, `no-master` and so on.
         problem: why it could not be asked.
     """
 
@@ -50,6 +58,8 @@ class BrokerRow:
     commit_log_bytes: int | None = None
     oldest_message_time_ms: int | None = None
     boot_time_ms: int | None = None
+    behind_bytes: int | None = None
+    replica_state: str | None = None
     problem: str | None = None
 
 
@@ -115,6 +125,18 @@ def broker_row(broker: LiveBroker) -> BrokerRow:
     )
 
 
+def broker_rows(brokers: Sequence[LiveBroker]) -> list[BrokerRow]:
+    """Builds the rows of all brokers of a list: slaves are held against their masters."""
+    slaves = {item.address: item for item in replicas(broker.told() for broker in brokers)}
+    return [_beside_master(broker_row(broker), slaves.get(broker.address.address)) for broker in brokers]
+
+
+def _beside_master(row: BrokerRow, replica: Replica | None) -> BrokerRow:
+    if replica is None:
+        return row
+    return replace(row, behind_bytes=replica.behind_bytes, replica_state=replica.state.value)
+
+
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
@@ -127,13 +149,14 @@ def broker_document(rows: Sequence[BrokerRow]) -> Document:
 
 
 def shown_columns(rows: Sequence[BrokerRow]) -> list[Column]:
-    """Leaves out what says nothing, so that a list fits a narrow terminal: problems where there are none."""
-    quiet = all(row.problem is None for row in rows)
+    """Leaves out what says nothing, so that a list fits a narrow terminal: problems or slaves where there are none."""
+    silent = {"problem"} if all(row.problem is None for row in rows) else set()
+    silent |= set() if any(row.replica_state for row in rows) else {column.key for column in REPLICATION}
     several = len({row.cluster for row in rows}) > 1
     return [
         replace(column, wide=False) if several and column.key == "cluster" else column
         for column in COLUMNS
-        if not (quiet and column.key == "problem")
+        if column.key not in silent
     ]
 
 

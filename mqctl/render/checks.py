@@ -83,6 +83,8 @@ _NEXT = {
     "registered": "playbook run broker-down",
     "delay_overdue": "playbook run delay-late",
     "disk": "broker describe {name}",
+    "slaves": "ha status {name}",
+    "slave_behind": "ha status {name}",
     "cluster": "cluster list",
     "exists": "{noun} list",
     "brokers": "broker list",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mqctl.model.gap import Gap
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.route import BrokerEndpoint
-from mqctl.render.brokers import COLUMNS, BrokerRow, broker_row, shown_columns
+from mqctl.render.brokers import COLUMNS, BrokerRow, broker_rows, shown_columns
 from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import count, counted
@@ -64,7 +64,7 @@ def cluster_description(
     gaps: Iterable[Gap],
 ) -> ClusterDescription:
     """Builds the description of the cluster `name`."""
-    rows = [broker_row(broker) for broker in brokers]
+    rows = broker_rows(brokers)
     masters = [broker for broker in brokers if broker.address.is_master]
     topics = {topic for broker in masters for topic in broker.topics if topic not in broker.reserved}
     theirs = {topic for topic in topics if not is_system_topic(topic)}

@@ -13,6 +13,7 @@ from math import nan
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
+from mqctl.model.replicas import Replica, ReplicaState, replicas
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
@@ -89,10 +90,30 @@ def _broker_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
         "used share of the fullest of its store's disks",
         ((i, r.disk_used_share) for i, _, r in told),
     )
+    slaves = replicas(snapshot.brokers)
+    yield family(
+        "replication_lag_bytes",
+        "bytes that a slave's commit log ends before its master's; below 0 when it ends after it",
+        ((_slave_identity(snapshot, item), item.behind_bytes) for item in slaves),
+    )
+    yield family(
+        "replication_healthy",
+        "1 for a slave that follows its master, 0 for one that is empty, ahead, diverged, far behind or without master",
+        ((_slave_identity(snapshot, item), _healthy(item)) for item in slaves),
+    )
     yield family("put_messages_per_second", "messages stored, last 10 s", ((i, r.put_tps.newest) for i, _, r in told))
     yield family(
         "get_messages_per_second", "messages handed out, last 10 s", ((i, r.get_tps.newest) for i, _, r in told)
     )
+
+
+def _slave_identity(snapshot: ClusterSnapshot, replica: Replica) -> tuple[str, ...]:
+    cluster = next((broker.cluster for broker in snapshot.brokers if broker.address == replica.address), None)
+    return cluster or "", replica.name, str(replica.broker_id)
+
+
+def _healthy(replica: Replica) -> float | None:
+    return None if replica.state is ReplicaState.UNKNOWN else float(replica.state.follows)
 
 
 def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.errors import ExitCode
+from mqctl.model.replicas import ReplicaState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 _COLUMNS = (
@@ -103,7 +104,7 @@ def _advice(rows: Sequence[ReplicaRow]) -> list[str]:
     slaves = [row for row in rows if row.broker_id]
     if not slaves:
         return ["No slave is registered: every message exists once."]
-    ill = [row for row in slaves if row.state not in ("in-sync", "catching-up")]
+    ill = [row for row in slaves if not ReplicaState(row.state).follows]
     if not ill:
         return []
     return [f"{len(ill)} of {len(slaves)} slaves do not follow as they should: mqctl doctor says what that means."]

@@ -9,7 +9,7 @@ from enum import StrEnum
 from mqctl.model.gap import Gap
 from mqctl.model.lag_trend import GroupTrend, Trend
 from mqctl.model.topic_rate import TopicRate
-from mqctl.render.brokers import BrokerRow
+from mqctl.render.brokers import REPLICATION, BrokerRow
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import count, counted, instant, rate
 
@@ -20,6 +20,7 @@ _BROKER_COLUMNS = (
     Column("get_tps", "out/s", CellKind.RATE, none="?"),
     Column("disk_used_share", "disk", CellKind.SHARE, none="?"),
     Column("commit_log_bytes", "commit log", CellKind.BYTES, none="?"),
+    *REPLICATION,
     Column("problem", "problem"),
 )
 _GROUP_COLUMNS = (
@@ -140,11 +141,16 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
         records=[frame],
         blocks=[
             Paragraphs(head),
-            Table(_BROKER_COLUMNS, frame.brokers, empty=unknown or "no brokers"),
+            Table(_broker_columns(frame.brokers), frame.brokers, empty=unknown or "no brokers"),
             Table(_GROUP_COLUMNS, frame.groups[:groups], empty=unknown or "no group has offsets"),
             Table(_TOPIC_COLUMNS, frame.topics[:topics], empty=unknown or "no topics"),
         ],
     )
+
+
+def _broker_columns(rows: Sequence[BrokerRow]) -> list[Column]:
+    has_slaves = any(row.replica_state for row in rows)
+    return [column for column in _BROKER_COLUMNS if has_slaves or column not in REPLICATION]
 
 
 def _head(frame: TopFrame, sort: Sort) -> str:

@@ -10,7 +10,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
-from mqctl.render.brokers import broker_document, broker_row
+from mqctl.render.brokers import broker_document, broker_rows
 from mqctl.snapshot.live.brokers import ask_runtime
 
 EXAMPLES = ("mqctl broker list", "mqctl broker list -o wide", "mqctl broker list -o json | jq '.brokers[].address'")
@@ -30,4 +30,4 @@ def command(
         look.ask(ask_runtime, brokers)
         if look.asking is not None:
             note_brokers(look.asking.cluster, [broker.address for broker in brokers])
-    return answer(broker_document([broker_row(broker) for broker in brokers]), broker_gaps(brokers), output)
+    return answer(broker_document(broker_rows(brokers)), broker_gaps(brokers), output)

@@ -10,7 +10,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
-from mqctl.render.brokers import broker_row
+from mqctl.render.brokers import broker_rows
 from mqctl.render.clusters import cluster_document
 from mqctl.snapshot.live.brokers import ask_runtime
 
@@ -35,5 +35,5 @@ def command(
     first = next(iter(servers.values()), ())
     differing = [address for address, endpoints in servers.items() if endpoints != first]
     gaps = [*server_gaps, *broker_gaps(brokers)]
-    rows = [broker_row(broker) for broker in brokers]
+    rows = broker_rows(brokers)
     return answer(cluster_document(rows, list(servers), differing), gaps, output)

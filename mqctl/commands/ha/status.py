@@ -14,7 +14,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
-from mqctl.operations.replication.status import replica_rows, told_by, wanted_times
+from mqctl.operations.replication.status import replica_rows, wanted_times
 from mqctl.render.replication import status_document
 from mqctl.snapshot.live.brokers import ask_runtime, ask_settings
 from mqctl.snapshot.live.replication import ask_replication, missing_since
@@ -45,6 +45,6 @@ def command(
         look.ask(ask_runtime, brokers)
         look.ask(ask_settings, brokers)
         look.ask(ask_replication, brokers)
-        told = [told_by(item) for item in brokers]
+        told = [item.told() for item in brokers]
         since_ms = missing_since(look.asking, wanted_times(told)) if look.asking is not None else {}
     return answer(status_document(replica_rows(told, since_ms, now_ms)), broker_gaps(brokers), output)

@@ -81,6 +81,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
         disk: used share of the disk of each broker's store, 0 to 1.
         topics, groups: expectations by name.
         delay_overdue: how late a message of a delay level may be.
+        slaves: how many slaves each broker must have at least.
+        slave_behind: bytes that a slave may be behind its master; one that does not follow it is critical anyway.
     """
 
     cluster: str | None = None
@@ -89,6 +91,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     topics: dict[str, _Topic] = {}
     groups: dict[str, _Group] = {}
     delay_overdue: Most | None = None
+    slaves: int | None = None
+    slave_behind: Most | None = None
 
 
 def load_expectations(file: Path) -> Expectations:
@@ -122,6 +126,8 @@ def _expectations(told: _File) -> Expectations:
         broker_count=told.brokers if isinstance(told.brokers, int) else None,
         disk_used_share=_limit(told.disk, _real),
         delay_overdue_ms=_limit(told.delay_overdue, _span),
+        slave_count=told.slaves,
+        slave_behind_bytes=_limit(told.slave_behind, _real),
         topics=tuple(
             TopicExpectation(
                 topic=name,

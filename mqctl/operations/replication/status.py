@@ -8,21 +8,6 @@ from mqctl.model.replicas import Replica, log_bounds, replicas
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.render.replication import ReplicaRow
-from mqctl.snapshot.live.brokers import LiveBroker
-
-
-def told_by(broker: LiveBroker) -> BrokerSnapshot:
-    """Returns what a broker told of itself and of replication."""
-    return BrokerSnapshot(
-        name=broker.name,
-        cluster=broker.address.cluster,
-        address=broker.address.address,
-        broker_id=broker.address.broker_id,
-        version=broker.runtime.get("brokerVersionDesc"),
-        runtime=broker.runtime,
-        config=broker.config,
-        replication=broker.replication,
-    )
 
 
 def wanted_times(brokers: Sequence[BrokerSnapshot]) -> dict[tuple[str, int], tuple[str, int]]:

@@ -14,7 +14,7 @@ from mqctl.model.lag_trend import WINDOW_MS, LagLook, look_at, trends, within_wi
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_rate import Ends, TopicRate, queue_ends, topic_rates
 from mqctl.operations.lag.view import LagRequest, lag_view
-from mqctl.render.brokers import broker_row
+from mqctl.render.brokers import broker_rows
 from mqctl.render.top import Sort, TopFrame, TopGroup, sorted_groups, top_group
 from mqctl.snapshot.live.top import Owners, TopGatherer, TopLook
 
@@ -63,7 +63,7 @@ class TopFrames:
         return TopFrame(
             observed_at_ms=found.moment_ms,
             round=self._number,
-            brokers=[broker_row(broker) for broker in found.brokers],
+            brokers=broker_rows(found.brokers),
             groups=sorted_groups(groups, sort),
             topics=self._topics(found, {row.topic for row in groups}),
             problems=gap_lines(gaps),

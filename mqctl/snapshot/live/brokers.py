@@ -16,6 +16,7 @@ from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.replication import HaView
+from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.protocol.bodies_client import ProducerTable
 from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
@@ -60,6 +61,19 @@ class LiveBroker:
     @property
     def name(self) -> str:
         return self.address.broker_name
+
+    def told(self) -> BrokerSnapshot:
+        """Returns what it told of itself and of replication."""
+        return BrokerSnapshot(
+            name=self.name,
+            cluster=self.address.cluster,
+            address=self.address.address,
+            broker_id=self.address.broker_id,
+            version=self.runtime.get("brokerVersionDesc"),
+            runtime=self.runtime,
+            config=self.config,
+            replication=self.replication,
+        )
 
     def miss(self, part: Part, error: MqctlError, subject: GapSubject | None = None) -> None:
         """Notes that it did not tell `part`, or what `subject` says of it."""

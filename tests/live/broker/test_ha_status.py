@@ -14,6 +14,7 @@ from embedded_broker import EmbeddedBroker, EmbeddedCluster
 from tests.conftest import Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
+from tests.live.test_export import exporting
 
 Run = Callable[..., Outcome]
 SCALE, SECONDS = 50.0, 30.0
@@ -88,6 +89,31 @@ def test_what_a_slave_lacks_is_told_in_bytes_and_by_the_age_of_the_first_message
     assert mqctl("snapshot", "save", saved, "--namesrv", pair.namesrv).exit_code == 0
     offline = mqctl("ha", "status", "--snapshot", saved, "-o", "json").json["replicas"]
     assert [item["behind_bytes"] for item in offline if item["broker_id"]] == [row["behind_bytes"]]
+
+
+def test_lists_checks_and_metrics_carry_what_slaves_lack(mqctl: Run, pair: EmbeddedCluster, tmp_path: Path) -> None:
+    at = ("--namesrv", pair.namesrv)
+    file = tmp_path / "checks.yaml"
+    file.write_text("slaves: 1\nslave_behind: {warning: 1000, critical: 100000}\n")
+    assert mqctl("check", file, *at).exit_code == 0
+    before = end(pair.broker("broker-a"))
+    slave = lost(pair)
+    fill(pair, 20)
+    behind = end(pair.broker("broker-a")) - before
+    for words in (("broker", "list"), ("cluster", "describe"), ("top", "--once", "--every", "200ms")):
+        rows = mqctl(*words, *at, "-o", "json").json["brokers"]
+        assert [(row["behind_bytes"], row["replica_state"]) for row in rows] == [(None, None), (behind, "catching-up")]
+        assert "catching-up" in mqctl(*words, *at).stdout
+    checked = mqctl("check", file, *at, "-o", "json")
+    assert (checked.exit_code, [item["state"] for item in checked.json["results"]]) == (1, ["ok", "warning"])
+    slave.on_loop(lambda running: running.storage.log.append_copy(b"\0" * 20_000, running.storage.log.position))
+    checked = mqctl("check", file, *at, "-o", "json")
+    assert (checked.exit_code, checked.json["results"][1]["message"]) == (2, "its log ends after its master's")
+    with exporting(pair.namesrv, tmp_path) as exporter:
+        found = exporter.scrape()
+    slave_labels = "broker=broker-a broker_id=1 cluster=DefaultCluster"
+    assert found["mqctl_broker_replication_lag_bytes"] == {slave_labels: float(behind - 20_000)}
+    assert found["mqctl_broker_replication_healthy"] == {slave_labels: 0.0}
 
 
 def test_a_slave_without_master_an_empty_one_and_one_that_is_ahead_are_told(mqctl: Run, pair: EmbeddedCluster) -> None:
