@@ -10,6 +10,7 @@ import msgspec
 from docs.dependencies import page as dependency_page
 from docs.incident_page import page as incident_page
 from docs.incident_page import readme
+from docs.kafka_page import page as kafka_page
 from docs.man import pages as man_pages
 from docs.playbook_scripts import scripts
 from docs.reliability_page import page as reliability
@@ -69,6 +70,8 @@ def files() -> dict[str, str]:
         "docs/exit-codes.md": exit_codes(),
         "docs/mqadmin.md": mqadmin_table(),
         "docs/incidents.md": incident_page(),
+        "docs/kafka.md": kafka_page(Lang.EN),
+        "docs/kafka.zh.md": kafka_page(Lang.ZH),
         "README.md": readme(),
         "docs/reliability.md": reliability(),
         "docs/rules.md": rules(),

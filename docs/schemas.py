@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqctl.commands.explain.kafka import KafkaTerms
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.playbook_run import PlaybookRun
@@ -163,6 +164,7 @@ SCHEMAS: dict[str, type] = {
     "report.duplicates/1": DuplicatesReported,
     "report.order/1": OrderReported,
     "report.skew/1": SkewReported,
+    "explain.kafka/1": KafkaTerms,
     "rules.explain/1": RuleExplained,
     "rules.list/1": RuleList,
     "snapshot.show/1": ClusterSnapshot,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mqctl.allocation.kafka import KafkaAssignor, kafka_owners
 from mqctl.allocation.rooms import RoomRule, selectable_queues
 from mqctl.allocation.strategies import Strategy
 from mqctl.allocation.views import QueueOwnership, View, ownership, sorted_clients, sorted_queues
@@ -14,10 +15,23 @@ from mqctl.model.queue import MessageQueue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Queues and members that see each other alike."""
+    """Queues and members that see each other alike.
+
+    Attributes:
+        wants: the topics of each member whose subscription is known to differ; the others subscribe to all.
+    """
 
     queues: tuple[MessageQueue, ...]
     clients: tuple[str, ...]
+    wants: Mapping[str, frozenset[str]] | None = None
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(queue.topic for queue in self.queues))
+
+    def wanted_by(self, client: str) -> frozenset[str]:
+        """Returns the topics that a member subscribes to."""
+        return (self.wants or {}).get(client, frozenset(self.topics))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +115,44 @@ class LayoutChange:
 
 
 def simulate(layout: Layout, strategy: Strategy, rule: RoomRule | None = None) -> StrategyResult:
-    """Computes who owns what when all members see the same."""
-    clients, queues = sorted_clients(layout.clients), sorted_queues(layout.queues)
-    views = [View(client_id=client, strategy=strategy, clients=clients, queues=queues) for client in clients]
-    owners = ownership(views) if queues else QueueOwnership(owners={}, intended={})
+    """Computes who owns what when all members see the same: each takes its share of each topic by itself.
+
+    A member takes its slot in the list of every topic of the group, also of those that it does not subscribe to.
+    """
+    clients = sorted_clients(layout.clients)
+    queues_of: dict[str, list[MessageQueue]] = {}
+    for queue in sorted_queues(layout.queues):
+        queues_of.setdefault(queue.topic, []).append(queue)
+    views = [
+        View(
+            client_id=client,
+            strategy=strategy,
+            clients=clients,
+            queues=queues,
+            subscribes=topic in layout.wanted_by(client),
+        )
+        for topic, queues in queues_of.items()
+        for client in clients
+    ]
+    owners = ownership(views) if views else QueueOwnership(owners={}, intended={})
+    return _result(strategy.name, owners, clients, rule)
+
+
+def simulate_kafka(
+    layout: Layout, assignor: KafkaAssignor, before: StrategyResult | None = None, rule: RoomRule | None = None
+) -> StrategyResult:
+    """Computes who would consume what if Kafka shared the same queues out; `before` is what `sticky` starts from."""
+    wants = {client: layout.wanted_by(client) for client in layout.clients}
+    kept = {queue: owners[0] for queue, owners in before.owners.owners.items() if owners} if before else None
+    found = kafka_owners(assignor, layout.queues, wants, kept)
+    owners = {queue: (found[queue],) if queue in found else () for queue in sorted_queues(layout.queues)}
+    shared_out = QueueOwnership(owners=owners, intended=owners)
+    return _result(f"kafka {assignor}", shared_out, sorted_clients(layout.clients), rule)
+
+
+def _result(strategy: str, owners: QueueOwnership, clients: Sequence[str], rule: RoomRule | None) -> StrategyResult:
     return StrategyResult(
-        strategy=strategy.name,
+        strategy=strategy,
         owners=owners,
         loads=owners.loads(clients),
         crossing_count=_crossing(owners, rule),
@@ -139,7 +185,7 @@ def _owner(owners: QueueOwnership, queue: MessageQueue) -> str | None:
 
 
 def numbered_layout(
-    topic: str,
+    topics: Sequence[str],
     queue_count: int,
     client_count: int,
     *,
@@ -150,7 +196,7 @@ def numbered_layout(
     """Makes a layout from numbers: brokers `broker-a`, clients `client-00`, with rooms `HT-broker-a`, `HT-client-00`.
 
     Args:
-        queue_count: queues on each broker.
+        queue_count: queues of each topic on each broker.
         client_count: clients in all, dealt out to the rooms in turn.
         broker_count: brokers in each room.
         separator: what stands between a room and the rest of a name.
@@ -165,6 +211,7 @@ def numbered_layout(
     return Layout(
         queues=tuple(
             MessageQueue(topic, f"{prefix}broker-{_letters(number)}", queue_id)
+            for topic in topics
             for prefix in prefixes
             for number in range(broker_count)
             for queue_id in range(queue_count)
@@ -193,7 +240,10 @@ def changed_layout(layout: Layout, rule: RoomRule | None, change: LayoutChange) 
     joining = [*change.join, *(client for room in rooms for client in room.clients)]
     clients = _clients_after(layout, rule, change, joining)
     queues = _queues_after(layout, rule, change)
-    return Layout(queues=(*queues, *(queue for room in rooms for queue in room.queues)), clients=clients)
+    wants = {client: layout.wants[client] for client in clients if client in layout.wants} if layout.wants else None
+    return Layout(
+        queues=(*queues, *(queue for room in rooms for queue in room.queues)), clients=clients, wants=wants or None
+    )
 
 
 def _clients_after(
@@ -221,7 +271,7 @@ def _clients_after(
 
 
 def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -> tuple[MessageQueue, ...]:
-    topic = layout.queues[0].topic
+    topics = layout.topics
     brokers = sorted({queue.broker_name for queue in layout.queues})
     gone = set(change.lose_brokers)
     if gone - set(brokers):
@@ -230,11 +280,12 @@ def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -
         gone |= {name for name in brokers if rule.broker_room(name) == change.lose_room}
     queues = layout.queues
     if change.queues_each is not None:
-        queues = tuple(MessageQueue(topic, name, number) for name in brokers for number in range(change.queues_each))
+        each = range(change.queues_each)
+        queues = tuple(MessageQueue(topic, name, number) for topic in topics for name in brokers for number in each)
     for name, count in change.add_brokers:
         if name in brokers:
             raise UsageError(f"there is a broker {name} already")
-        queues += tuple(MessageQueue(topic, name, number) for number in range(count))
+        queues += tuple(MessageQueue(topic, name, number) for topic in topics for number in range(count))
     left = tuple(queue for queue in queues if queue.broker_name not in gone)
     if not left and not change.add_rooms:
         raise UsageError("no queue would be left")
@@ -244,7 +295,7 @@ def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -
 def _room_layout(layout: Layout, rule: RoomRule | None, room: NewRoom) -> Layout:
     """Names a new room's brokers and clients as numbers do, and asks the rule whether it reads the room from them."""
     made = numbered_layout(
-        layout.queues[0].topic,
+        layout.topics,
         room.queue_count,
         room.client_count,
         broker_count=room.broker_count,

@@ -40,6 +40,7 @@ GROUPS: dict[str, str] = {
     "cluster": "Clusters and their name servers.",
     "delay": "Delay levels: what waits, what is late, what delayOffset.json says.",
     "dlq": "Dead letters: what consumer groups gave up, and sending it again.",
+    "explain": "Another system's terms in RocketMQ's.",
     "export": "What a cluster shows, for other systems.",
     "filter": "Filters: what an expression lets through, and why.",
     "group": "Consumer groups: how far they are behind.",
@@ -99,6 +100,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("dlq", "list"), "List how many dead letters each group has, and how old they are."),
     Entry(("dlq", "resend"), "Send dead letters again, by plan, each one once.", "changes"),
     Entry(("dlq", "show"), "Show the dead letters of a group: failures, reason, origin."),
+    Entry(("explain", "kafka"), "Explain a term of Kafka: what RocketMQ calls it, what differs."),
     Entry(("export", "prometheus"), "Serve metrics of a cluster to Prometheus."),
     Entry(("filter", "bloom"), "Show the bit map behind SQL92 subscriptions."),
     Entry(("filter", "collisions"), "Find tags that brokers cannot tell apart."),
@@ -197,7 +199,7 @@ ENTRIES: tuple[Entry, ...] = (
 )
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Begin": ("quickstart", "local", "profile", "completion", "commands"),
+    "Begin": ("quickstart", "local", "profile", "completion", "commands", "explain"),
     "What is wrong": ("doctor", "playbook", "rules", "check", "export", "top", "snapshot"),
     "What is there": ("cluster", "broker", "ha", "topic", "group", "producer", "message", "acl"),
     "Who consumes what": ("allocation", "subscription", "filter", "lock", "order", "stacks"),

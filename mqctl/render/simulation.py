@@ -40,6 +40,14 @@ LOAD_COLUMNS = (
     *_NUMBERS,
     _OWNS,
 )
+_KAFKA = Column("kafka", "in Kafka", none="nothing")
+_TOPIC = Column("topic", "topic")
+ORPHAN_COLUMNS = (
+    _TOPIC,
+    Column("broker", "broker"),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("slot", "falls to"),
+)
 OWNER_COLUMNS = (
     Column("broker", "broker"),
     Column("queue_id", "queue", CellKind.COUNT),
@@ -98,6 +106,7 @@ class LoadRow:
         required_tps: messages a second that arrive in its queues.
         capacity_tps: what it can pass with its queues; 0 without one.
         owns: its queues, those of a broker in one.
+        kafka: what it would own under Kafka; None without a comparison.
     """
 
     client_id: str
@@ -109,16 +118,29 @@ class LoadRow:
     carried_tps: float | None
     enough: bool | None
     owns: str | None
+    kafka: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerRow:
-    """One queue with its owner before and after; None where nobody owns it, or it is not there."""
+    """One queue with its owner before and after, and under Kafka; None where nobody owns it, or it is not there."""
 
+    topic: str
     broker: str
     queue_id: int
     before: str | None
     after: str | None
+    kafka: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotRow:
+    """A queue that nobody consumes: it falls to a client that does not subscribe to its topic."""
+
+    topic: str
+    broker: str
+    queue_id: int
+    slot: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,12 +171,16 @@ class SendingRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """Machine form of `allocation simulate`; `owners` are all queues, `moves` those that change their owner."""
+    """Machine form of `allocation simulate`.
+
+    `owners` are all queues, `moves` those that change their owner, `orphans` those without one in the later layout.
+    """
 
     results: list[ResultRow]
     loads: list[LoadRow]
     owners: list[OwnerRow]
     moves: list[OwnerRow]
+    orphans: list[SlotRow]
     rooms: list[RoomRow]
     sending: list[SendingRow]
 
@@ -214,13 +240,12 @@ def sending_rows(layout: str, sides: Sequence[Sending]) -> list[SendingRow]:
     ]
 
 
-def load_rows(before: StrategyResult, after: StrategyResult | None, loads: Sequence[Load]) -> list[LoadRow]:
+def load_rows(
+    before: StrategyResult, after: StrategyResult | None, loads: Sequence[Load], kafka: StrategyResult | None = None
+) -> list[LoadRow]:
     """Builds one row for each client that is there before or after; `loads` are those of the later layout."""
     result = after or before
-    owned: dict[str, list[MessageQueue]] = {}
-    for queue, clients in sorted(result.owners.owners.items()):
-        for client in clients:
-            owned.setdefault(client, []).append(queue)
+    owned, owned_in_kafka = _owned(result), _owned(kafka)
     by_client = {load.client_id: load for load in loads}
     rows = []
     for client in sorted({*before.loads, *result.loads}):
@@ -236,34 +261,66 @@ def load_rows(before: StrategyResult, after: StrategyResult | None, loads: Seque
                 carried_tps=_rounded(load.carried_tps) if load else None,
                 enough=load.enough if load else None,
                 owns=spans(owned.get(client, ())) or None,
+                kafka=spans(owned_in_kafka.get(client, ())) or None,
             )
         )
     return rows
 
 
+def _owned(result: StrategyResult | None) -> dict[str, list[MessageQueue]]:
+    owned: dict[str, list[MessageQueue]] = {}
+    for queue, clients in sorted(result.owners.owners.items()) if result else ():
+        for client in clients:
+            owned.setdefault(client, []).append(queue)
+    return owned
+
+
 def spans(queues: Iterable[MessageQueue]) -> str:
-    """Writes queues by broker, neighbours as a span: `broker-a/0-3, broker-b/0, broker-b/2`."""
+    """Writes queues by broker, neighbours as a span: `broker-a/0-3, broker-b/0`; of several topics each by its name."""
     found: list[list[MessageQueue]] = []
     for queue in sorted(queues):
         last = found[-1][-1] if found else None
-        if last and (last.broker_name, last.queue_id + 1) == (queue.broker_name, queue.queue_id):
+        if last and MessageQueue(last.topic, last.broker_name, last.queue_id + 1) == queue:
             found[-1].append(queue)
         else:
             found.append([queue])
-    return ", ".join(
-        f"{run[0].broker_name}/{run[0].queue_id}{f'-{run[-1].queue_id}' if len(run) > 1 else ''}" for run in found
-    )
+    several = len({run[0].topic for run in found}) > 1
+    return ", ".join((f"{run[0].topic} " if several else "") + _span(run) for run in found)
 
 
-def owner_rows(before: StrategyResult, after: StrategyResult | None) -> list[OwnerRow]:
+def _span(run: Sequence[MessageQueue]) -> str:
+    end = f"-{run[-1].queue_id}" if len(run) > 1 else ""
+    return f"{run[0].broker_name}/{run[0].queue_id}{end}"
+
+
+def orphan_rows(result: StrategyResult) -> list[SlotRow]:
+    """Builds one row for each queue that nobody consumes though its strategy did not throw."""
+    return [
+        SlotRow(
+            topic=queue.topic,
+            broker=queue.broker_name,
+            queue_id=queue.queue_id,
+            slot=", ".join(result.owners.intended.get(queue, ())) or None,
+        )
+        for queue in result.owners.orphans
+        if not result.failure
+    ]
+
+
+def owner_rows(
+    before: StrategyResult, after: StrategyResult | None, kafka: StrategyResult | None = None
+) -> list[OwnerRow]:
     """Builds one row for each queue that is there before or after."""
     old, new = before.owners.owners, (after or before).owners.owners
+    in_kafka = kafka.owners.owners if kafka else {}
     return [
         OwnerRow(
+            topic=queue.topic,
             broker=queue.broker_name,
             queue_id=queue.queue_id,
             before=", ".join(old.get(queue, ())) or None,
             after=", ".join(new.get(queue, ())) or None,
+            kafka=", ".join(in_kafka.get(queue, ())) or None,
         )
         for queue in sorted({*old, *new})
     ]
@@ -275,23 +332,36 @@ def simulation_document(
     owners: Sequence[OwnerRow],
     moved: Sequence[Move],
     *,
+    orphans: Sequence[SlotRow],
     rooms: Sequence[RoomRow],
     sending: Sequence[SendingRow],
 ) -> Document:
     """Builds the document of `allocation simulate`; what nothing is known of gets no column."""
     changes = any(row.layout == "after" for row in rows)
     moves = [
-        OwnerRow(broker=item.queue.broker_name, queue_id=item.queue.queue_id, before=item.before, after=item.after)
+        OwnerRow(
+            topic=item.queue.topic,
+            broker=item.queue.broker_name,
+            queue_id=item.queue.queue_id,
+            before=item.before,
+            after=item.after,
+        )
         for item in moved
     ]
     columns = LOAD_COLUMNS if changes else tuple(_renamed(column) for column in LOAD_COLUMNS if column.key != "before")
+    if any(row.layout == "kafka" for row in rows):
+        columns = (*columns, _KAFKA)
+    several = len({row.topic for row in owners}) > 1
     blocks: list[Table | Paragraphs] = [
         Table(_told(RESULT_COLUMNS, rows), rows),
         Table(_told(columns, loads), loads, title="Queues by client"),
     ]
     if moves:
         title = "Queues that move (what is in flight may be consumed twice, or out of order)"
-        blocks.append(Table(OWNER_COLUMNS, moves, title=title))
+        blocks.append(Table((_TOPIC, *OWNER_COLUMNS) if several else OWNER_COLUMNS, moves, title=title))
+    if orphans:
+        title = "Queues that nobody consumes: their slot falls to a client that does not subscribe to the topic"
+        blocks.append(Table(ORPHAN_COLUMNS, orphans, title=title))
     if any(row.required_tps is not None or row.capacity_tps for row in rooms) or len({row.room for row in rooms}) > 1:
         each = "the clients" if {row.room for row in rooms} == {ALL} else "the clients of each room"
         title = f"What arrives for {each}, and what they can pass (messages a second)"
@@ -305,6 +375,7 @@ def simulation_document(
             loads=list(loads),
             owners=list(owners),
             moves=moves,
+            orphans=list(orphans),
             rooms=list(rooms),
             sending=list(sending),
         ),

@@ -42,7 +42,7 @@ def joined(layout: Layout, count: int) -> Layout:
 def groups(draw: st.DrawFn) -> tuple[Layout, Group]:
     """A group that shares 1 to 6 queues by AVG; each thread passes 2, 5 or 10 messages a second."""
     queue_count, client_count = draw(st.integers(1, 6)), draw(st.integers(1, 4))
-    layout = numbered_layout("Pay", queue_count, client_count)
+    layout = numbered_layout(["Pay"], queue_count, client_count)
     rates = draw(st.lists(st.sampled_from((0.0, 1.0, 3.0, 9.0, 24.0)), min_size=queue_count, max_size=queue_count))
     return layout, Group(
         owned=owned(simulate(layout, Average())),

@@ -203,6 +203,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "playbook.dry-run/1": ["playbook", "run", "backlog", "-p", "group=G", "--dry-run"],
         "playbook.list/1": ["playbook", "list"],
         "playbook.show/1": ["playbook", "show", "backlog"],
+        "explain.kafka/1": ["explain", "kafka", "lag"],
         "rules.explain/1": ["rules", "explain", "MQ101"],
         "rules.list/1": ["rules", "list"],
         "snapshot.show/1": ["snapshot", "show", snapshot],

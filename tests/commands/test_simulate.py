@@ -144,3 +144,54 @@ def test_all_strategies_stand_side_by_side(mqctl: Run, tmp_path: Path) -> None:
 def test_what_makes_no_sense(mqctl: Run, words: tuple[object, ...], said: str) -> None:
     outcome = mqctl("allocation", "simulate", *words)
     assert (outcome.exit_code, said in outcome.stderr) == (64, True), outcome.stderr
+
+
+SUBSCRIBED = ("--subscribes", "c1=Topic-A", "--subscribes", "c2=Topic-A,Topic-B")
+
+
+def test_queues_of_a_topic_that_one_client_does_not_subscribe_to_have_no_consumer(mqctl: Run) -> None:
+    report = simulated(mqctl, "--queues", 4, *SUBSCRIBED, "--as", "kafka", "range")
+    assert [(row["topic"], row["queue_id"], row["slot"]) for row in report["orphans"]] == [
+        ("Topic-B", 0, "c1"),
+        ("Topic-B", 1, "c1"),
+    ]
+    assert {row["client_id"]: (row["owns"], row["kafka"]) for row in report["loads"]} == {
+        "c1": ("broker-a/0-1", "broker-a/0-1"),
+        "c2": ("Topic-A broker-a/2-3, Topic-B broker-a/2-3", "Topic-A broker-a/2-3, Topic-B broker-a/0-3"),
+    }
+    shown = mqctl("allocation", "simulate", "--queues", 4, *SUBSCRIBED).stdout
+    assert "Topic-B  broker-a      0  c1" in shown
+
+
+def test_who_subscribes_to_everything_leaves_nothing(mqctl: Run) -> None:
+    report = simulated(mqctl, "--queues", 4, "--subscribes", "c1=Topic-B,Topic-A", "--subscribes", "c2=Topic-A,Topic-B")
+    assert report["orphans"] == []
+    later = simulated(mqctl, "--queues", 4, *SUBSCRIBED, "--remove-client", "c1", "--add-broker", "broker-z")
+    assert later["orphans"] == [] and loads(later)["c2"] == (4, 16)
+
+
+def test_kafka_sticky_moves_less_when_a_client_joins(mqctl: Run) -> None:
+    report = simulated(mqctl, "--queues", 8, "--clients", 3, "--add-clients", 1, "--as", "Kafka", "Sticky")
+    assert {row["layout"]: (row["strategy"], row["moved_count"]) for row in report["results"]} == {
+        "before": ("AVG", None),
+        "after": ("AVG", 5),
+        "kafka": ("kafka sticky", 2),
+    }
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--queues", 4, "--subscribes", "c1"),
+        ("--queues", 4, "--subscribes", "c1="),
+        ("--queues", 4, "--subscribes", "=Topic-A"),
+        ("--queues", 4, "--subscribes", "c1=A", "--subscribes", "c1=B"),
+        ("--subscribes", "c1=A"),
+        ("--queues", 4, "--clients", 2, "--as", "kafka", "cooperative"),
+        ("--queues", 4, "--clients", 2, "--as", "pulsar", "range"),
+    ],
+)
+def test_subscriptions_and_assignors_that_cannot_be_read(mqctl: Run, words: tuple[object, ...]) -> None:
+    outcome = mqctl("allocation", "simulate", *words)
+    assert (outcome.exit_code, outcome.stdout) == (64, "")
+    assert "next: " in outcome.stderr

@@ -1,4 +1,4 @@
-"""Names for the Tab that this machine knows by itself: profiles, local clusters, rules, words of mqadmin."""
+"""Names for the Tab that this machine knows by itself: profiles, local clusters, rules, words of mqadmin and Kafka."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ Named = list[tuple[str, str]]
 _BY_OPTION = {"--profile": "profile", "--mqadmin": "mqadmin"}
 _BY_COMMAND_OPTION = {(f"local {verb}", "--name"): "local" for verb in ("down", "logs", "status")}
 _BY_ARGUMENT = {
+    "explain kafka": "kafka",
     "local scenario run": "scenario",
     "playbook run": "playbook",
     "playbook show": "playbook",
@@ -81,6 +82,12 @@ def _rules() -> Named:
     return [(code, title(code, Lang.EN)) for code in RULES]
 
 
+def _kafka_terms() -> Named:
+    from mqctl.render.messages.kafka import kafka_terms
+
+    return [(term.name, term.rocketmq) for term in kafka_terms(None)]
+
+
 def _mqadmin() -> Named:
     from mqctl.cli.catalog_mqadmin import TABLE
 
@@ -90,6 +97,7 @@ def _mqadmin() -> Named:
 _KINDS: dict[str, Callable[[], Named]] = {
     "profile": _profiles,
     "local": _local_clusters,
+    "kafka": _kafka_terms,
     "playbook": _playbooks,
     "rule": _rules,
     "scenario": _scenarios,

@@ -59,3 +59,15 @@ ConfigFile = Annotated[
     typer.Option("--config", metavar="FILE", help="Lists of the strategy config: YAML, `client: [broker-a/0, ...]`."),
 ]
 Compare = Annotated[bool, typer.Option("--compare", help="All strategies side by side.")]
+Subscribes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--subscribes",
+        metavar="CLIENT=TOPICS",
+        help="Instead of --client: a client and its topics, with commas; once for each client, with --queues.",
+    ),
+]
+AsKafka = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--as", metavar="kafka ASSIGNOR", help="Beside it what Kafka would do: range, roundrobin or sticky."),
+]

@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqctl.allocation.carrying import Capacity, Load, client_loads, room_loads
-from mqctl.allocation.simulation import LayoutChange, StrategyResult, changed_layout, moves, sending_sides, simulate
+from mqctl.allocation.kafka import KafkaAssignor
+from mqctl.allocation.simulation import (
+    LayoutChange,
+    StrategyResult,
+    changed_layout,
+    moves,
+    sending_sides,
+    simulate,
+    simulate_kafka,
+)
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import simulation as options
@@ -14,18 +23,20 @@ from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.errors import UsageError
 from mqctl.operations.allocation.what_if import (
     Beginning,
-    Numbers,
     Strategies,
+    assignor_of,
     fixed_lists,
+    named_change,
     names_in,
-    new_broker,
-    new_room,
     numbers_of,
     observed,
+    room_change,
+    subscriptions_of,
 )
 from mqctl.render.simulation import (
     ResultRow,
     load_rows,
+    orphan_rows,
     owner_rows,
     result_row,
     room_rows,
@@ -37,6 +48,8 @@ EXAMPLES = (
     "mqctl allocation simulate --queues 8 --clients 3 --compare",
     "mqctl allocation simulate --queues 8 --clients 6 --rooms HT,CP --strategy nearby --lose-room HT",
     "mqctl allocation simulate --queues 8 --clients 4 --rooms HT,CP --rate 900 --capacity 300 --lose-room HT",
+    "mqctl allocation simulate --queues 4 --subscribes c1=orders --subscribes c2=orders,trades",
+    "mqctl allocation simulate --queues 8 --clients 3 --add-clients 1 --as kafka sticky",
     "mqctl allocation simulate -g order-service -t orders --add-clients 2",
     "mqctl allocation simulate -g order-service -t orders --room-rule prefix:- --lose-room HT --window 30s",
     "mqctl allocation simulate -g order-service -t orders --add-broker broker-c --snapshot now.snap",
@@ -49,6 +62,7 @@ def command(
     queues: options.Queues = None,
     clients: options.Clients = None,
     client: options.ClientIds = None,
+    subscribes: options.Subscribes = None,
     brokers: options.Brokers = 1,
     rooms: options.Rooms = None,
     rate: options.Rate = None,
@@ -72,6 +86,7 @@ def command(
     config: options.ConfigFile = None,
     room_rule: RoomRuleOption = None,
     compare: options.Compare = False,
+    as_kafka: options.AsKafka = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -82,37 +97,31 @@ def command(
     """Simulate who would own which queue: another strategy, other clients, queues or brokers, a room lost or added.
 
     Begins with a live group, a snapshot, or numbers alone; all clients are taken to see the same. Shows what each
-    client carries of what arrives in its queues, and with rooms which queues producers of each room use.
+    client carries of what arrives in its queues, and with rooms which queues producers of each room use. With
+    --subscribes it shows which queues nobody consumes because their slot falls to a client that does not subscribe.
     """
     power = Capacity(tps=capacity, thread_count=threads, orderly=orderly)
-    numbers = numbers_of(queues, client or clients, brokers=brokers, rooms=rooms, rate=rate, capacity=power)
-    rule = rule_of(room_rule, profile) or (rule_of("prefix:-") if numbers and numbers.rooms else None)
-    start = _begin(numbers, group, topic, (namesrv, profile, timeout, window), snapshot)
-    change = LayoutChange(
-        add_clients=add_clients,
-        remove_clients=remove_clients,
-        join=tuple(add_client or ()),
-        leave=tuple(remove_client or ()),
-        queues_each=queues_each,
-        lose_room=lose_room,
-        with_brokers=with_brokers,
-        lose_brokers=tuple(lose_broker or ()),
-        add_brokers=tuple(new_broker(text, start.usual_queue_count) for text in add_broker or ()),
-        add_rooms=tuple(map(new_room, add_room or ())),
+    wants = subscriptions_of(subscribes or ())
+    members = client or clients
+    numbers = numbers_of(
+        queues, members, topic=topic, wants=wants, brokers=brokers, rooms=rooms, rate=rate, capacity=power
     )
+    rule = rule_of(room_rule, profile) or (rule_of("prefix:-") if numbers and numbers.rooms else None)
+    start = numbers.begin() if numbers else _begin(group, topic, (namesrv, profile, timeout, window), snapshot)
+    change = LayoutChange(add_clients=add_clients, remove_clients=remove_clients, queues_each=queues_each)
+    change = named_change(change, clients=(add_client, remove_client), brokers=(add_broker, lose_broker), start=start)
+    change = room_change(change, add_room, lose_room, with_brokers=with_brokers)
     known = Strategies(rule=rule, served=names_in(serve_rooms), fixed=fixed_lists(config, start.topic))
-    _show(start, change, known, (strategy, to_strategy), output, compare=compare)
+    kafka = assignor_of(as_kafka)
+    _show(start, change, known, (strategy, to_strategy), output, compare=compare, assignor=kafka)
 
 
 def _begin(
-    numbers: Numbers | None,
     group: str | None,
     topic: str | None,
     source: tuple[str | None, str | None, str | None, str | None],
     snapshot: Path | None,
 ) -> Beginning:
-    if numbers is not None:
-        return numbers.begin(topic or "topic")
     if group is None or topic is None:
         raise UsageError("a simulation begins somewhere", remedy="use -g GROUP -t TOPIC, or --queues N --clients N")
     from mqctl.cli.sources.snapshot_source import LiveOptions
@@ -138,6 +147,7 @@ def _show(
     output: Output,
     *,
     compare: bool,
+    assignor: KafkaAssignor | None,
 ) -> None:
     rule = known.rule
     later = changed_layout(start.layout, rule, change)
@@ -154,11 +164,18 @@ def _show(
     for other in known.comparable(later) if compare else ():
         result = simulate(later, other, rule)
         rows.append(result_row("compare", result, _loads(start, result), len(moves(before.owners, result.owners))))
+    kafka = None
+    if assignor is not None:
+        kept = simulate_kafka(start.layout, assignor, rule=rule)
+        kafka = simulate_kafka(later, assignor, kept, rule) if after else kept
+        count = len(moves(kept.owners, kafka.owners)) if after else None
+        rows.append(result_row("kafka", kafka, _loads(start, kafka), count))
     document = simulation_document(
         rows,
-        load_rows(before, after, loads["after" if after else "before"]),
-        owner_rows(before, after),
+        load_rows(before, after, loads["after" if after else "before"], kafka),
+        owner_rows(before, after, kafka),
         moved,
+        orphans=orphan_rows(after or before),
         rooms=[row for name in layouts for row in room_rows(name, room_loads(loads[name], rule))],
         sending=[
             row

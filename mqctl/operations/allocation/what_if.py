@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from mqctl.allocation.carrying import UNKNOWN, Capacity
 from mqctl.allocation.choice import strategy_of
+from mqctl.allocation.kafka import KafkaAssignor
 from mqctl.allocation.rooms import RoomRule, writable_queues
-from mqctl.allocation.simulation import Layout, NewRoom, numbered_layout
+from mqctl.allocation.simulation import Layout, LayoutChange, NewRoom, numbered_layout
 from mqctl.allocation.strategies import Strategy
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.queue import MessageQueue
@@ -55,14 +56,21 @@ class Beginning:
 
     @property
     def usual_queue_count(self) -> int:
-        """How many queues most brokers have."""
-        return Counter(Counter(queue.broker_name for queue in self.layout.queues).values()).most_common(1)[0][0]
+        """How many queues of a topic most brokers have."""
+        counts = Counter((queue.topic, queue.broker_name) for queue in self.layout.queues)
+        return Counter(counts.values()).most_common(1)[0][0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """A group made of numbers: queues on each broker, clients in all, brokers in each room, what a client can pass."""
+    """A group made of numbers: queues on each broker, clients in all, brokers in each room, what a client can pass.
 
+    Attributes:
+        wants: the topics of each client that was given with them; the others subscribe to all.
+    """
+
+    topic: str | None
+    wants: Mapping[str, frozenset[str]]
     queues: int
     clients: int | Sequence[str]
     brokers: int = 1
@@ -70,12 +78,13 @@ class Numbers:
     rate_tps: float | None = None
     capacity: Capacity = UNKNOWN
 
-    def begin(self, topic: str) -> Beginning:
+    def begin(self) -> Beginning:
         """Makes the layout, with rates spread evenly."""
+        topics = sorted({name for listed in self.wants.values() for name in listed} | set(filter(None, [self.topic])))
         count = self.clients if isinstance(self.clients, int) else len(self.clients)
-        layout = numbered_layout(topic, self.queues, count, broker_count=self.brokers, rooms=self.rooms)
-        if not isinstance(self.clients, int):
-            layout = Layout(queues=layout.queues, clients=tuple(self.clients))
+        layout = numbered_layout(topics or ["topic"], self.queues, count, broker_count=self.brokers, rooms=self.rooms)
+        clients = layout.clients if isinstance(self.clients, int) else tuple(self.clients)
+        layout = Layout(queues=layout.queues, clients=clients, wants=self.wants or None)
         each = self.rate_tps / len(layout.queues) if self.rate_tps is not None else None
         return Beginning(
             layout=layout,
@@ -88,6 +97,8 @@ def numbers_of(
     queues: int | None,
     clients: int | Sequence[str] | None,
     *,
+    topic: str | None,
+    wants: Mapping[str, frozenset[str]],
     brokers: int,
     rooms: str | None,
     rate: float | None,
@@ -98,11 +109,21 @@ def numbers_of(
     Raises:
         UsageError: options that belong to numbers are given without them.
     """
+    clients = [*wants, *clients] if wants and isinstance(clients, Sequence) else [*wants] or clients
     if queues is not None and clients is not None:
         named = tuple(sorted(names_in(rooms), key=(rooms or "").index))
         if capacity.orderly and capacity.thread_count is None:
             raise UsageError("--orderly needs --threads", reason="each queue is one thread's", remedy="add --threads N")
-        return Numbers(queues=queues, clients=clients, brokers=brokers, rooms=named, rate_tps=rate, capacity=capacity)
+        return Numbers(
+            topic=topic,
+            wants=wants,
+            queues=queues,
+            clients=clients,
+            brokers=brokers,
+            rooms=named,
+            rate_tps=rate,
+            capacity=capacity,
+        )
     if queues is not None or clients is not None:
         given, missing = ("--queues", "--clients") if clients is None else ("--clients", "--queues")
         raise UsageError(
@@ -115,6 +136,35 @@ def numbers_of(
             remedy="use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC",
         )
     return None
+
+
+def subscriptions_of(texts: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Reads `CLIENT=TOPIC[,TOPIC...]` of each client. Raises UsageError."""
+    found: dict[str, frozenset[str]] = {}
+    for text in texts:
+        client, _, listed = text.rpartition("=")  # a client id may hold the sign, a topic cannot
+        topics = names_in(listed)
+        if not client or not topics or client in found:
+            raise UsageError(
+                f"cannot read the subscriptions {text}",
+                reason=f"client {client} is named twice" if client in found else "it is not CLIENT=TOPIC[,TOPIC]",
+                remedy="write for instance --subscribes c1=orders,trades, once for each client",
+            )
+        found[client] = topics
+    return found
+
+
+def assignor_of(words: tuple[str, str] | None) -> KafkaAssignor | None:
+    """Reads `kafka range`. Raises UsageError."""
+    if words is None:
+        return None
+    system, name = (word.lower() for word in words)
+    names = [str(item) for item in KafkaAssignor]
+    if system != "kafka" or name not in names:
+        raise UsageError(
+            f"cannot simulate as {' '.join(words)}", remedy="use " + ", ".join(f"--as kafka {item}" for item in names)
+        )
+    return KafkaAssignor(name)
 
 
 def names_in(text: str | None) -> frozenset[str]:
@@ -186,6 +236,28 @@ def _arriving(state: ClusterSnapshot, group: str, topic: str, layout: Layout) ->
         if info.group == group and held and passed:
             found |= {queue: passed[0] / len(held) for queue in held}
     return found
+
+
+Names = tuple[Sequence[str] | None, Sequence[str] | None]
+
+
+def named_change(change: LayoutChange, *, clients: Names, brokers: Names, start: Beginning) -> LayoutChange:
+    """Adds clients and brokers that come and go by name; both pairs are (come, go). Raises UsageError."""
+    return replace(
+        change,
+        join=tuple(clients[0] or ()),
+        leave=tuple(clients[1] or ()),
+        add_brokers=tuple(new_broker(text, start.usual_queue_count) for text in brokers[0] or ()),
+        lose_brokers=tuple(brokers[1] or ()),
+    )
+
+
+def room_change(
+    change: LayoutChange, added: Sequence[str] | None, lost: str | None, *, with_brokers: bool
+) -> LayoutChange:
+    """Adds rooms that come and the one that goes. Raises UsageError."""
+    rooms = tuple(map(new_room, added or ()))
+    return replace(change, add_rooms=rooms, lose_room=lost, with_brokers=with_brokers)
 
 
 def new_broker(text: str, usual: int) -> tuple[str, int]:

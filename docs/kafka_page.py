@@ -1,0 +1,33 @@
+"""docs/kafka.md and its Chinese: Kafka's terms in RocketMQ's, from the catalogue behind `mqctl explain kafka`."""
+
+from __future__ import annotations
+
+from mqctl.model.lang import Lang
+from mqctl.render.messages.kafka import kafka_terms
+
+_HEADS = {
+    Lang.EN: (
+        "# RocketMQ for people who know Kafka",
+        "The same on a terminal: `mqctl explain kafka TERM`. To see what another assignor would do with a group of "
+        "yours: `mqctl allocation simulate -g GROUP -t TOPIC --as kafka range` (or `roundrobin`, `sticky`). "
+        "[中文](kafka.zh.md)",
+        "| Kafka | RocketMQ | what is the same, what differs | look at it with |",
+    ),
+    Lang.ZH: (
+        "# 写给熟悉 Kafka 的人",
+        "终端中查看：`mqctl explain kafka TERM --lang zh`。比较同一消费组在 Kafka 分配策略下的结果："
+        "`mqctl allocation simulate -g GROUP -t TOPIC --as kafka range`（或 `roundrobin`、`sticky`）。"
+        "[English](kafka.md)",
+        "| Kafka | RocketMQ | 异同 | 查看命令 |",
+    ),
+}
+
+
+def page(lang: Lang) -> str:
+    """Returns the page in a language."""
+    title, begin, head = _HEADS[lang]
+    rows = []
+    for term in kafka_terms(lang):
+        words = f"**{term.name}**" + (f"<br>{', '.join(term.also)}" if term.also else "")
+        rows.append(f"| {words} | {term.rocketmq} | {term.text} | `{term.command}` |")
+    return "\n".join((title, "", begin, "", head, "|---|---|---|---|", *rows, ""))

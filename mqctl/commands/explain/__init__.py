@@ -1,0 +1,1 @@
+"""Another system in RocketMQ's terms."""
