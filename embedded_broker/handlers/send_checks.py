@@ -57,7 +57,7 @@ def checked_topic(broker: Broker, request: SendMessage, peer: str) -> TopicConfi
     """
     topic = request.topic
     start_ms = broker.settings.start_accept_send_request_time_stamp
-    if broker.clock.now_ms() < start_ms:
+    if start_ms and broker.clock.now_ms() < start_ms:
         raise Refusal(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {_written(start_ms)}")
     known = broker.topics.find(topic)
     if not broker.writable and known is not None and known.order:

@@ -7,7 +7,7 @@ millisecond to create). To type checkers they are frozen, keyword-only dataclass
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 _MISSING: Any = object()
@@ -98,6 +98,13 @@ class Declared:
         if own.keys() != cls._names:
             wrong = ", ".join(sorted(own.keys() ^ cls._names))
             raise TypeError(f"{cls.__name__}: missing or unknown fields: {wrong}")
+
+    @classmethod
+    def _complete(cls, values: dict[str, object]) -> Self:
+        """Makes one of values that are known to be fields of it, and all that have no default; for the hot paths."""
+        made = cls.__new__(cls)
+        made.__dict__.update(cls._defaults, **values)
+        return made
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is frozen")

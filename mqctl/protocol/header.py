@@ -21,6 +21,7 @@ Int32: TypeAlias = int
 Int64: TypeAlias = int
 
 _RANGES = {"Int32": 1 << 31, "Int64": 1 << 63}
+_SURE_DIGITS = {"str": None, "Int32": 9, "Int64": 18}
 _UNBOXING = {"Int32": "Integer.intValue", "Int64": "Long.longValue", "bool": "Boolean.booleanValue"}
 _UNBOXING["float"] = "Double.doubleValue"
 _JAVA_HEADERS = "org.apache.rocketmq.common.protocol.header."
@@ -47,6 +48,7 @@ class ExtHeader(Declared):
 
     _short: ClassVar[bool] = False
     _fast: ClassVar[bool] = False
+    _reading: ClassVar[tuple[tuple[str, str, int | None, Field], ...]] = ()
 
     @classmethod
     def from_ext(cls, ext_fields: Mapping[str, str] | None) -> Self:
@@ -57,21 +59,33 @@ class ExtHeader(Declared):
         """
         ext = ext_fields or {}
         values: dict[str, object] = {}
-        for item in cls.fields():
-            text = ext.get(item.short if cls._short else item.wire)
-            value = None if text is None else cls._parse(item, text)
-            if value is None:
+        for key, name, digits, item in cls.__dict__.get("_reading") or cls._read_by():
+            text = ext.get(key)
+            if text is None:
                 if item.required:
-                    raise cls._missing(item, text)
-            else:
-                values[item.name] = value
-        return cls(**values)
+                    raise cls._missing(item, None)
+            elif digits is None:
+                values[name] = text
+            elif len(text) <= digits and text.isdigit() and text.isascii():
+                values[name] = int(text)
+            elif (value := cls._parse(item, text)) is not None:
+                values[name] = value
+            elif item.required:
+                raise cls._missing(item, text)
+        return cls._complete(values)
+
+    @classmethod
+    def _read_by(cls) -> tuple[tuple[str, str, int | None, Field], ...]:
+        """Returns for each field its key, its name, and up to how many digits are surely its number; None for text."""
+        cls._reading = tuple(
+            (item.short if cls._short else item.wire, item.name, _SURE_DIGITS.get(item.kind, 0), item)
+            for item in cls.fields()
+        )
+        return cls._reading
 
     @classmethod
     def _parse(cls, item: Field, text: str) -> object:
         kind = item.kind
-        if kind == "str":
-            return text
         if kind == "bool":
             return text.lower() == "true"
         try:

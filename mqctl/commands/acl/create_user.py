@@ -37,15 +37,12 @@ def command(
 
     secret = password_given(password_file, ask=True)
     requested = {} if user_type is None else {"user_type": user_type.value}
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_user(asking, user, requested, secret, broker or (), create=True),
-            execute=execute,
-            confirmed=confirm,
-            secrets={} if secret is None else {user: secret},
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_user(asking, user, requested, secret, broker or (), create=True),
+        execute=execute,
+        confirmed=confirm,
+        secrets={} if secret is None else {user: secret},
+    )
     emit(document, output)
     return code

@@ -47,14 +47,11 @@ def command(
 
     decision, policy = DENY if deny else ALLOW, DEFAULT if default_policy else CUSTOM
     entry = AccessEntry(resource, tuple(action), decision, tuple(source or ()), policy)
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_grant(asking, user, entry, broker or ()),
-            execute=execute,
-            confirmed=confirm,
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_grant(asking, user, entry, broker or ()),
+        execute=execute,
+        confirmed=confirm,
+    )
     emit(document, output)
     return code

@@ -29,14 +29,11 @@ def command(
     from mqctl.operations.access.plans import plan_revoke
     from mqctl.operations.settings.change import run_setting_change
 
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_revoke(asking, user, resource, broker or ()),
-            execute=execute,
-            confirmed=confirm,
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_revoke(asking, user, resource, broker or ()),
+        execute=execute,
+        confirmed=confirm,
+    )
     emit(document, output)
     return code

@@ -39,15 +39,12 @@ def command(
     secret = password_given(password_file, ask=ask_password)
     given = {"user_type": user_type and user_type.value, "user_status": status and status.value}
     requested = {name: value for name, value in given.items() if value}
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_user(asking, user, requested, secret, broker or (), create=False),
-            execute=execute,
-            confirmed=confirm,
-            secrets={} if secret is None else {user: secret},
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_user(asking, user, requested, secret, broker or (), create=False),
+        execute=execute,
+        confirmed=confirm,
+        secrets={} if secret is None else {user: secret},
+    )
     emit(document, output)
     return code

@@ -30,14 +30,11 @@ def command(
     from mqctl.operations.settings.brokers import plan_write_perm
     from mqctl.operations.settings.change import run_setting_change
 
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_write_perm(asking, broker, writable=True),
-            execute=execute,
-            confirmed=confirm,
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_write_perm(asking, broker, writable=True),
+        execute=execute,
+        confirmed=confirm,
+    )
     emit(document, output)
     return code

@@ -42,14 +42,11 @@ def command(
     from mqctl.operations.settings.brokers import plan_settings
     from mqctl.operations.settings.change import run_setting_change
 
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_settings(asking, requested, broker or ()),
-            execute=execute,
-            confirmed=confirm,
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_settings(asking, requested, broker or ()),
+        execute=execute,
+        confirmed=confirm,
+    )
     emit(document, output)
     return code

@@ -46,14 +46,11 @@ def command(
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.groups import plan_deletion
 
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_deletion(asking, group, broker or (), with_topics=with_topics),
-            execute=execute,
-            confirmed=confirm,
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_deletion(asking, group, broker or (), with_topics=with_topics),
+        execute=execute,
+        confirmed=confirm,
+    )
     emit(document, output)
     return code

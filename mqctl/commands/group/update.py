@@ -72,14 +72,11 @@ def command(
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.groups import plan_update
 
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_update(asking, group, requested, broker or ()),
-            execute=execute,
-            confirmed=confirm,
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_update(asking, group, requested, broker or ()),
+        execute=execute,
+        confirmed=confirm,
+    )
     emit(document, output)
     return code

@@ -53,14 +53,11 @@ def command(
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import plan_creation
 
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_creation(asking, topic, request, broker or ()),
-            execute=execute,
-            confirmed=confirm,
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_creation(asking, topic, request, broker or ()),
+        execute=execute,
+        confirmed=confirm,
+    )
     emit(document, output)
     return code

@@ -46,14 +46,11 @@ def command(
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import plan_deletion
 
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            lambda asking: plan_deletion(asking, topic, broker or (), drop_unread=drop_unread),
-            execute=execute,
-            confirmed=confirm,
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        lambda asking: plan_deletion(asking, topic, broker or (), drop_unread=drop_unread),
+        execute=execute,
+        confirmed=confirm,
+    )
     emit(document, output)
     return code

@@ -71,15 +71,12 @@ def command(
         plans.append(plan_update(asking, topic, request, broker or ()))
         return plans[-1]
 
-    target = cluster_target(namesrv, profile, timeout)
-    with target.open() as cluster:
-        document, code = run_setting_change(
-            cluster,
-            target,
-            make,
-            execute=execute,
-            confirmed=confirm,
-            after=lambda asking: late_messages(asking, topic, plans),
-        )
+    document, code = run_setting_change(
+        cluster_target(namesrv, profile, timeout),
+        make,
+        execute=execute,
+        confirmed=confirm,
+        after=lambda asking: late_messages(asking, topic, plans),
+    )
     emit(document, output)
     return code

@@ -49,15 +49,12 @@ def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: 
         from mqctl.operations.settings.undo import plan_undo
 
         past = book.settings.read(change_id)
-        target = connection()
-        with target.open() as cluster:
-            return change_settings(
-                cluster,
-                target,
-                lambda asking: plan_undo(asking, past),
-                execute=consent.execute,
-                confirmed=consent.confirmed,
-            )
+        return change_settings(
+            connection(),
+            lambda asking: plan_undo(asking, past),
+            execute=consent.execute,
+            confirmed=consent.confirmed,
+        )
     if book.steps(ACKNOWLEDGE).has(change_id):
         from mqctl.operations.store.acknowledge import take_back_acknowledgement
 

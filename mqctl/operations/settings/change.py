@@ -114,7 +114,6 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
 
 
 def run_setting_change(
-    cluster: Cluster,
     target: ClusterTarget,
     make: Make,
     *,
@@ -123,14 +122,14 @@ def run_setting_change(
     after: Callable[[Asking], list[str]] = lambda _: [],
     secrets: Mapping[str, str] = _NO_SECRETS,
 ) -> tuple[Document, int]:
-    """Plans, and carries the plan out when asked to; returns what to show and the exit code.
+    """Plans on the target, and carries the plan out when asked to; returns what to show and the exit code.
 
     Raises:
         MqctlError: as `make` and `mqctl.operations.plans.changing.run`.
     """
-    done = run_change(
-        SettingChange(cluster, target, make, after, secrets), Consent(execute=execute, confirmed=confirmed)
-    )
+    with target.open() as cluster:
+        change = SettingChange(cluster, target, make, after, secrets)
+        done = run_change(change, Consent(execute=execute, confirmed=confirmed))
     return done.document, done.code
 
 
