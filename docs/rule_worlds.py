@@ -96,7 +96,7 @@ MQ501: an orderly consumer has a queue without its lock | the same a minute afte
 MQ502: a listener has had one message for two minutes | a listener has had one message for 50 seconds
 MQ503: an orderly queue fails and does not move | an orderly queue has messages in its cache and moves
 MQ504: a queue lock was renewed a minute ago | a queue lock was renewed 25 seconds ago
-MQ505: a topic with ordered keys is consumed concurrently | it is consumed by orderly members
+MQ505: an ordered topic is consumed concurrently, or any topic by some members in order only | all members are orderly
 MQ506: an ordered topic lost a broker between two looks | a topic without order lost a broker
 MQ507: an ordered topic got more queues between two looks | a topic without order got more queues
 MQ601: producers use queues that nobody reads | consumers read more queues than producers use, while a topic shrinks
@@ -118,7 +118,7 @@ MQ616: a fixed list has queues that are gone | fixed lists that fit the route
 MQ617: a broker was seen a minute ago and is gone | the broker that was seen is still there, at another address
 MQ618: no name server knows any broker | one of two name servers knows no broker
 MQ619: one address is registered under two broker names | a slave has another address under its master's name
-MQ620: nobody is at the address of a registered broker | a broker is slow to answer, which is unknown and no fault
+MQ620: a registered broker cannot be reached, or answers nothing in time | it answered, and left one question open
 MQ621: a broker is registered as 127.0.0.1, and name servers are elsewhere | everything runs on one machine
 MQ622: two clusters register one broker name | a broker calls itself what it is registered as
 MQ623: a broker's brokerIP1 is not what it is registered as | its brokerIP1 and listenPort are what it is registered as

@@ -10,12 +10,13 @@ from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_rates import Movement
 from mqctl.diagnosis.judging import Diagnosis
 from mqctl.diagnosis.rule import RULES
-from mqctl.model.finding import NotJudged, Subject, SubjectKind
+from mqctl.model.finding import NotJudged, Reason, Subject, SubjectKind, Why
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 
-NOBODY_ONLINE = "no member of the group is online"
+_NOBODY_ONLINE = Why(Reason.NOBODY_ONLINE)
+_OWN = Why(Reason.OWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +26,16 @@ class Covered:
     Attributes:
         kind: `group`, `topic` or `broker`.
         judged: `yes`, `partly` or `no`.
-        reason: why not wholly.
+        why: why not wholly.
+        more_count: how many gaps there are besides the one that `why` tells.
         rules: how many of the rules that were asked for said nothing of it.
     """
 
     kind: str
     name: str
     judged: str
-    reason: str | None = None
+    why: Why | None = None
+    more_count: int = 0
     rules: int = 0
 
 
@@ -86,12 +89,23 @@ def coverage(
         if groups and name not in groups:
             continue
         if name not in online:
-            state, reason, count = "partly", NOBODY_ONLINE, len(about_members)
+            found.append(
+                Covered(kind="group", name=name, judged="partly", why=_NOBODY_ONLINE, rules=len(about_members))
+            )
         elif left := [*open_of.get(name, ()), *open_for_all]:
-            state, reason, count = "partly", left[0].told, len({item.code for item in left})
+            first, codes = left[0], {item.code for item in left}
+            found.append(
+                Covered(
+                    kind="group",
+                    name=name,
+                    judged="partly",
+                    why=first.why,
+                    more_count=first.more_count,
+                    rules=len(codes),
+                )
+            )
         else:
-            state, reason, count = "yes", None, 0
-        found.append(Covered(kind="group", name=name, judged=state, reason=reason, rules=count))
+            found.append(Covered(kind="group", name=name, judged="yes"))
     return found
 
 
@@ -102,7 +116,7 @@ def with_standing(diagnosis: Diagnosis, backlogs: Iterable[BacklogAdvice]) -> Di
         NotJudged(
             code="MQ410",
             subject=Subject(kind=SubjectKind.GROUP, group=item.group, topic=item.topic),
-            reason="nothing of what waits was consumed between the two looks: --window 2m or --stacks tells why",
+            why=Why(Reason.STANDING),
         )
         for item in backlogs
         if item.movement is Movement.STALLED and item.group not in named
@@ -135,10 +149,10 @@ def _offline(diagnosis: Diagnosis, snapshot: ClusterSnapshot, groups: Collection
     online = kinds(snapshot)
     for name in sorted(name for name in groups if name not in online):
         own = is_system_group(name)
-        reason = "RocketMQ keeps it for itself: it is not judged" if own else NOBODY_ONLINE
+        why = _OWN if own else _NOBODY_ONLINE
         asked = [code for code in diagnosis.rules_run if RULES[code].groups] if own else _about_members(diagnosis)
         for code in asked:
-            yield NotJudged(code=code, subject=Subject(kind=SubjectKind.GROUP, group=name), reason=reason)
+            yield NotJudged(code=code, subject=Subject(kind=SubjectKind.GROUP, group=name), why=why)
 
 
 def _no_members(
@@ -148,8 +162,8 @@ def _no_members(
     if groups or snapshot.origin.kind is not OriginKind.LIVE or kinds(snapshot):
         return
     for code in set(rules) & set(_about_members(diagnosis)):
-        reason = "no broker is registered" if snapshot.without_brokers else "no consumer group has anybody online"
-        yield NotJudged(code=code, subject=Subject(kind=SubjectKind.CLUSTER), reason=reason)
+        why = Why(Reason.NO_BROKERS if snapshot.without_brokers else Reason.NOBODY_ANYWHERE)
+        yield NotJudged(code=code, subject=Subject(kind=SubjectKind.CLUSTER), why=why)
 
 
 def _unseen(
@@ -163,15 +177,14 @@ def _unseen(
         subject = Subject(kind=SubjectKind.BROKER, broker=name)
         if not any(item.subject == subject for item in diagnosis.findings):
             for code in diagnosis.rules_run:
-                yield NotJudged(code=code, subject=subject, reason="it is not registered with any name server")
+                yield NotJudged(code=code, subject=subject, why=Why(Reason.NOT_REGISTERED))
     seen = {queue.topic for broker in snapshot.brokers for queue in broker.queues}
     seen |= {config.name for broker in snapshot.brokers for config in broker.topics}
     for name in sorted(filter(is_system_topic, topics)):
         topical = (code for code in diagnosis.rules_run if RULES[code].topics)
         for code in (code for code in topical if TopicKind.SYSTEM not in RULES[code].topics):
-            reason = "RocketMQ keeps it for itself: it is not judged"
-            yield NotJudged(code=code, subject=Subject(kind=SubjectKind.TOPIC, topic=name), reason=reason)
+            yield NotJudged(code=code, subject=Subject(kind=SubjectKind.TOPIC, topic=name), why=_OWN)
     for name in sorted(name for name in set(topics) - seen if not is_system_topic(name)):
         for code in diagnosis.rules_run:
             subject = Subject(kind=SubjectKind.TOPIC, topic=name)
-            yield NotJudged(code=code, subject=subject, reason="no broker told anything of it")
+            yield NotJudged(code=code, subject=subject, why=Why(Reason.NOTHING_TOLD))

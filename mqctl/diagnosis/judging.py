@@ -10,7 +10,18 @@ from mqctl.diagnosis.audience import Audience
 from mqctl.diagnosis.rule import RULES, Case, ClusterCase, Rule, Unknown, Verdict
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
-from mqctl.model.finding import Confidence, Evidence, Finding, NotJudged, Severity, Subject, SubjectKind
+from mqctl.model.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    NotJudged,
+    Reason,
+    Severity,
+    Subject,
+    SubjectKind,
+    Value,
+    Why,
+)
 from mqctl.model.gap import Gap, Part
 from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
@@ -86,13 +97,13 @@ def _window_suffices(entry: Rule, case: ClusterCase) -> bool:
     return case.snapshot.earlier is not None and case.window_ms >= least_ms
 
 
-def _not_shown(entry: Rule, snapshot: ClusterSnapshot) -> str | None:
+def _not_shown(entry: Rule, snapshot: ClusterSnapshot) -> Why | None:
     """Returns why this evidence can never show what a rule looks at, or None."""
     live = snapshot.origin.kind is OriginKind.LIVE
     if not entry.applies_to(snapshot.origin.kind) or (entry.least_window is not None and not live):
-        return "only a broker's files show it: --store DIR" if live else "only a live cluster shows it"
+        return Why(Reason.FILES_ONLY if live else Reason.LIVE_ONLY)
     if Part.STACKS in entry.needs and not _has_stacks(snapshot):
-        return "no stacks were taken: --stacks"
+        return Why(Reason.NO_STACKS)
     return None
 
 
@@ -103,8 +114,8 @@ def _asked_in_vain(
     named = {pattern.upper() for pattern in only}
     for entry in asked:
         if entry not in chosen and (entry.code in named or (only and not chosen)):
-            reason = _not_shown(entry, snapshot) or "it takes two looks: --window 2m"
-            yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), reason=reason)
+            why = _not_shown(entry, snapshot) or Why(Reason.TWO_LOOKS)
+            yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), why=why)
 
 
 def _has_stacks(snapshot: ClusterSnapshot) -> bool:
@@ -184,7 +195,7 @@ def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown], audience: Audienc
         if not _concerns(entry, outcome.subject, audience):
             continue
         if isinstance(outcome, Unknown):
-            yield NotJudged(code=entry.code, subject=outcome.subject, reason=outcome.reason)
+            yield NotJudged(code=entry.code, subject=outcome.subject, why=outcome.why)
             continue
         yield Finding(
             code=entry.code,
@@ -201,7 +212,7 @@ def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown], audience: Audienc
 def _gap(entry: Rule, gaps: list[Gap], *, broker: str | None) -> NotJudged:
     """Names the first gap: ten thousand unreadable events are one gap to a reader."""
     first = gaps[0]
-    where = f" ({first.scope})" if first.scope else ""
+    told: dict[str, Value] = {"part_word": str(first.part), "cause_word": str(first.cause), "reason": first.reason}
     subject = Subject(kind=SubjectKind.BROKER, broker=broker)
-    reason = f"{first.part}{where}: {first.reason}"
-    return NotJudged(code=entry.code, subject=subject, reason=reason, gaps=tuple(gaps))
+    why = Why(Reason.GAP_IN, {**told, "scope": first.scope}) if first.scope else Why(Reason.GAP, told)
+    return NotJudged(code=entry.code, subject=subject, why=why, gaps=tuple(gaps))

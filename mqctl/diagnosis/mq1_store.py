@@ -9,7 +9,7 @@ from mqctl.diagnosis.audience import EVERY_TOPIC
 from mqctl.diagnosis.rule import Case, Unknown, Verdict, rule
 from mqctl.model.config_file import FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Why
 from mqctl.model.gap import Part
 from mqctl.model.storage_state import CheckpointStatus
 
@@ -143,7 +143,7 @@ def config_on_backup(case: Case) -> Iterator[Verdict | Unknown]:
             continue
         subject = Subject(kind=SubjectKind.FILE, broker=case.broker.name, file=f"config/{file.name}")
         if file.source is FileSource.UNREAD:
-            yield Unknown(subject=subject, reason=f"{file.name} {file.main_problem}")
+            yield Unknown(subject=subject, why=Why(Reason.FILE, {"file": file.name, "problem": file.main_problem}))
             continue
         yield Verdict(
             subject=subject,

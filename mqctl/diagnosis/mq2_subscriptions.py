@@ -17,7 +17,7 @@ from mqctl.diagnosis.group_view import (
     wanted_text,
 )
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.gap import Part
 from mqctl.model.member import MessageModel, Subscription
 from mqctl.model.names import is_retry_topic, is_system_group
@@ -50,8 +50,8 @@ def _sides(wants: Mapping[str, list[str]]) -> str:
 
 def _silence(view: GroupView) -> Iterator[Unknown]:
     if view.silent and len(view.client_ids) > 1:
-        reason = f"no running information from {named_clients(view.silent)}; what they subscribe is not known"
-        yield Unknown(subject=view.subject, reason=reason)
+        values: dict[str, Value] = {"clients": named_clients(view.silent), "silent_count": len(view.silent)}
+        yield Unknown(subject=view.subject, why=Why(Reason.SILENT_MEMBERS, values))
 
 
 @cluster_rule(
@@ -191,7 +191,7 @@ def brokers_disagree(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         if not missing:
             continue
         if case.settling(view):
-            yield restarting(view.subject, f"brokers that miss members: {len(missing)}")
+            yield restarting(view.subject, Reason.RESTARTING_BROKERS, len(missing))
             continue
         before = earlier.get(view.group)
         known = before.memberships if before is not None else {}

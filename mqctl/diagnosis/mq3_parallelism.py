@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mqctl.diagnosis.audience import APPLICATION, EVERY_TOPIC, PUSHED, SHARING, SUBSCRIBED, GroupKind
 from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.names import group_of, is_retry_topic, is_system_topic
@@ -261,11 +261,11 @@ def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 continue
             subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
             if case.settling(view):
-                yield restarting(subject, f"queues without an owner: {len(missing)}")
+                yield restarting(subject, Reason.RESTARTING_ORPHANS, len(missing))
                 continue
             if view.silent:
-                reason = f"queues that may belong to {named_clients(view.silent)}, which did not answer: {len(missing)}"
-                yield Unknown(subject=subject, reason=reason)
+                values: dict[str, Value] = {"clients": named_clients(view.silent), "queue_count": len(missing)}
+                yield Unknown(subject=subject, why=Why(Reason.SILENT_OWNERS, values))
                 continue
             without = [client for client in view.running if view.subscription(client, topic) is None]
             locked = _may_be_locked(case, view, missing) if not without else None
@@ -342,7 +342,7 @@ def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         for topic, queues in sorted(topics.items()):
             subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
             if case.settling(view):
-                yield restarting(subject, f"queues with two owners: {len(queues)}")
+                yield restarting(subject, Reason.RESTARTING_OWNERS, len(queues))
                 continue
             yield Verdict(
                 subject=subject,

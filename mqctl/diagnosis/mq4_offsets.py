@@ -9,7 +9,7 @@ from mqctl.diagnosis.filtered_backlog import weigh
 from mqctl.diagnosis.group_view import queue_names
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, rule
 from mqctl.model.config import PERM_READ
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Why
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, LagState, QueueLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_system_group
@@ -65,7 +65,7 @@ def backlog(case: Case) -> Iterator[Verdict | Unknown]:
         if weighed is not None and weighed.nothing_wanted:
             continue
         if total.lag_ms is None:
-            yield Unknown(subject=subject, reason="the store time of the next message to consume cannot be read")
+            yield Unknown(subject=subject, why=Why(Reason.STORE_TIME))
         elif total.lag_ms >= case.settings.scaled(case.settings.lag_warning_ms):
             severe = total.lag_ms >= case.settings.scaled(case.settings.lag_error_ms)
             severity = Severity.ERROR if severe else Severity.WARNING

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mqctl.diagnosis.audience import ORDERED, SHARING, SUBSCRIBED, GroupKind
-from mqctl.diagnosis.group_view import GroupView, queue_names
-from mqctl.diagnosis.rule import ClusterCase, Verdict, any_window, cluster_rule
-from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.diagnosis.audience import ORDERED, SHARING, SUBSCRIBED, GroupKind, TopicKind
+from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
+from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, any_window, cluster_rule, restarting
+from mqctl.model.finding import Reason, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
@@ -148,22 +148,38 @@ def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
     needs=(*_RUNNING, Part.ROUTES),
     playbook="hot-key",
     groups=SHARING,
-    topics=ORDERED,
+    topics=SUBSCRIBED - {TopicKind.SYSTEM},
 )
-def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict]:
-    """A topic declared as ordered that a group consumes concurrently."""
+def concurrent_on_ordered_topic(case: ClusterCase) -> Iterator[Verdict | Unknown]:
+    """A topic that is consumed concurrently, though it is declared as ordered or others consume it in order."""
     ordered = {topic for topic, route in case.routes.items() if route.order_conf}
     ordered |= {config.name for broker in case.snapshot.brokers for config in broker.topics if config.order}
     for view in case.views:
         for topic in view.topics():
-            loose = [client for client, info in view.running.items() if info.orderly is False]
-            wanting = [client for client in loose if view.subscription(client, topic) is not None]
-            if topic in ordered and wanting:
-                yield Verdict(
-                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
-                    params={"group": view.group, "topic": topic},
-                    evidence={"member_count": len(view.client_ids), "concurrent_count": len(wanting)},
-                )
+            loose, strict = (_consuming(view, topic, orderly=orderly) for orderly in (False, True))
+            if not loose or not (strict or topic in ordered):
+                continue
+            subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
+            if topic not in ordered and case.settling(view):
+                # One listener replaces the other in a rolling restart.
+                yield restarting(subject, Reason.RESTARTING_ORDERLY, len(strict))
+                continue
+            yield Verdict(
+                subject=subject,
+                params={"group": view.group, "topic": topic, "clients": named_clients(loose)},
+                evidence={
+                    "member_count": len(view.client_ids),
+                    "concurrent_count": len(loose),
+                    "orderly_count": len(strict),
+                },
+                variant="mixed" if strict else None,
+            )
+
+
+def _consuming(view: GroupView, topic: str, *, orderly: bool) -> list[str]:
+    """Returns the members that want `topic` and say that they consume in order, or that they do not."""
+    telling = [client for client, info in view.running.items() if info.orderly is orderly]
+    return [client for client in telling if view.subscription(client, topic) is not None]
 
 
 @cluster_rule(

@@ -14,6 +14,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.route import MASTER_ID
 
 _ROUTES = (Part.ROUTES,)
+_NO_ANSWER = (Cause.SILENT, Cause.TIMED_OUT)
 _LITERAL = re.compile(r"\d{1,3}(\.\d{1,3}){3}:\d{1,5}")
 _MOST_PORT = 65_535
 
@@ -48,15 +49,21 @@ def _registered(case: ClusterCase) -> dict[tuple[str, int], set[str]]:
 
 @cluster_rule("MQ620", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
 def nobody_answers(case: ClusterCase) -> Iterator[Verdict]:
-    """A broker that is registered, and at whose address nobody answers, or somebody who speaks something else."""
+    """A broker that is registered, and at whose address nobody answers, or somebody who speaks something else.
+
+    A time-out fits a broker that hangs, a firewall that drops packets, and a look that waited too briefly.
+    """
     for broker in case.snapshot.brokers:
         gap = broker.lacks(Part.RUNTIME)
-        if gap is not None and gap.cause is Cause.SILENT and not _is_malformed(broker.address or ""):
+        if gap is not None and gap.cause in _NO_ANSWER and not _is_malformed(broker.address or ""):
+            timed_out = gap.cause is Cause.TIMED_OUT
             yield Verdict(
                 subject=_broker(broker.name),
                 params={"broker": broker.name, "address": broker.address, "reason": gap.reason},
                 evidence={"broker_id": broker.broker_id},
                 severity=None if broker.broker_id == MASTER_ID else Severity.WARNING,
+                confidence=Confidence.MEDIUM if timed_out else Confidence.HIGH,
+                variant="silent" if timed_out else None,
             )
 
 
@@ -216,7 +223,7 @@ def silent_name_server(case: ClusterCase) -> Iterator[Verdict]:
     """A name server of the list that does not answer while others do."""
     for gap in case.snapshot.unavailable:
         whole = gap.subject is not None and gap.subject.address is not None and gap.topic is None
-        if gap.part is Part.ROUTES and whole and gap.cause in (Cause.SILENT, Cause.TIMED_OUT):
+        if gap.part is Part.ROUTES and whole and gap.cause in _NO_ANSWER:
             yield Verdict(
                 subject=Subject(kind=SubjectKind.CLUSTER),
                 params={"address": gap.subject.address if gap.subject else None, "reason": gap.reason},

@@ -10,7 +10,7 @@ from mqctl.allocation.observed import UNKNOWN, observed_allocation
 from mqctl.diagnosis.audience import SHARING, SUBSCRIBED
 from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Why
 from mqctl.model.gap import Part
 from mqctl.model.queue import MessageQueue
 
@@ -72,9 +72,7 @@ def _shared(case: ClusterCase) -> Iterator[_Shared | Unknown]:
             continue
         if rule is None:
             if sure is Confidence.HIGH:
-                yield Unknown(
-                    subject=view.subject, reason="it shares out by rooms; --room-rule tells which name is in which"
-                )
+                yield Unknown(subject=view.subject, why=Why(Reason.ROOMS))
             continue
         if case.settling(view):
             continue
@@ -227,7 +225,7 @@ def stale_lists(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 continue
             subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
             if case.settling(view):
-                yield restarting(subject, f"queues in no list that is in use: {len(missing)}")
+                yield restarting(subject, Reason.RESTARTING_UNLISTED, len(missing))
                 continue
             yield Verdict(
                 subject=subject,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from mqctl.diagnosis.rule import Case, Unknown, Verdict, rule
 from mqctl.model.config_file import FileSource
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
 from mqctl.model.runtime import read_runtime
@@ -17,7 +17,7 @@ _TIMER_BEHIND_S = 10
 _FILE = (Part.DELAY,)
 _QUEUES = (Part.DELAY, Part.DELAY_QUEUES)
 _MAX_USED_SHARE = 0.90
-_TOO_MANY = "too many overdue messages to look for their delivered copies"
+_TOO_MANY = Why(Reason.TOO_MANY_OVERDUE)
 
 
 def _delay(case: Case) -> DelayState | None:
@@ -100,7 +100,7 @@ def level_missing(case: Case) -> Iterator[Verdict | Unknown]:
         if state.recorded_offset is not None or state.delay_ms is None:
             continue
         if queue.redelivered_count is None and queue.overdue_count:
-            yield Unknown(subject=_subject(case, state.level), reason=_TOO_MANY)
+            yield Unknown(subject=_subject(case, state.level), why=_TOO_MANY)
         elif queue.redelivered_count:
             evidence = {"again_count": queue.message_count, "delivered_count": queue.redelivered_count}
             yield _verdict(case, state, {**evidence, "min_offset": queue.min_offset, "max_offset": queue.max_offset})
@@ -149,7 +149,7 @@ def stale_file(case: Case) -> Iterator[Verdict | Unknown]:
         if state.recorded_offset is None:
             continue
         if queue.redelivered_count is None and queue.overdue_count:
-            yield Unknown(subject=_subject(case, state.level), reason=_TOO_MANY)
+            yield Unknown(subject=_subject(case, state.level), why=_TOO_MANY)
         elif queue.redelivered_count:
             yield _verdict(
                 case,

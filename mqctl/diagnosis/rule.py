@@ -16,7 +16,7 @@ from mqctl.diagnosis.audience import GroupKind, TopicKind
 from mqctl.diagnosis.group_view import GroupView, group_views
 from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.diagnosis.settings import Settings
-from mqctl.model.finding import Confidence, Severity, Subject, Value
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, Value, Why
 from mqctl.model.gap import Part
 from mqctl.model.member import RunningInfo
 from mqctl.model.names import group_of, is_system_topic
@@ -74,12 +74,12 @@ class Unknown:
     """What a rule yields when it cannot decide about a subject."""
 
     subject: Subject
-    reason: str
+    why: Why
 
 
-def restarting(subject: Subject, seen: str) -> Unknown:
+def restarting(subject: Subject, reason: Reason, seen_count: int) -> Unknown:
     """Leaves open what may be over in a moment."""
-    return Unknown(subject=subject, reason=f"{seen}, but members came or went a moment ago: look again in two minutes")
+    return Unknown(subject=subject, why=Why(reason, {"seen_count": seen_count}))
 
 
 @dataclass(frozen=True)

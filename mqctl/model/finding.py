@@ -110,6 +110,47 @@ class Finding:
     variant: str | None = None
 
 
+class Reason(StrEnum):
+    """Reasons for which something is not judged; the sentence of each is `why_<value>` of the catalogue."""
+
+    GAP = "gap"
+    GAP_IN = "gap_in"
+    FILES_ONLY = "files_only"
+    LIVE_ONLY = "live_only"
+    NO_STACKS = "no_stacks"
+    TWO_LOOKS = "two_looks"
+    NOBODY_ONLINE = "nobody_online"
+    NOBODY_ANYWHERE = "nobody_anywhere"
+    NO_BROKERS = "no_brokers"
+    NOT_REGISTERED = "not_registered"
+    OWN = "own"
+    NOTHING_TOLD = "nothing_told"
+    STANDING = "standing"
+    RESTARTING_ORPHANS = "restarting_orphans"
+    RESTARTING_OWNERS = "restarting_owners"
+    RESTARTING_UNLISTED = "restarting_unlisted"
+    RESTARTING_BROKERS = "restarting_brokers"
+    RESTARTING_ORDERLY = "restarting_orderly"
+    SILENT_MEMBERS = "silent_members"
+    SILENT_OWNERS = "silent_owners"
+    STORE_TIME = "store_time"
+    ROOMS = "rooms"
+    TOO_MANY_OVERDUE = "too_many_overdue"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why something was not judged.
+
+    Attributes:
+        values: what the sentence of the reason needs, named by their units as evidence is.
+    """
+
+    reason: Reason
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudged:
     """A rule that could not decide about a subject, and why. Silence would read as health.
@@ -121,11 +162,10 @@ class NotJudged:
 
     code: str
     subject: Subject
-    reason: str
+    why: Why
     gaps: tuple[Gap, ...] = ()
 
     @property
-    def told(self) -> str:
-        """The reason, and how many gaps more there are."""
-        more = len(self.gaps) - 1
-        return f"{self.reason}, and {more} more" if more > 0 else self.reason
+    def more_count(self) -> int:
+        """How many gaps there are besides the first."""
+        return max(0, len(self.gaps) - 1)

@@ -23,7 +23,7 @@ from mqctl.render.advice import LINE_COLUMNS, BacklogLine, backlog_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.finding_row import FindingRow
 from mqctl.render.findings_alike import Told, alike_block, by_rule
-from mqctl.render.messages import evidence_text, phrase, sentences
+from mqctl.render.messages import evidence_text, phrase, reason, sentences
 
 FINDING_COLUMNS = (
     Column("severity", "severity", CellKind.SEVERITY),
@@ -59,9 +59,10 @@ class NotJudgedRow:
     causes: list[str]
 
 
-def _not_judged_row(item: NotJudged) -> NotJudgedRow:
+def _not_judged_row(item: NotJudged, lang: Lang | None) -> NotJudgedRow:
     causes = sorted({str(gap.cause) for gap in item.gaps})
-    return NotJudgedRow(code=item.code, subject=str(item.subject), reason=item.told, causes=causes)
+    told = reason(item.why, lang, item.more_count)
+    return NotJudgedRow(code=item.code, subject=str(item.subject), reason=told, causes=causes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,18 +74,18 @@ class NotJudgedLine:
     reason: str
 
 
-def not_judged_lines(items: Iterable[NotJudged]) -> list[NotJudgedLine]:
+def not_judged_lines(items: Iterable[NotJudged], lang: Lang | None) -> list[NotJudgedLine]:
     """Returns a line for each reason and set of rules; of many rules and subjects the first, and how many more.
     Machines get all."""
     alike: dict[tuple[str, str], list[str]] = {}
     for item in items:
-        alike.setdefault((str(item.subject), item.reason), []).append(item.code)
+        alike.setdefault((str(item.subject), reason(item.why, lang)), []).append(item.code)
     subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (subject, reason), codes in alike.items():
-        subjects.setdefault((reason, tuple(dict.fromkeys(codes))), []).append(subject)
+    for (subject, told), codes in alike.items():
+        subjects.setdefault((told, tuple(dict.fromkeys(codes))), []).append(subject)
     return [
-        NotJudgedLine(codes=_some(list(codes)), subject=_some(names), reason=reason)
-        for (reason, codes), names in subjects.items()
+        NotJudgedLine(codes=_some(list(codes)), subject=_some(names), reason=told)
+        for (told, codes), names in subjects.items()
     ]
 
 
@@ -104,6 +105,11 @@ class CoveredRow:
     rules_left_out: int
 
 
+def _covered_row(item: Covered, lang: Lang | None) -> CoveredRow:
+    told = reason(item.why, lang, item.more_count) if item.why is not None else None
+    return CoveredRow(kind=item.kind, name=item.name, judged=item.judged, reason=told, rules_left_out=item.rules)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoveredLine:
     """Groups that were not judged wholly, for one reason."""
@@ -119,7 +125,7 @@ def covered_lines(rows: Iterable[CoveredRow], gaps: Iterable[NotJudgedRow]) -> l
     for row in rows:
         if row.reason is not None and row.reason not in told:
             alike.setdefault(row.reason, []).append(row.name)
-    return [CoveredLine(names=_some(names), reason=reason) for reason, names in alike.items()]
+    return [CoveredLine(names=_some(names), reason=why) for why, names in alike.items()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +226,7 @@ def diagnosis_document(
     """
     source = source or source_option(snapshot)
     rows = [finding_row(finding, lang, source) for finding in diagnosis.findings]
-    not_judged = [_not_judged_row(item) for item in diagnosis.not_judged]
+    not_judged = [_not_judged_row(item, lang) for item in diagnosis.not_judged]
     report = DiagnosisReport(
         source=snapshot.origin.location,
         observed_at_ms=snapshot.origin.observed_at_ms,
@@ -236,12 +242,7 @@ def diagnosis_document(
             for finding, state in silenced
         ],
         time_scale=time_scale,
-        covered=[
-            CoveredRow(
-                kind=item.kind, name=item.name, judged=item.judged, reason=item.reason, rules_left_out=item.rules
-            )
-            for item in covered
-        ],
+        covered=[_covered_row(item, lang) for item in covered],
     )
     report.movements.extend(map(backlog_line, backlogs))
     told = list(zip(rows, diagnosis.findings, strict=True))
@@ -254,7 +255,7 @@ def diagnosis_document(
         blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))
     if report.silenced:
         blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
-    if lines := not_judged_lines(diagnosis.not_judged):
+    if lines := not_judged_lines(diagnosis.not_judged, lang):
         blocks.append(Table(_NOT_JUDGED_COLUMNS, lines, title=phrase("not_judged", lang)))
     partly = covered_lines(report.covered, not_judged)
     if partly:

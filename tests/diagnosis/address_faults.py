@@ -14,9 +14,9 @@ from tests.diagnosis.live_snapshots import BROKERS, LIVE, saying, with_members
 NAMESRV = "192.0.2.7:9876"
 
 
-def unreached(cause: Cause, broker_id: int = 0) -> ClusterSnapshot:
-    """A process of the first broker that told nothing of itself."""
-    gap = Gap(part=Part.RUNTIME, cause=cause, reason="Connection refused")
+def unreached(cause: Cause, broker_id: int = 0, part: Part = Part.RUNTIME) -> ClusterSnapshot:
+    """A process of the first broker that told nothing of itself, or left another part open."""
+    gap = Gap(part=part, cause=cause, reason="Connection refused")
     if broker_id == 0:
         return each_broker(lambda broker: replace(broker, unavailable=(gap,)), BROKERS[0])
     slave = replace(LIVE.brokers[0], broker_id=broker_id, address="192.0.2.8:10999", memberships=(), unavailable=(gap,))
@@ -72,6 +72,7 @@ def deleted_on_second() -> ClusterSnapshot:
 OTHER = "192.0.2.8:10921"
 SCENES: list[Scene] = [
     ("MQ620", None, unreached(Cause.SILENT), {"broker_id": 0}),
+    ("MQ620", "silent", unreached(Cause.TIMED_OUT), {"broker_id": 0}),
     ("MQ621", "malformed", registered("192.0.2.8:10921 # of the second"), {"broker_id": 0}),
     ("MQ621", "wildcard", registered("0.0.0.0:10921"), {"broker_id": 0}),
     ("MQ621", "loopback", registered("127.0.0.1:10921"), {"broker_id": 0}),
@@ -84,7 +85,7 @@ SCENES: list[Scene] = [
     ("MQ627", None, deleted_on_second(), {"missing_count": 1, "broker_count": 2}),
 ]
 STATES: dict[str, ClusterSnapshot] = {
-    "MQ620": unreached(Cause.TIMED_OUT),
+    "MQ620": unreached(Cause.TIMED_OUT, part=Part.TOPICS),
     "MQ621": registered("127.0.0.1:10921", servers="127.0.0.1:9876"),
     "MQ622": telling_settings(brokerName=BROKERS[0], brokerClusterName="C"),
     "MQ623": telling_settings(brokerIP1="192.0.2.8", listenPort="10911"),

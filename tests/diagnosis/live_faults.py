@@ -38,10 +38,16 @@ def holding(**changes: object) -> Callable[[RunningInfo], RunningInfo]:
 
 
 def orderly(**changes: object) -> ClusterSnapshot:
-    """The second instance is an orderly one, both of whose queues are locked, and the first of them as told."""
+    """Two orderly instances with the locks of their queues, the first queue of the second one as told."""
     locked = {"locked": True, "last_lock_time_ms": NOW - 1_000}
     queues = (held(BROKERS[1], 0, **{**locked, **changes}), held(BROKERS[1], 1, **locked))
-    return with_second(lambda info: replace(saying(PROP_CONSUMEORDERLY="true")(info), queues=queues))
+    return with_orderly_second(lambda info: replace(info, queues=queues))
+
+
+def with_orderly_second(change: Callable[[RunningInfo], RunningInfo]) -> ClusterSnapshot:
+    """Two orderly instances with the locks of their queues, and the second one changed."""
+    first, second = all_orderly(LIVE).running
+    return replace(LIVE, running=(first, change(second)))
 
 
 def each_broker(change: Callable[[BrokerSnapshot], BrokerSnapshot], only: str | None = None) -> ClusterSnapshot:
@@ -128,7 +134,7 @@ def _ordered(base: ClusterSnapshot) -> ClusterSnapshot:
     return replace(base, brokers=tuple(map(change, base.brokers)))
 
 
-def _all_orderly(base: ClusterSnapshot) -> ClusterSnapshot:
+def all_orderly(base: ClusterSnapshot) -> ClusterSnapshot:
     """Every instance orderly and in possession of its locks."""
 
     def change(info: RunningInfo) -> RunningInfo:
@@ -374,7 +380,7 @@ SCENES: list[Scene] = [
     (
         "MQ507",
         None,
-        after(_ordered(routing(_wider_everywhere, _all_orderly(LIVE))), _ordered(_all_orderly(LIVE))),
+        after(_ordered(routing(_wider_everywhere, all_orderly(LIVE))), _ordered(all_orderly(LIVE))),
         {"earlier_queue_count": 4, "queue_count": 12, "moved_share": 1 - 4 / 12},
     ),
     (
@@ -395,13 +401,13 @@ SCENES: list[Scene] = [
     (
         "MQ412",
         "orderly",
-        with_second(lambda info: saying(PROP_CONSUMEORDERLY="true")(replace(_failing(info), queues=_locked(info)))),
+        with_orderly_second(_failing),
         {"failed_share": 0.1},
     ),
     (
         "MQ309",
         "locked",
-        with_second(lambda info: saying(PROP_CONSUMEORDERLY="true")(replace(info, queues=_locked(info)[:1]))),
+        with_orderly_second(lambda info: replace(info, queues=info.queues[:1])),
         {"orphan_count": 1, "over_time_ms": NOW + 80_000},
     ),
     ("MQ501", None, orderly(locked=False), {"queue_count": 1}),
@@ -413,6 +419,12 @@ SCENES: list[Scene] = [
     ),
     ("MQ503", None, _poison(), {"queue_offset": 990, "cached_count": 5}),
     ("MQ504", None, orderly(last_lock_time_ms=NOW - MINUTE), {"queue_count": 1, "idle_ms": MINUTE}),
+    (
+        "MQ505",
+        "mixed",
+        with_second(lambda info: saying(PROP_CONSUMEORDERLY="true")(replace(info, queues=_locked(info)))),
+        {"orderly_count": 1, "concurrent_count": 1},
+    ),
     ("MQ505", None, _ordered(LIVE), {"member_count": 2, "concurrent_count": 2}),
     ("MQ605", None, routing(_wiped), {"topic_count": 1}),
     ("MQ607", None, routing(_wider), {"most_queue_count": 9, "least_queue_count": 2}),
@@ -495,7 +507,7 @@ DOUBLE_SCENES: list[tuple[Scene, str]] = [
         (
             "MQ506",
             None,
-            after(_ordered(routing(_without_second, _all_orderly(LIVE))), _ordered(_all_orderly(LIVE))),
+            after(_ordered(routing(_without_second, all_orderly(LIVE))), _ordered(all_orderly(LIVE))),
             {"missing_count": 1},
         ),
         "MQ606",

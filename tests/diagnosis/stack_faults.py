@@ -9,6 +9,7 @@ from mqctl.model.finding import Value
 from mqctl.model.member import HeldQueue, StackText
 from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.model.snapshot import ClusterSnapshot
+from tests.diagnosis.live_faults import all_orderly
 from tests.diagnosis.live_snapshots import BROKERS, LIVE, MINUTE, NOW, held
 
 Scene = tuple[str, str | None, ClusterSnapshot, dict[str, Value]]
@@ -54,18 +55,6 @@ def behind(text: str, later: str | None = None, *, pool: str = "20", **queue: ob
         later_stacks=(StackText(taken_at_ms=NOW + 1_000, text=text if later is None else later),),
     )
     return replace(LIVE, brokers=(first, *LIVE.brokers[1:]), running=(shown, *LIVE.running[1:]))
-
-
-def _orderly(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    one = snapshot.running[0]
-    locked = tuple(replace(queue, locked=True, last_lock_time_ms=NOW) for queue in one.queues)
-    return replace(
-        snapshot,
-        running=(
-            replace(one, queues=locked, properties={**one.properties, "PROP_CONSUMEORDERLY": "true"}),
-            *snapshot.running[1:],
-        ),
-    )
 
 
 _JAVA = """\
@@ -172,7 +161,7 @@ DOUBLE_SCENES: list[tuple[Scene, str]] = [
 
 
 def _unlocked() -> ClusterSnapshot:
-    snapshot = _orderly(behind(IDLE_POOL))
+    snapshot = all_orderly(behind(IDLE_POOL))
     one = snapshot.running[0]
     queues = (replace(one.queues[0], locked=False), *one.queues[1:])
     return replace(snapshot, running=(replace(one, queues=queues), *snapshot.running[1:]))

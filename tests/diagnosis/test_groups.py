@@ -49,7 +49,7 @@ def test_a_member_that_says_nothing_is_unknown_not_equal() -> None:
     silent = replace(LIVE, running=LIVE.running[:1])
     diagnosis = diagnose(silent, only=("MQ202",))
     assert diagnosis.findings == ()
-    assert [TWO in gap.reason for gap in diagnosis.not_judged] == [True]
+    assert [gap.why.values["clients"] == TWO for gap in diagnosis.not_judged] == [True]
     assert diagnosis.exit_code() == 3
 
 

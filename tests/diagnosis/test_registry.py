@@ -11,7 +11,9 @@ from mqctl.diagnosis.rule import Case, Verdict, rule
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
+from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
+from mqctl.render.messages import reason
 from tests.diagnosis.snapshots import FAULTS, HEALTHY, HOUR, STORAGE, cluster, offset
 
 
@@ -24,7 +26,7 @@ def test_a_missing_part_makes_exactly_the_rules_that_need_it_not_judged() -> Non
             for code, entry in RULES.items()
             if part in entry.needs and entry.applies_to(OriginKind.STORE) and entry.least_window is None
         }
-        assert all("asleep" in gap.reason for gap in diagnosis.not_judged)
+        assert all(gap.why.values["reason"] == "asleep" for gap in diagnosis.not_judged)
         assert diagnosis.exit_code() == (3 if diagnosis.not_judged else 0)
 
 
@@ -42,7 +44,9 @@ def test_unreadable_corners_are_named_while_the_rest_is_judged() -> None:
     broker = replace(HEALTHY, unavailable=corners, consumer_offsets=(offset("G", "Pay", 0, 500, HOUR),))
     diagnosis = diagnose(cluster(broker), only=("MQ401",))
     assert [item.code for item in diagnosis.findings] == ["MQ401"]
-    assert [gap.told for gap in diagnosis.not_judged] == ["queues (Pay/3): torn, and 2 more"]
+    (gap,) = diagnosis.not_judged
+    assert reason(gap.why, Lang.EN, gap.more_count) == "queues (Pay/3): torn, and 2 more"
+    assert reason(gap.why, Lang.ZH, gap.more_count) == "队列（Pay/3）：内容损坏，无法解析（torn），另有 2 处"
 
 
 def test_exit_codes_follow_the_worst_finding() -> None:

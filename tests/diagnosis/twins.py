@@ -330,7 +330,7 @@ STATES: dict[str, State] = {
     "MQ502": live.orderly(transaction_count=1, last_consume_time_ms=NOW - 50_000),
     "MQ503": live.after(live.orderly(cached_count=5), live.orderly(cached_count=5, commit_offset=980)),
     "MQ504": live.orderly(last_lock_time_ms=NOW - 25_000),
-    "MQ505": live._ordered(live._all_orderly(LIVE)),
+    "MQ505": live._ordered(live.all_orderly(LIVE)),
     "MQ506": live.after(live.routing(live._without_second), LIVE),
     "MQ507": live.after(live.routing(live._wider_everywhere), LIVE),
     "MQ601": _of(topics=(_pay(read_queue_count=4, write_queue_count=2),)),

@@ -14,7 +14,7 @@ from mqctl.diagnosis import RULES, diagnose
 from mqctl.main import load_command
 from mqctl.model.finding import Evidence, Finding, Severity, Subject, SubjectKind
 from mqctl.model.lang import Lang
-from mqctl.render.messages import _texts, en, evidence_text, explain, phrase, sentences, title, written, zh
+from mqctl.render.messages import _texts, evidence_text, explain, phrase, sentences, title, written
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, Fault, cluster
 
 ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]
@@ -76,13 +76,6 @@ def test_chinese_is_chinese_and_punctuated_like_it() -> None:
             assert re.search("[\u4e00-\u9fff]", sentence), (code, sentence)
             assert not re.search("[\u4e00-\u9fff}][,;:()!?]|[,;()!?][\u4e00-\u9fff。]", sentence), (code, sentence)
     assert _texts(Lang.ZH).keys() == _texts(Lang.EN).keys()
-
-
-def test_phrases_exist_in_both_languages_with_the_same_places() -> None:
-    assert zh.PHRASES.keys() == en.PHRASES.keys()
-    for key, english in en.PHRASES.items():
-        assert _fields(zh.PHRASES[key]) == _fields(english), key
-        assert zh.PHRASES[key] != english, key
 
 
 def test_every_next_command_is_one_of_ours() -> None:

@@ -10,9 +10,9 @@ from string import Formatter
 import pytest
 
 from mqctl.diagnosis import RULES
-from mqctl.model.finding import Confidence, Evidence, Finding, Severity, Subject, SubjectKind, Value
+from mqctl.model.finding import Confidence, Evidence, Finding, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.lang import Lang
-from mqctl.render.messages import explain, sentences, title
+from mqctl.render.messages import explain, reason, sentences, title
 from mqctl.render.messages.en import PHRASES as EN_PHRASES
 from mqctl.render.messages.en import RULES as EN
 from mqctl.render.messages.zh import PHRASES as ZH_PHRASES
@@ -81,6 +81,30 @@ def test_n11_sentences_of_rules_agree_with_their_counts(code: str, variant: str,
             check(sentence, lang)
 
 
+@pytest.mark.parametrize("lang", Lang)
+def test_n11_reasons_agree_with_their_counts(lang: Lang) -> None:
+    for key in Reason:
+        names = places(CATALOGUES[lang][1][f"why_{key}"])
+        for count in COUNTS:
+            told = reason(Why(key, {name: value(name, count) for name in names}), lang, more_count=count)
+            check(told, lang)
+            assert lang is Lang.EN or re.search("[\u4e00-\u9fff]", told), told
+
+
+@pytest.mark.parametrize("code", EN)
+def test_n11_a_sentence_tells_a_count_once(code: str) -> None:
+    """`{lost_count:was/were}` brings its number, `{lost_count:/was/were}` follows one that has told it."""
+    text = EN[code]
+    for template in (*text.what.values(), text.effect, text.advice):
+        told = set()
+        for _, name, words, _ in Formatter().parse(template):
+            if name and words and words.startswith("/"):
+                assert name in told, template
+            elif name and words and " " not in words and "/" in words:
+                assert name not in told, template
+            told.add(name)
+
+
 def check(sentence: str, lang: Lang) -> None:
     assert "{" not in sentence and "}" not in sentence, sentence
     assert not re.search(r"\d\.\d{4,}", sentence), sentence
@@ -102,7 +126,9 @@ def test_both_languages_say_the_same_things() -> None:
     for code, text in EN.items():
         assert text.what.keys() == ZH[code].what.keys(), code
     for key, phrase in EN_PHRASES.items():
-        assert places(phrase) == places(ZH_PHRASES[key]), key
+        # Where an error's own words say why, Chinese has the cause before them.
+        assert places(phrase) == places(ZH_PHRASES[key]) - {"cause_word"}, key
+        assert phrase != ZH_PHRASES[key], key
 
 
 @pytest.mark.parametrize("lang", Lang)

@@ -17,7 +17,7 @@ from mqctl.render import units
 from mqctl.render.text import printable
 
 if TYPE_CHECKING:  # who says a phrase has no finding
-    from mqctl.model.finding import Finding, Value
+    from mqctl.model.finding import Finding, Value, Why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +94,14 @@ def explain(code: str, lang: Lang | None) -> str:
 
 def _template_as_prose(template: str) -> str:
     """Shows a template's places in angle brackets: nobody has numbers for them yet."""
-    return re.sub(
-        r"\{(\w+)(?::([\w /]+))?\}",
-        lambda place: f"<{place[1]}>{f' {_agreeing(place[2], single=False)}' if place[2] else ''}",
-        template,
-    )
+    return re.sub(r"\{(\w+)(?::([\w /]+))?\}", _place_as_prose, template)
+
+
+def _place_as_prose(place: re.Match[str]) -> str:
+    name, words = place[1], place[2] or ""
+    if words.startswith("/"):
+        return _agreeing(words[1:], single=False)
+    return f"<{name}> {_agreeing(words, single=False)}" if words else f"<{name}>"
 
 
 def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") -> RuleText:
@@ -132,6 +135,17 @@ def _source_for(command: str, source: str) -> str:
     return source
 
 
+def reason(why: Why, lang: Lang | None, more_count: int = 0) -> str:
+    """Returns why something was not judged.
+
+    Args:
+        more_count: further reasons of the kind, of which only the number is told.
+    """
+    values = {name: written(name, value, lang) for name, value in why.values.items()}
+    told = phrase(f"why_{why.reason}", lang).format_map(values)
+    return phrase("why_more", lang).format(why=told, count=more_count) if more_count else told
+
+
 def evidence_text(finding: Finding, lang: Lang | None) -> list[str]:
     """Returns a finding's numbers, one a line."""
     return [f"{item.name} = {written(item.name, item.value, lang)}" for item in finding.evidence]
@@ -140,7 +154,8 @@ def evidence_text(finding: Finding, lang: Lang | None) -> list[str]:
 class _Counted(str):
     """A written count that can bring its noun and its verb.
 
-    `{lost_count:message}` gives `1 message` or `2 messages`, `{lost_count:message is/are}` brings the verb as well.
+    `{lost_count:message}` gives `1 message` or `2 messages`, `{lost_count:message is/are}` brings the verb as well, and
+    `{lost_count:/is/are}` gives the verb of a count that the sentence has told before.
     """
 
     single: bool
@@ -153,6 +168,8 @@ class _Counted(str):
     def __format__(self, noun: str) -> str:
         if not noun:
             return str(self)
+        if noun.startswith("/"):
+            return _agreeing(noun[1:], single=self.single)
         return f"{self} {_agreeing(noun, single=self.single)}"
 
 

@@ -131,6 +131,13 @@ class Stage:
         )
         return replace(usual, **parts)  # type: ignore[arg-type]
 
+    def in_order(self, *clients: str) -> None:
+        """Has members consume in order, and hold the locks of the queues of their brokers."""
+        for client in clients:
+            locked = self.held(locked=True, last_lock_timestamp=self.now_ms)
+            queues = {MessageQueue("Pay", BROKERS[client == TWO], number): locked for number in (0, 1)}
+            self.cast.change(client, properties=self.said(PROP_CONSUMEORDERLY="true"), queues=queues)
+
     def said(self, **changes: str) -> Said:
         return {
             "PROP_NAMESERVER_ADDR": self.cluster.namesrv,

@@ -52,13 +52,15 @@ def test_members_that_cannot_tell_what_they_do_are_unknown(live: Run, cluster: E
         assert any("too low" in gap["reason"] for gap in outcome.json["not_judged"])
 
 
-def test_a_broker_that_is_gone_makes_it_unknown_not_well(live: Run, cluster: EmbeddedCluster) -> None:
+def test_a_registered_broker_that_is_silent_is_a_finding(live: Run, cluster: EmbeddedCluster) -> None:
     from embedded_broker import Drop
 
     cluster.fault(None, Drop(), server="broker-b")
     outcome = live("doctor", "-o", "json", "--timeout", "3s")
     cluster.clear_faults()
-    assert outcome.exit_code == 3
+    (finding,) = outcome.json["findings"]
+    assert (outcome.exit_code, finding["code"], finding["confidence"]) == (2, "MQ620", "medium")
+    assert "did not answer in time" in finding["what"]
     assert {gap["subject"] for gap in outcome.json["not_judged"]} == {"broker-b"}
 
 

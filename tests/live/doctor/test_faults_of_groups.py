@@ -50,7 +50,7 @@ def holding(**parts: int) -> Act:
 
 def orderly(**parts: int) -> Act:
     def act(stage: Stage) -> None:
-        stage.cast.change(TWO, properties=stage.said(PROP_CONSUMEORDERLY="true"))
+        stage.in_order(ONE, TWO)
         renewed = {"locked": 1, "last_lock_timestamp": 0}
         told = {
             name: bool(value) if name == "locked" else stage.now_ms - value if name.endswith("timestamp") else value

@@ -126,8 +126,25 @@ def test_a_client_whose_clock_is_behind_may_be_well(asked: Run, stage: Stage) ->
 def test_times_that_a_client_does_not_tell_are_no_ages(asked: Run, stage: Stage) -> None:
     silent = stage.held(cached_msg_count=5, locked=True, last_lock_timestamp=0, last_consume_timestamp=0)
     queues = {MessageQueue("Pay", BROKERS[0], number): silent for number in (0, 1)}
-    stage.cast.change(ONE, queues=queues, properties=stage.said(PROP_CONSUMEORDERLY="true"))
+    stage.in_order(ONE, TWO)
+    stage.cast.change(ONE, queues=queues)
     assert found(asked("-g", "G")) == []
+
+
+def test_a_group_of_orderly_and_concurrent_members_is_named(asked: Run, stage: Stage) -> None:
+    stage.in_order(TWO)
+    outcome = asked("-g", "G")
+    assert (outcome.exit_code, found(outcome)) == (1, [("MQ505", "high")])
+    assert f"1 instance in order, 1 concurrently ({ONE})" in outcome.json["findings"][0]["what"]
+
+
+def test_a_rolling_change_of_the_listener_is_not_judged_while_it_rolls(asked: Run, stage: Stage) -> None:
+    stage.in_order(TWO)
+    started = stage.said(PROP_CONSUMEORDERLY="true", PROP_CONSUMER_START_TIMESTAMP=str(stage.now_ms - 10_000))
+    stage.cast.change(TWO, properties=started)
+    outcome = asked("-g", "G", "--only", "MQ505")
+    assert (outcome.exit_code, found(outcome)) == (3, [])
+    assert "look again in two minutes" in outcome.json["not_judged"][0]["reason"]
 
 
 def test_a_group_that_consumes_dead_letters_is_judged_where_it_is_asked_for(asked: Run, stage: Stage) -> None:

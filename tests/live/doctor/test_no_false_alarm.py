@@ -14,6 +14,7 @@ from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.diagnosis import diagnose
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.finding import Reason
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.gatherer import gather_live
 from tests.client.consuming import Heard, quick, quick_client, wait_until
@@ -48,7 +49,7 @@ def test_a_member_that_has_just_started_leaves_owners_open(stage: Stage) -> None
     diagnosis = stage.judge()
     assert diagnosis.findings == ()
     assert {gap.code for gap in diagnosis.not_judged} == {"MQ309"}
-    assert "look again" in diagnosis.not_judged[0].reason
+    assert diagnosis.not_judged[0].why.reason is Reason.RESTARTING_ORPHANS
     assert diagnosis.exit_code() == 3
 
 

@@ -112,11 +112,7 @@ def test_f1_rooms_are_nothing_to_a_group_that_shares_out_evenly(asked: Run, stag
 
 
 def test_f3_queues_of_a_killed_orderly_consumer_are_locked_for_a_known_time(asked: Run, stage: Stage) -> None:
-    mine = {
-        MessageQueue("Pay", BROKERS[0], number): stage.held(locked=True, last_lock_timestamp=stage.now_ms)
-        for number in (0, 1)
-    }
-    stage.cast.change(ONE, properties=stage.said(PROP_CONSUMEORDERLY="true"), queues=mine)
+    stage.in_order(ONE)
     stage.cast.leave(TWO)
     outcome = asked("doctor", "-g", "G", "-o", "json")
     (finding,) = outcome.json["findings"]
@@ -124,7 +120,7 @@ def test_f3_queues_of_a_killed_orderly_consumer_are_locked_for_a_known_time(aske
     left_ms = finding["evidence"]["over_time_ms"] - outcome.json["observed_at_ms"]
     assert left_ms == 80_000
     assert "over by itself" in finding["what"]
-    stage.cast.change(ONE, properties=stage.said(), queues={queue: stage.held() for queue in mine})
+    stage.cast.say(stage.member(ONE))
     (finding,) = asked("doctor", "-g", "G", "-o", "json").json["findings"]
     assert (finding["code"], finding["severity"]) == ("MQ309", "fatal")
 
@@ -134,11 +130,7 @@ def test_f4_an_orderly_group_that_fails_is_not_told_of_dead_letters(asked: Run, 
     stage.cast.change(ONE, rates=failing)
     (finding,) = asked("doctor", "-g", "G", "-o", "json").json["findings"]
     assert "dead letter" in finding["what"]
-    held = {
-        MessageQueue("Pay", BROKERS[0], number): stage.held(locked=True, last_lock_timestamp=stage.now_ms)
-        for number in (0, 1)
-    }
-    stage.cast.change(ONE, queues=held, properties=stage.said(PROP_CONSUMEORDERLY="true"))
+    stage.in_order(ONE, TWO)
     (finding,) = asked("doctor", "-g", "G", "-o", "json").json["findings"]
     assert finding["code"] == "MQ412"
     assert "dead letter" not in finding["what"]

@@ -69,7 +69,7 @@ RULES: dict[str, Text] = {
     "MQ119": Text(
         title="Records of a broker's own topic were set aside",
         what={
-            "": "Since {broker} started, {record_count:record} of {topic} could not be handled, and {record_count:was/were} "
+            "": "Since {broker} started, {record_count:record} of {topic} could not be handled, and {record_count:/was/were} "
             "passed over."
         },
         effect="The delayed or timed messages, or transactions, that they stand for are not delivered or checked.",

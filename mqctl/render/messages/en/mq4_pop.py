@@ -39,7 +39,7 @@ RULES: dict[str, Text] = {
             "": "Members of group {group} take up to {consume_rt_ms} for messages of {topic} that they pop for "
             "{invisible_ms}: the broker gives them to others before they are done.",
             "hung": "Members of group {group} hold {held_count:message} of {topic} and finished none for a minute, but only "
-            "{invisible_count:message} {invisible_count:is/are} still invisible: others are redelivered while they are held.",
+            "{invisible_count:message} {invisible_count:/is/are} still invisible: others are redelivered while they are held.",
         },
         effect="The same messages are consumed twice at the same time, and what finishes late cannot be acknowledged any more.",
         advice="Give pops an invisible time well above the slowest consumption (popInvisibleTime, at most 300 s), renew it while a "
@@ -52,7 +52,7 @@ RULES: dict[str, Text] = {
     "MQ422": Text(
         title="Members pull what their group pops",
         what={
-            "": "Group {group} is set to pop {topic}, and {pulling_count:member} (of {member_count}) {pulling_count:pulls/pull} it: {clients}."
+            "": "Group {group} is set to pop {topic}, and {pulling_count:member} (of {member_count}) {pulling_count:/pulls/pull} it: {clients}."
         },
         effect="Both ways share one consumer offset: messages are consumed twice or skipped, as pulling members commit over pops.",
         advice="Set clientRebalance=false in those members (Java 5.x) so that they ask the broker, restart old clients with ones that "
@@ -64,8 +64,8 @@ RULES: dict[str, Text] = {
     "MQ420": Text(
         title="Ordered queues are blocked",
         what={
-            "": "{blocked_queue_count:queue} of {topic} {blocked_queue_count:gives/give} nothing more to group {group}: a batch was popped {blocked_ms} ago and "
-            "is not acknowledged (delivered {delivered_before_count:time} before), and {ready_count:message} {ready_count:waits/wait}."
+            "": "{blocked_queue_count:queue} of {topic} {blocked_queue_count:/gives/give} nothing more to group {group}: a batch was popped {blocked_ms} ago and "
+            "is not acknowledged (delivered {delivered_before_count:time} before), and {ready_count:message} {ready_count:/waits/wait}."
         },
         effect="Whatever lies behind the batch waits, for all sharding keys of the queue, until it is acknowledged or its time is over.",
         advice="Find the consumer that holds the batch and why its first message fails or hangs; an acknowledgement of that message "

@@ -43,10 +43,21 @@ RULES: dict[str, Text] = {
     ),
     "MQ505": Text(
         title="An ordered topic is consumed concurrently",
-        what={"": "{concurrent_count:instance} of {member_count} in group {group} consume {topic} without order."},
-        effect="Messages of one key are handled by several threads at once.",
-        advice="Use an orderly listener, or one that keeps the order of keys.",
-        explain="The topic is declared as ordered; a concurrent listener takes messages of one queue in parallel.",
+        what={
+            "": "{topic} is declared as ordered; {concurrent_count:instance consumes/consume} it concurrently in group {group} "
+            "of {member_count:instance}.",
+            "mixed": "Group {group} consumes {topic} both ways: {orderly_count:instance} in order, {concurrent_count} concurrently "
+            "({clients}).",
+        },
+        effect="Messages of one key are handled by several threads at once wherever a concurrent instance owns the queue. In a mixed "
+        "group that changes with every rebalance: a concurrent instance takes no lock, so two instances may consume one queue "
+        "meanwhile, and a failed message goes to the retry topic instead of holding its queue.",
+        advice="Use an orderly listener in every instance, or one that keeps the order of keys. If nobody needs the order, make all "
+        "instances concurrent. Mixed instances are two releases of the program, or two programs under one group name: compare them "
+        "with `mqctl group members`.",
+        explain="A topic declared as ordered, or consumed in order by some instances of the group, needs an orderly listener in all of "
+        "them: a concurrent one takes messages of one queue in parallel and does not lock it. The order that instances tell "
+        "counts (PROP_CONSUMEORDERLY); instances that do not tell are left out.",
         next_command=_MEMBERS,
     ),
     "MQ506": Text(

@@ -44,7 +44,7 @@ RULES: dict[str, Text] = {
     "MQ633": Text(
         title="A password that everybody tries first",
         what={
-            "": "On {broker}, {user_count:user} ({users}) {user_count:has/have} a password of the examples, or the name as password."
+            "": "On {broker}, {user_count:user} ({users}) {user_count:/has/have} a password of the examples, or the name as password."
         },
         effect="Whoever reaches the broker can act as this user.",
         advice="Set another password: `acl update-user USER --password-file FILE`, and give it to the clients.",

@@ -9,9 +9,14 @@ _BROKERS = "mqctl broker list {source}"
 RULES: dict[str, Text] = {
     "MQ620": Text(
         title="A registered broker that cannot be reached",
-        what={"": "{broker} (id {broker_id}) is registered as {address}, and cannot be reached there: {reason}."},
+        what={
+            "": "{broker} (id {broker_id}) is registered as {address}, and cannot be reached there: {reason}.",
+            "silent": "{broker} (id {broker_id}) is registered as {address}, and did not answer in time: {reason}.",
+        },
         effect="Clients that are where this look was taken from get time-outs from it; nothing of it could be judged.",
-        advice="Run `mqctl broker reach` to see which ports answer. A broker in a container or behind NAT must register an "
+        advice="Run `mqctl broker reach` to see which ports answer. A port that accepts connections and answers nothing belongs to "
+        "a broker that hangs or is overloaded: look at its process, its log and its disk. A port that does not even accept is "
+        "blocked on the way, or nobody is there. An answer that comes with a longer --timeout is a slow one. A broker in a container or behind NAT must register an "
         "address that clients reach: set brokerIP1 (and listenPort). If only this machine cannot reach it, look from another.",
         explain="Name servers hand out the address that a broker registers, and do not try it. What answers there may be no broker: "
         "an HTTP port, a proxy, a port that wants TLS.",
@@ -54,7 +59,7 @@ RULES: dict[str, Text] = {
     "MQ624": Text(
         title="Members use other name servers than the brokers",
         what={
-            "": "{lost_count:member} of group {group} {lost_count:asks/ask} {asked} for routes ({clients}); brokers register with {registered}."
+            "": "In group {group}, {lost_count:member asks/ask} {asked} for routes ({clients}); brokers register with {registered}."
         },
         effect="They hear of no change: no new topic, queue or broker, and after a restart they may find nothing at all.",
         advice="Correct the name server address of these clients and restart them. A client that was given a domain name asks for it "
@@ -66,7 +71,7 @@ RULES: dict[str, Text] = {
     "MQ625": Text(
         title="A subscribed topic that this cluster does not have",
         what={
-            "": "{member_count:member} of group {group} {member_count:subscribes/subscribe} {topic}, and no broker of this cluster has it."
+            "": "{member_count:member} of group {group} {member_count:/subscribes/subscribe} {topic}, and no broker of this cluster has it."
         },
         effect="Nothing is consumed of it, and members say nothing about it but a warning in their log.",
         advice="Check the name of the topic, its namespace, and the cluster: consumers of two clusters in one process go to one of them "

@@ -166,7 +166,7 @@ RULES: dict[str, Text] = {
     "MQ717": Text(
         title="Delayed messages passed over",
         what={
-            "": "{lost_count:message} on level {level}, from offset {first_offset} on, {lost_count:was/were} never "
+            "": "{lost_count:message} on level {level}, from offset {first_offset} on, {lost_count:/was/were} never "
             "delivered, yet the recorded offset is already {recorded_offset}."
         },
         effect="They are lost: the broker goes on from the recorded offset.",

@@ -84,7 +84,7 @@ RULES: dict[str, Text] = {
     "MQ727": Text(
         title="Transactions with a delay",
         what={
-            "": "{transaction_count:half message} of producer group {group} {transaction_count:has/have} a delay level (topics {topics})."
+            "": "{transaction_count:half message} of producer group {group} {transaction_count:/has/have} a delay level (topics {topics})."
         },
         effect="Half messages take the way of delayed ones: checks come again and again, and after fifteen of them they are discarded.",
         advice="Do not set a delay on transactional messages; send the delayed message when the transaction has ended.",

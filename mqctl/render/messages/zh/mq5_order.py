@@ -35,10 +35,13 @@ RULES: dict[str, Text] = {
     ),
     "MQ505": Text(
         title="顺序 topic 被并发消费",
-        what={"": "消费组 {group} 的 {member_count} 个实例中有 {concurrent_count} 个并发消费 {topic}。"},
-        effect="同一个 key 的消息会被多个线程同时处理。",
-        advice="使用顺序监听器，或者按 key 保序的监听器。",
-        explain="该 topic 声明为顺序；并发监听器会并行处理同一队列的消息。",
+        what={
+            "": "topic {topic} 声明为顺序，但消费组 {group} 的 {member_count} 个实例中有 {concurrent_count} 个并发消费它。",
+            "mixed": "消费组 {group} 对 {topic} 的消费方式不一致：{orderly_count} 个实例顺序消费，{concurrent_count} 个并发消费（{clients}）。",
+        },
+        effect="队列归并发实例所有时，同一个 key 的消息会被多个线程同时处理。混用时每次重平衡都会变化：并发实例不加锁，期间可能有两个实例消费同一队列；失败的消息进入重试 topic，而不是阻塞队列。",
+        advice="所有实例都使用顺序监听器，或者按 key 保序的监听器；如果不需要顺序，则全部改为并发。混用通常是同一程序的两个版本，或两个程序使用了同一个消费组名：用 mqctl group members 对比。",
+        explain="topic 声明为顺序，或者组内有实例顺序消费它时，所有实例都应使用顺序监听器：并发监听器会并行处理同一队列的消息，也不加锁。以实例自己上报的 PROP_CONSUMEORDERLY 为准；没有上报的实例不计入。",
     ),
     "MQ506": Text(
         title="顺序 topic 失去一个 broker",

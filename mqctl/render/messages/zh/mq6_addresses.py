@@ -7,9 +7,12 @@ from mqctl.render.messages import Text
 RULES: dict[str, Text] = {
     "MQ620": Text(
         title="已注册的 broker 无法访问",
-        what={"": "{broker}（id {broker_id}）注册的地址是 {address}，但无法访问：{reason}。"},
+        what={
+            "": "{broker}（id {broker_id}）注册的地址是 {address}，但无法访问：{reason}。",
+            "silent": "{broker}（id {broker_id}）注册的地址是 {address}，但没有在规定时间内应答：{reason}。",
+        },
         effect="与本机处于同一网络的客户端访问它会超时；它的一切都无法判断。",
-        advice="用 mqctl broker reach 查看哪些端口有应答。容器内或 NAT 之后的 broker 必须注册客户端能访问的地址：设置 brokerIP1（和 listenPort）。如果只是本机访问不到，请换一台机器再看。",
+        advice="用 mqctl broker reach 查看哪些端口有应答。端口能连上却不应答，说明 broker 挂起或过载：查看它的进程、日志和磁盘；端口连不上，说明网络被阻断或没有进程监听；加大 --timeout 后能应答，说明只是慢。容器内或 NAT 之后的 broker 必须注册客户端能访问的地址：设置 brokerIP1（和 listenPort）。如果只是本机访问不到，请换一台机器再看。",
         explain="NameServer 只转发 broker 注册的地址，不检查能否访问。该地址上应答的也可能不是 broker：HTTP 端口、代理，或要求 TLS 的端口。",
     ),
     "MQ621": Text(

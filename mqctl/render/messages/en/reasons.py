@@ -1,0 +1,37 @@
+"""Why something was not judged, in English: the sentence of each `mqctl.model.finding.Reason`, as `why_<value>`."""
+
+from __future__ import annotations
+
+from mqctl.model.gap import Cause, Part
+
+_LATER = "but members came or went a moment ago: look again in two minutes"
+
+PHRASES = {
+    "why_gap": "{part_word}: {reason}",
+    "why_gap_in": "{part_word} ({scope}): {reason}",
+    "why_more": "{why}, and {count:,} more",
+    "why_files_only": "only a broker's files show it: --store DIR",
+    "why_live_only": "only a live cluster shows it",
+    "why_no_stacks": "no stacks were taken: --stacks",
+    "why_two_looks": "it takes two looks: --window 2m",
+    "why_nobody_online": "no member of the group is online",
+    "why_nobody_anywhere": "no consumer group has anybody online",
+    "why_no_brokers": "no broker is registered",
+    "why_not_registered": "it is not registered with any name server",
+    "why_own": "RocketMQ keeps it for itself: it is not judged",
+    "why_nothing_told": "no broker told anything of it",
+    "why_standing": "nothing of what waits was consumed between the two looks: --window 2m or --stacks tells why",
+    "why_restarting_orphans": f"{{seen_count:queue has/have}} no owner, {_LATER}",
+    "why_restarting_owners": f"{{seen_count:queue has/have}} two owners, {_LATER}",
+    "why_restarting_unlisted": f"{{seen_count:queue is/are}} in no list that is in use, {_LATER}",
+    "why_restarting_brokers": f"{{seen_count:broker misses/miss}} members, {_LATER}",
+    "why_restarting_orderly": f"{{seen_count:member consumes/consume}} in order and others do not, {_LATER}",
+    "why_silent_members": "no running information from {silent_count:member} ({clients}): what they subscribe is not known",
+    "why_silent_owners": "{queue_count:queue} may belong to {clients}, which did not answer",
+    "why_store_time": "the store time of the next message to consume cannot be read",
+    "why_rooms": "it shares out by rooms; --room-rule tells which name is in which",
+    "why_too_many_overdue": "too many overdue messages to look for their delivered copies",
+    "why_file": "{file} {problem}",
+    **{f"part_{part}": str(part) for part in Part},
+    **{f"cause_{cause}": str(cause) for cause in Cause},
+}

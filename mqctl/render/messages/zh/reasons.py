@@ -1,0 +1,77 @@
+"""Why something was not judged, in Chinese: the sentence of each `mqctl.model.finding.Reason`, as `why_<value>`."""
+
+from __future__ import annotations
+
+from mqctl.model.gap import Cause, Part
+
+_LATER = "但刚刚有成员加入或离开：请两分钟后再看"
+_PARTS = {
+    Part.TOPICS: "topic 配置",
+    Part.GROUPS: "消费组配置",
+    Part.CONSUMER_OFFSETS: "消费位点",
+    Part.QUEUES: "队列",
+    Part.MESSAGES: "消息",
+    Part.STORE_TIMES: "存储时间",
+    Part.OFFSET_JUMPS: "位点跳变",
+    Part.DELAY: "延迟消息",
+    Part.DELAY_QUEUES: "延迟队列",
+    Part.DELAY_TIMERS: "定时消息",
+    Part.TRANSACTIONS: "事务消息",
+    Part.STORAGE: "存储文件",
+    Part.VERIFICATION: "存储校验",
+    Part.CLOCKS: "时钟",
+    Part.ROUTES: "路由",
+    Part.MEMBERS: "成员",
+    Part.PRODUCERS: "生产者",
+    Part.RUNNING_INFO: "运行信息",
+    Part.CONSUMPTION: "消费状态",
+    Part.POP: "POP 状态",
+    Part.RUNTIME: "运行时信息",
+    Part.TAGS: "tag 抽样",
+    Part.CONFIG: "broker 配置",
+    Part.PROCESSES: "进程",
+    Part.STACKS: "线程栈",
+    Part.RECORDS: "消息记录",
+    Part.ACCESS: "访问控制",
+}
+_CAUSES = {
+    Cause.SILENT: "无应答或连接中断",
+    Cause.TIMED_OUT: "应答超时",
+    Cause.NOT_ASKED: "时间用尽，没有询问",
+    Cause.DENIED: "没有权限",
+    Cause.REFUSED: "被拒绝",
+    Cause.UNSUPPORTED: "对方或其版本不支持",
+    Cause.DAMAGED: "内容损坏，无法解析",
+    Cause.UNREADABLE: "无法读取",
+    Cause.LEFT_OUT: "没有查看",
+}
+
+PHRASES = {
+    "why_gap": "{part_word}：{cause_word}（{reason}）",
+    "why_gap_in": "{part_word}（{scope}）：{cause_word}（{reason}）",
+    "why_more": "{why}，另有 {count:,} 处",
+    "why_files_only": "只有 broker 的文件能看到：--store DIR",
+    "why_live_only": "只有在线集群能看到",
+    "why_no_stacks": "没有采集线程栈：--stacks",
+    "why_two_looks": "需要看两次：--window 2m",
+    "why_nobody_online": "该消费组没有成员在线",
+    "why_nobody_anywhere": "没有任何消费组有成员在线",
+    "why_no_brokers": "没有 broker 注册",
+    "why_not_registered": "没有在任何 NameServer 注册",
+    "why_own": "RocketMQ 自己使用，不作判断",
+    "why_nothing_told": "没有 broker 提供它的信息",
+    "why_standing": "两次查看之间，积压的消息一条也没有消费：用 --window 2m 或 --stacks 查看原因",
+    "why_restarting_orphans": f"{{seen_count}} 个队列没有所有者，{_LATER}",
+    "why_restarting_owners": f"{{seen_count}} 个队列有两个所有者，{_LATER}",
+    "why_restarting_unlisted": f"{{seen_count}} 个队列不在任何使用中的列表里，{_LATER}",
+    "why_restarting_brokers": f"{{seen_count}} 个 broker 缺少成员，{_LATER}",
+    "why_restarting_orderly": f"{{seen_count}} 个成员顺序消费，其他成员并发消费，{_LATER}",
+    "why_silent_members": "{silent_count} 个成员没有上报运行信息（{clients}）：不知道它们订阅了什么",
+    "why_silent_owners": "{queue_count} 个队列可能属于没有应答的 {clients}",
+    "why_store_time": "无法读取下一条待消费消息的存储时间",
+    "why_rooms": "按机房分配；用 --room-rule 说明名称如何对应机房",
+    "why_too_many_overdue": "到期未投递的消息太多，没有逐条查找已投递的副本",
+    "why_file": "{file} 无法读取：{problem}",
+    **{f"part_{part}": text for part, text in _PARTS.items()},
+    **{f"cause_{cause}": text for cause, text in _CAUSES.items()},
+}
