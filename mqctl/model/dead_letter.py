@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from mqctl.model.config import PERM_READ
 from mqctl.model.message import RETRY_TOPIC, Message
+from mqctl.model.retry_ladder import RetryLadder
 from mqctl.model.stored_message import StoredMessage
 
 ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
@@ -96,6 +97,7 @@ class Retry:
 
     Attributes:
         due_ms: when it is delivered, epoch milliseconds; None when it is ready, or when its level is not known.
+        ladder: the waits that follow; None when the group's settings are not known.
     """
 
     group: str
@@ -103,10 +105,23 @@ class Retry:
     stored: StoredMessage
     state: RetryState
     due_ms: int | None = None
+    ladder: RetryLadder | None = None
 
     @property
     def failed_count(self) -> int:
         return self.stored.message.reconsume_times
+
+    def tries_ms(self, now_ms: int) -> tuple[int, ...]:
+        """Returns when it is tried if every try fails; none when that is not known."""
+        next_ms = now_ms if self.state is RetryState.READY else self.due_ms
+        if self.ladder is None or next_ms is None:
+            return ()
+        return self.ladder.tries_ms(self.failed_count, max(next_ms, now_ms))
+
+    def dead_letter_ms(self, now_ms: int) -> int | None:
+        """Returns when it becomes a dead letter if every try fails; None when that is not known."""
+        times = self.tries_ms(now_ms)
+        return times[-1] if self.ladder and len(times) == self.ladder.left(self.failed_count) else None
 
 
 def origin_topic(message: Message) -> str | None:

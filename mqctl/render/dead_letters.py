@@ -9,6 +9,7 @@ from mqctl.model.body_form import BodyForm
 from mqctl.model.config import perm_text
 from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, GivenUp, Retry, origin_message_id, origin_topic
 from mqctl.model.names import dlq_topic
+from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, shown_message
 
@@ -43,6 +44,8 @@ RETRY_COLUMNS = (
     Column("state", "state"),
     Column("failed_count", "failed", CellKind.COUNT),
     Column("due_in_ms", "due in", CellKind.DURATION_MS, none="now"),
+    Column("tries_left", "tries left", CellKind.COUNT, none="?"),
+    Column("dead_letter_in_ms", "dead letter in", CellKind.DURATION_MS, none="?"),
     Column("age_ms", "age", CellKind.DURATION_MS),
     Column("origin_topic", "origin topic", none="?"),
     Column("tags", "tags"),
@@ -50,6 +53,7 @@ RETRY_COLUMNS = (
     Column("unique_key", "message id"),
     Column("origin_message_id", "origin id", wide=True),
     Column("due_ms", "due", CellKind.TIME_MS, wide=True),
+    Column("dead_letter_ms", "dead letter at", CellKind.TIME_MS, wide=True, none="?"),
 )
 _WHY = {
     GivenUp.EXHAUSTED: "the group's retries are used up",
@@ -129,6 +133,9 @@ class ShownRetry:
 
     Attributes:
         due_in_ms: None when it is ready.
+        tries_left: before it is given up; None when the group's settings are not known.
+        next_tries_ms: when, if each fails at once; the first 64.
+        dead_letter_ms, dead_letter_in_ms: the last of them, with which it becomes a dead letter.
     """
 
     group: str
@@ -137,6 +144,10 @@ class ShownRetry:
     failed_count: int
     due_ms: int | None
     due_in_ms: int | None
+    tries_left: int | None
+    next_tries_ms: list[int]
+    dead_letter_ms: int | None
+    dead_letter_in_ms: int | None
     age_ms: int
     origin_topic: str | None
     origin_message_id: str | None
@@ -178,7 +189,10 @@ def letters_document(group: str, letters: Iterable[DeadLetter], form: BodyForm, 
         schema="dlq.show/1",
         value=DeadLetters(group=group, more=more, letters=rows),
         records=rows,
-        blocks=[Table(LETTER_COLUMNS, rows, empty="no dead letters"), Paragraphs(lines)],
+        blocks=[
+            Table(LETTER_COLUMNS, rows, empty="no dead letters"),
+            Paragraphs([*lines, f"what is tried again still: mqctl retry list -g {group}"]),
+        ],
     )
 
 
@@ -214,14 +228,29 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
         waiting = sum(row.state == "waiting" for row in mine)
         most = max(row.failed_count for row in mine)
         lines.append(f"{group}: {waiting} waiting, {len(mine) - waiting} ready; failed up to {most} times")
+        lines += _window(mine)
     lines += ["there are more: raise --limit, or choose a group"] if more else []
     blocks: list[Table | Paragraphs] = [Table(RETRY_COLUMNS, rows, empty="nothing waits to be retried")]
     blocks += [Paragraphs(lines)] if lines else []
     return Document(schema="retry.list/1", value=RetryList(more=more, retries=rows), records=rows, blocks=blocks)
 
 
+def _window(rows: Sequence[ShownRetry]) -> list[str]:
+    """Tells by when a fix has to be out so that none of a group's messages is lost to it."""
+    known = [row for row in rows if row.dead_letter_ms is not None]
+    if not known:
+        return []
+    first = min(known, key=lambda row: row.dead_letter_ms or 0)
+    whole = "" if len(known) == len(rows) else f" (known of {len(known)} of {len(rows)})"
+    at, span = units.instant(first.dead_letter_ms or 0), units.duration(first.dead_letter_in_ms or 0)
+    return [
+        f"  if every try fails, the first becomes a dead letter at {at}, in {span}{whole}: have the fix out by then"
+    ]
+
+
 def _retry(retry: Retry, now_ms: int) -> ShownRetry:
     message = retry.stored.message
+    dead_ms = retry.dead_letter_ms(now_ms)
     return ShownRetry(
         group=retry.group,
         broker_name=retry.broker_name,
@@ -229,6 +258,10 @@ def _retry(retry: Retry, now_ms: int) -> ShownRetry:
         failed_count=retry.failed_count,
         due_ms=retry.due_ms,
         due_in_ms=None if retry.due_ms is None else retry.due_ms - now_ms,
+        tries_left=retry.ladder.left(retry.failed_count) if retry.ladder else None,
+        next_tries_ms=list(retry.tries_ms(now_ms)),
+        dead_letter_ms=dead_ms,
+        dead_letter_in_ms=None if dead_ms is None else dead_ms - now_ms,
         age_ms=now_ms - message.store_time_ms,
         origin_topic=origin_topic(message),
         origin_message_id=origin_message_id(message),

@@ -14,7 +14,7 @@ from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers, queue_gaps
 from mqctl.render.dead_letters import retries_document
 from mqctl.snapshot.live.asking import Scope
-from mqctl.snapshot.live.brokers import ask_offsets, ask_settings, ask_topics, masters_of
+from mqctl.snapshot.live.brokers import ask_groups, ask_offsets, ask_settings, ask_topics, masters_of
 from mqctl.snapshot.live.dead_letters import waiting_retries
 
 EXAMPLES = ("mqctl retry list", "mqctl retry list -g order-service -o wide")
@@ -29,10 +29,12 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List the messages that failed and will be delivered again: how often they failed, and when they are due.
+    """List the messages that failed and will be delivered again: how often they failed, and what they have left.
 
     Failed messages wait behind a delay level that grows with each failure, and then in the group's retry topic until
-    it consumes them. Of each delay level the first 20,000 undelivered messages are looked through.
+    it consumes them. A message that fails at every try becomes a dead letter with its last one: a fix has to be out by
+    then. Clients with a limit of their own give up sooner. Of each delay level the first 20,000 undelivered messages
+    are looked through.
     """
     groups = frozenset(group or ())
     target = cluster_target(namesrv, profile, timeout)
@@ -41,6 +43,7 @@ def command(
         brokers = masters_of(open_brokers(asking))
         ask_settings(asking, brokers)
         ask_topics(asking, brokers)
+        ask_groups(asking, brokers, Scope(groups=groups))
         ask_offsets(asking, brokers, Scope(groups=groups))
         rows, found = waiting_retries(asking, brokers, groups, limit)
     gaps = [*broker_gaps(brokers), *queue_gaps(found.errors)]

@@ -14,6 +14,7 @@ from mqctl.model.gap import Part
 from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, dlq_topic, retry_topic
 from mqctl.model.queue import MessageQueue
+from mqctl.model.retry_ladder import RetryLadder
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live.asking import Asking, refused_with
@@ -133,7 +134,7 @@ def waiting_retries(
     """Reads what waits to be retried: in the retry topics beyond the committed offsets, and behind delay levels.
 
     Args:
-        brokers: with their settings, topics and offsets.
+        brokers: with their settings, topics, groups and offsets.
         groups: all when empty.
         limit: most messages read of each queue.
     """
@@ -149,28 +150,32 @@ def waiting_retries(
                 ready_places[queue] = broker.address.address
                 ready_from[queue] = broker.offsets.get((group, name, number), 0)
     found = read_to_ends(asking, ready_places, ready_from, ReadRequest(keep=lambda _: True, limit=limit))
-    result = [
-        Retry(
-            group=queue.topic.removeprefix(RETRY_PREFIX),
-            broker_name=queue.broker_name,
-            stored=item,
-            state=RetryState.READY,
-        )
-        for queue, item in found.messages
-    ]
     waiting = _delayed(asking, brokers, groups, limit)
-    tables = {
-        item.name: DelayLevelTable.parse(item.config.get("messageDelayLevel", DEFAULT_LEVELS)) for item in brokers
-    }
-    for queue, item in waiting.messages:
-        delay_ms = tables[queue.broker_name].delay_ms(queue.queue_id + 1)
+    by_name = {item.name: item for item in brokers}
+    result = []
+    for queue, item in found.messages:
+        group = queue.topic.removeprefix(RETRY_PREFIX)
         result.append(
             Retry(
-                group=item.message.properties[REAL_TOPIC].removeprefix(RETRY_PREFIX),
+                group=group,
+                broker_name=queue.broker_name,
+                stored=item,
+                state=RetryState.READY,
+                ladder=_ladder(by_name[queue.broker_name], group),
+            )
+        )
+    for queue, item in waiting.messages:
+        broker = by_name[queue.broker_name]
+        group = item.message.properties[REAL_TOPIC].removeprefix(RETRY_PREFIX)
+        delay_ms = _levels(broker).delay_ms(queue.queue_id + 1)
+        result.append(
+            Retry(
+                group=group,
                 broker_name=queue.broker_name,
                 stored=item,
                 state=RetryState.WAITING,
                 due_ms=None if delay_ms is None else item.message.store_time_ms + delay_ms,
+                ladder=_ladder(broker, group),
             )
         )
     found.more = found.more or waiting.more
@@ -205,6 +210,11 @@ def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], 
 
 def _levels(broker: LiveBroker) -> DelayLevelTable:
     return DelayLevelTable.parse(broker.config.get("messageDelayLevel", DEFAULT_LEVELS))
+
+
+def _ladder(broker: LiveBroker, group: str) -> RetryLadder | None:
+    config = broker.groups.get(group)
+    return RetryLadder(retry_max_times=config.retry_max_times, levels=_levels(broker)) if config else None
 
 
 def read_to_ends(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from embedded_broker import EmbeddedCluster
+from embedded_broker import Answer, EmbeddedCluster
 from mqctl.client.admin.broker_changes import put_topic
 from mqctl.model.config import TopicConfig
 from tests.embedded_broker.messages import send
@@ -111,3 +113,36 @@ def test_retries_wait_and_become_ready(live: Run, cluster: EmbeddedCluster) -> N
     assert spans == {600_000, 1_800_000}
     assert live("retry", "list", "-g", "other", "-o", "json").json["retries"] == []
     assert "G: 2 waiting, 1 ready; failed up to 2 times" in live("retry", "list").stdout
+
+
+def test_a_retry_tells_its_tries_and_when_it_becomes_a_dead_letter(live: Run, cluster: EmbeddedCluster) -> None:
+    fail(cluster, "broker-a", 0, level=14)
+    with Peer(cluster.broker("broker-b").address) as peer:
+        peer.version = 401
+        for times in (14, 15):
+            again = send("%RETRY%G", properties={"RETRY_TOPIC": "Pay"}, reconsume_times=times)
+            assert peer.call(again, b"again").code == 0
+    found = {row["failed_count"]: row for row in live("retry", "list", "-o", "json").json["retries"]}
+    assert {count: row["tries_left"] for count, row in found.items()} == {1: 16, 14: 3, 15: 2}
+    waits = [after - before for before, after in pairwise(found[14]["next_tries_ms"])]
+    assert waits == [3_600_000, 7_200_000]
+    assert found[14]["dead_letter_ms"] == found[14]["next_tries_ms"][-1]
+    assert found[14]["dead_letter_in_ms"] == 10_800_000
+    assert found[15]["dead_letter_in_ms"] == 7_200_000
+    # What waits is tried first when its level lets it go: 10 minutes of level 14, then the ladder from its second step.
+    assert found[1]["next_tries_ms"][0] == found[1]["due_ms"]
+    assert found[1]["dead_letter_ms"] - found[1]["due_ms"] == 17_130_000
+    shown = live("retry", "list").stdout
+    assert "if every try fails, the first becomes a dead letter at" in shown and "have the fix out by then" in shown
+
+
+def test_without_the_groups_settings_no_end_is_promised(live: Run, cluster: EmbeddedCluster) -> None:
+    fail(cluster, "broker-a", 0, level=14)
+    cluster.fault(201, Answer(1, "no"))
+    try:
+        outcome = live("retry", "list", "-o", "json")
+    finally:
+        cluster.clear_faults()
+    (row,) = outcome.json["retries"]
+    assert (row["tries_left"], row["next_tries_ms"], row["dead_letter_ms"]) == (None, [], None)
+    assert outcome.exit_code != 0 and "dead letter at" not in outcome.stdout
