@@ -134,6 +134,9 @@ MQ640: timer messages are sent to a broker without timers | a broker without tim
 MQ641: retention differs between two masters of a cluster | two masters list the same name servers in another order
 MQ642: keys are sent to a broker with access control off | access control is off and no keys are sent
 MQ643: a synchronous master has no slave | a synchronous master has one slave
+MQ423: three copies of a message came back at the same try | two copies came back at the last try that is allowed
+MQ650: a message was born 45 s after it was stored | of three messages two took long, and one 9 s less than none
+MQ728: a message for a dead-letter topic waits in a delay level | messages for other topics wait there
 MQ701: the recorded offset is beyond the messages that were delivered | everything is delivered and the record says so
 MQ702: the recorded offset is below the queue's minimum | the recorded offset is the queue's minimum
 MQ703: a level has messages and no recorded offset | an unused level has no recorded offset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from mqctl.diagnosis.rule import Case, Unknown, Verdict, rule
 from mqctl.model.config_file import FileSource
@@ -211,6 +212,22 @@ def poison_head(case: Case) -> Iterator[Verdict]:
                 variant=queue.head_problem.value,
                 severity=None if late else Severity.ERROR,
             )
+
+
+@rule(
+    "MQ728",
+    Severity.WARNING,
+    source="AbstractSendMessageProcessor.consumerSendMsgBack",
+    needs=_QUEUES,
+    playbook="dead-letters",
+)
+def dead_letters_delayed(case: Case) -> Iterator[Verdict]:
+    """Dead letters that wait in a delay level: the last try kept its delay, and they come hours late."""
+    for state, queue in _levels(case):
+        if queue.dead_letter_topics:
+            found = _verdict(case, state, {"topic_count": len(queue.dead_letter_topics)})
+            topics = ", ".join(queue.dead_letter_topics)
+            yield replace(found, params={**found.params, "topics": topics, "delay_ms": state.delay_ms})
 
 
 @rule(

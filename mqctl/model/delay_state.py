@@ -50,6 +50,7 @@ class DelayQueueState:
         oldest_overdue_time_ms: due time of the oldest overdue entry without a delivered copy.
         first_undelivered_offset: first waiting entry without a delivered copy, the offset to repair to.
         head_problem: why the next entry cannot be delivered, if so.
+        dead_letter_topics: dead-letter topics that waiting messages go to, of those that were looked at.
         missing_record_count: waiting entries whose record is not in the commit log.
         descending_count: entries due before their predecessor.
         beyond_horizon_count: waiting entries due later than observation plus the level's delay.
@@ -73,6 +74,7 @@ class DelayQueueState:
     first_undelivered_offset: int | None = None
     head_problem: HeadProblem | None = None
     head_physical_offset: int | None = None
+    dead_letter_topics: tuple[str, ...] = ()
     missing_record_count: int = 0
     first_missing_offset: int | None = None
     descending_count: int = 0

@@ -51,6 +51,7 @@ class Part(StrEnum):
     STACKS = "stacks"
     RECORDS = "records"
     ACCESS = "access"
+    NEWEST = "newest-messages"
 
 
 class Cause(StrEnum):

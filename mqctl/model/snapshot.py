@@ -13,6 +13,7 @@ from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo
+from mqctl.model.newest import NewestMessage
 from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.origin import Origin
 from mqctl.model.pop_share import PopShare
@@ -38,6 +39,7 @@ class BrokerSnapshot:
         version: text of a live broker's release, for instance `V4_9_8`.
         memberships, producers: who is connected; only a live broker knows.
         pop: who shares messages instead of queues (5.x), and how far they are.
+        newest: the newest messages of its busiest queues, without bodies; only a live broker is asked.
         replication: what a broker of 5.x with slaves, or a slave, tells of it.
         runtime, config: a live broker's own texts (requests 28 and 26).
         access: users and what they may do, of a 5.x broker that checks; None where it does not, or did not tell.
@@ -64,6 +66,7 @@ class BrokerSnapshot:
     pop: tuple[PopShare, ...] = ()
     access: AccessState | None = None
     replication: HaView | None = None
+    newest: tuple[NewestMessage, ...] = ()
     unavailable: tuple[Gap, ...] = ()
 
     def lacks(self, part: Part) -> Gap | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mqctl.model.delay_state import HeadProblem
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
-from mqctl.model.names import LONGEST_DERIVED_TOPIC, LONGEST_TOPIC, RETRY_PREFIX
+from mqctl.model.names import DLQ_PREFIX, LONGEST_DERIVED_TOPIC, LONGEST_TOPIC, RETRY_PREFIX
 from mqctl.model.numbers import decimal
 
 SLACK_MS = 2_000
@@ -14,6 +16,12 @@ def target(message: Message) -> tuple[str, int] | None:
     """Returns topic and queue id that a schedule record is for; None when it does not say."""
     topic, queue_id = message.properties.get(REAL_TOPIC), decimal(message.properties.get(REAL_QID))
     return (topic, queue_id) if topic and queue_id is not None else None
+
+
+def dead_letter_topics(messages: Iterable[Message]) -> tuple[str, ...]:
+    """Returns the dead-letter topics that schedule records are for, by name."""
+    topics = {message.properties.get(REAL_TOPIC, "") for message in messages}
+    return tuple(sorted(topic for topic in topics if topic.startswith(DLQ_PREFIX)))
 
 
 def head_problem(message: Message) -> HeadProblem | None:

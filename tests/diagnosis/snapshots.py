@@ -43,6 +43,7 @@ from tests.diagnosis.address_faults import SCENES as ADDRESS_SCENES
 from tests.diagnosis.group_faults import SCENES, VARIANTS
 from tests.diagnosis.live_faults import DOUBLE_SCENES
 from tests.diagnosis.live_faults import SCENES as LIVE_SCENES
+from tests.diagnosis.observed_faults import SCENES as OBSERVED_SCENES
 from tests.diagnosis.replication_faults import SCENES as REPLICATION_SCENES
 from tests.diagnosis.room_faults import BY_PREFIX
 from tests.diagnosis.room_faults import SCENES as ROOM_SCENES
@@ -351,6 +352,7 @@ FAULTS = [
             *LIVE_SCENES,
             *ADDRESS_SCENES,
             *ACCESS_SCENES,
+            *OBSERVED_SCENES,
             *REPLICATION_SCENES,
             *SETTING_SCENES,
             *STACK_SCENES,

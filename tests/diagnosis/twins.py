@@ -22,6 +22,7 @@ from mqctl.model.transaction_state import TransactionState
 from tests.diagnosis import access_faults as access
 from tests.diagnosis import address_faults as addresses
 from tests.diagnosis import live_faults as live
+from tests.diagnosis import observed_faults as observed
 from tests.diagnosis import replication_faults as replication
 from tests.diagnosis import setting_faults as settings
 from tests.diagnosis import stack_faults as stacks
@@ -406,6 +407,7 @@ TWINS: dict[str, Twin] = {
             **STATES,
             **addresses.STATES,
             **access.STATES,
+            **observed.STATES,
             **replication.STATES,
             **settings.STATES,
         }.items()

@@ -41,12 +41,11 @@ INCIDENTS: tuple[Incident, ...] = (
     waiting(
         38, "apache/rocketmq#9879", "the master is down and its slave serves nothing: no topics there", _REPLICATION
     ),
-    shown(
+    named(
         40,
         "apache/rocketmq#681",
         "a query by key is empty: the clocks of producer and broker differ",
-        "mqctl message find",
-        "the producer's clock, but for the times in its messages",
+        "MQ650",
     ),
     named(44, "apache/rocketmq#2606", "access control is on and any key works", "MQ642"),
     named(45, "apache/rocketmq#8765", "with RocksDB queues delayed messages are late", "MQ640", variant="rocksdb"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.diagnosis.live_faults import _newcomer
-from tests.incidents.incident import Incident, named, shown, waiting
+from tests.incidents.incident import Incident, named, shown
 
 INCIDENTS: tuple[Incident, ...] = (
     named(8, "apache/rocketmq#4774", "negative lag after a topic was created anew: offsets were kept", "MQ404"),
@@ -32,19 +32,17 @@ INCIDENTS: tuple[Incident, ...] = (
         "whether the client will ever load the offset again",
     ),
     named(30, "apache/rocketmq#3323", "a backlog of tags that nobody wants", "MQ401", variant="filtered"),
-    shown(
+    named(
         31,
         "apache/rocketmq#2724",
         "a dead letter comes hours late: the last try keeps its delay",
-        "mqctl retry list",
-        "why the listener failed",
+        "MQ728",
     ),
-    shown(
+    named(
         32,
         "apache/rocketmq#6163",
         "an orderly message is repeated for ever and never becomes a dead letter",
-        "mqctl retry list",
-        "why the listener failed",
+        "MQ423",
     ),
     named(
         34,
@@ -66,7 +64,7 @@ INCIDENTS: tuple[Incident, ...] = (
         "mqctl broker config",
         "the message that was refused; nobody stores it",
     ),
-    waiting(54, "apache/rocketmq#5408", "the POP revive offset cannot reach the end", "the role of POP"),
+    named(54, "apache/rocketmq#5408", "the POP revive offset cannot reach the end", "MQ416"),
     shown(
         57,
         "apache/rocketmq#7363",

@@ -15,6 +15,7 @@ from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
+from mqctl.model.newest import NewestMessage
 from mqctl.model.replication import HaView
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.protocol.bodies_client import ProducerTable
@@ -39,6 +40,7 @@ class LiveBroker:
         lost: whether it left a question unanswered.
         access: its users, where it has any and tells them (5.x).
         reserved: names of clusters and brokers, for each of which brokers keep a topic.
+        newest: the newest messages of its busiest queues.
         request_modes: who pops and who pulls (402), or why that is not known; None before it was asked.
     """
 
@@ -54,6 +56,7 @@ class LiveBroker:
     gaps: list[Gap] = field(default_factory=list)
     reserved: frozenset[str] = frozenset()
     replication: HaView | None = None
+    newest: tuple[NewestMessage, ...] = ()
     lost: bool = False
     access: AccessState | None = None
     request_modes: MessageRequestModes | MqctlError | None = None

@@ -28,6 +28,7 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
 from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live.members import ask_unplaced, gather_memberships, gather_running, without_stacks
+from mqctl.snapshot.live.newest import ask_newest
 from mqctl.snapshot.live.pop import gather_pop
 from mqctl.snapshot.live.queues import gather_offsets, gather_queues
 from mqctl.snapshot.live.replication import ask_replication
@@ -72,8 +73,7 @@ def gather_live(
     say("name servers")
     servers, addresses, gaps = ask_name_servers(asking)
     say("brokers")
-    brokers = _brokers_with_access(asking, addresses, wanted)
-    ask_replication(asking, brokers)
+    brokers = _whole_brokers(asking, addresses, wanted)
     say("routes")
     topics = _topics(brokers, wanted)
     views, route_gaps = ask_routes(asking, servers, topics)
@@ -85,6 +85,7 @@ def gather_live(
     memberships = ask_unplaced(asking, brokers, memberships, queues)
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
     views, more_gaps = _with_routes(asking, views, _subscribed(memberships, running, wanted) - {*topics})
+    ask_newest(asking, brokers, queues, now_ms)
     records = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
     samples, sample_gaps = _tag_samples(asking, running, views, sampled | _filtered(memberships, offsets, now_ms))
@@ -153,9 +154,10 @@ def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: 
     )
 
 
-def _brokers_with_access(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
+def _whole_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
     brokers = gather_brokers(asking, addresses, scope)
     ask_checked_access(asking, masters_of(brokers))
+    ask_replication(asking, brokers)
     return brokers
 
 
@@ -268,5 +270,6 @@ def _snapshot(
         transactions=pending.get(broker.address),
         pop=popped.get(broker.address, ()),
         replication=broker.replication,
+        newest=broker.newest,
         unavailable=(*broker.gaps, *(replace(broker.gaps[0], part=part) for part in whole)),
     )

@@ -20,7 +20,7 @@ from mqctl.model.delay_state import (
     LevelTableSource,
 )
 from mqctl.model.names import SCHEDULE_TOPIC
-from mqctl.snapshot.delay_records import SLACK_MS, head_problem
+from mqctl.snapshot.delay_records import SLACK_MS, dead_letter_topics, head_problem
 from mqctl.snapshot.store.delay_copies import passed_over, search_copies
 from mqctl.snapshot.store.reading import QueueBounds, Reading
 from mqctl.snapshot.store.timers import timer_topics
@@ -31,6 +31,7 @@ from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 
 _MAX_RUNS = 64
 _MAX_COPIES_SOUGHT = 2_000
+_LOOKED_AT = 16
 
 
 def delay_state(reading: Reading, *, levels: str | None, observed_at_ms: int) -> DelayState:
@@ -151,6 +152,7 @@ class _LevelScan:
             first_undelivered_offset=_first(offsets, waiting & ~overdue | undelivered),
             head_problem=self._head_problem(physical, waiting),
             head_physical_offset=_first(physical.astype(np.int64), waiting),
+            dead_letter_topics=self._dead_letters(physical[waiting & known]),
             missing_record_count=int(missing.sum()),
             first_missing_offset=_first(offsets, missing),
             descending_count=int(falls.sum()),
@@ -191,6 +193,12 @@ class _LevelScan:
             return head_problem(self.reading.store.commit_log.record_at(int(physical[np.argmax(waiting)])))
         except MqctlError:
             return None  # a missing record is counted as such
+
+    def _dead_letters(self, physical: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> tuple[str, ...]:
+        """Looks at a few records, spread evenly."""
+        step = max(1, -(-len(physical) // _LOOKED_AT))
+        log = self.reading.store.commit_log
+        return dead_letter_topics(log.record_at(place) for place in physical[::step].tolist())
 
     def _delivered(self, physical: Int64s, due: Int64s) -> Mapping[int, int] | None:
         """Finds delivered copies of overdue entries: schedule record's physical offset -> store time of its copy."""

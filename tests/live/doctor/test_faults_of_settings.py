@@ -10,7 +10,9 @@ from embedded_broker import Answer, EmbeddedCluster
 from mqctl.client.admin.broker_changes import put_group
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.bodies_cluster import TopicConfigTable
-from tests.live.doctor.stage import BROKERS, ONE, TWO, Act, Fault, Stage, all_of, prove, staged
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
+from tests.live.doctor.stage import BROKERS, HOUR_MS, ONE, TWO, Act, Fault, Stage, all_of, prove, staged
 
 SPREAD = "[<=0ms]:90 [0~10ms]:5 [500ms~1s]:4 [1~2s]:1 "
 
@@ -68,6 +70,27 @@ def connecting_anew(stage: Stage) -> None:
     stage.cast.join(stage.member(TWO))
 
 
+def sending(topic: str, count: int = 1, **parts: object) -> Act:
+    """Messages as a client sends them, with what it says of them."""
+
+    def act(stage: Stage) -> None:
+        with Peer(stage.cluster.broker("broker-a").address) as peer:
+            for _ in range(count):
+                assert peer.call(send(topic, **parts), b"x").code == 0  # type: ignore[arg-type]
+
+    return act
+
+
+def from_tomorrow(stage: Stage) -> None:
+    sending("Pay", born_ms=stage.cluster.now_ms() + HOUR_MS)(stage)
+    stage.commit("broker-a", 2)
+
+
+def giving_up(stage: Stage) -> None:
+    stage.topic("broker-a", "%DLQ%G", 1)
+    sending("%DLQ%G", properties={"DELAY": "18", "UNIQ_KEY": "0A0B"})(stage)
+
+
 FAULTS: dict[str, Fault] = {
     "MQ117": Fault(inject=telling(putMessageDistributeTime=SPREAD), says={"slow_count": 5, "write_count": 100}),
     "MQ118": Fault(
@@ -89,6 +112,13 @@ FAULTS: dict[str, Fault] = {
         inject=lambda stage: stage.holds(ONE, commit_offset=9, last_consume_timestamp=stage.now_ms - 60_000),
         says={"ahead_count": 8},
     ),
+    "MQ423": Fault(
+        inject=sending("%RETRY%G", 3, properties={"UNIQ_KEY": "0A0B"}, reconsume_times=1),
+        beside=frozenset({"MQ405"}),
+        says={"copy_count": 3, "tries_count": 1},
+    ),
+    "MQ650": Fault(inject=from_tomorrow),
+    "MQ728": Fault(inject=giving_up, says={"topic_count": 1}),
     "MQ640": Fault(inject=all_of(set_to(timerWheelEnable="false"), typed("DELAY")), beside=frozenset({"MQ641"})),
     "MQ641": Fault(inject=set_to(fileReservedTime="48"), says={"broker_count": 2, "value_count": 2}),
     "MQ642": Fault(

@@ -93,6 +93,15 @@ RULES: dict[str, Text] = {
         explain="Each level is strictly first in, first out; older brokers drop such a message.",
         next_command="mqctl store cat {source} --physical-offset {head_physical_offset}",
     ),
+    "MQ728": Text(
+        title="Dead letters wait in a delay level",
+        what={"": "Messages for {topics} wait in delay level {level} ({delay_ms}): the last try kept its delay."},
+        effect="The dead letters appear only when the level is due, up to two hours late; until then they are in neither topic.",
+        advice="Wait for the level, or upgrade brokers: newer ones clear the delay of a message that is given up.",
+        explain="Reads the target topics of some waiting messages of each level. Nothing but a send-back that failed for the "
+        "last time puts a dead-letter topic there.",
+        next_command="mqctl delay backlog {source}",
+    ),
     "MQ709": Text(
         title="Delayed messages without a record",
         what={

@@ -1,0 +1,63 @@
+"""MQ423: retries that do not come to an end, told from the newest messages of retry topics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from mqctl.diagnosis.audience import EVERY, TopicKind
+from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.names import RETRY_PREFIX
+from mqctl.model.newest import NewestMessage
+
+# Two members may send one message back at the same try, when queues change hands; not three.
+_COPIES = 3
+
+
+@rule(
+    "MQ423",
+    Severity.ERROR,
+    source="ConsumeMessageOrderlyService.checkReconsumeTimes, SendMessageProcessor.handleRetryAndDLQ",
+    needs=(Part.NEWEST, Part.GROUPS),
+    playbook="dead-letters",
+    groups=EVERY,
+    topics=frozenset({TopicKind.RETRY}),
+)
+def endless_retries(case: Case) -> Iterator[Verdict]:
+    """Messages that come back with the same number of tries, or after more of them than there may be."""
+    most = {config.name: config.retry_max_times for config in case.broker.groups}
+    retries: dict[str, list[NewestMessage]] = {}
+    for message in case.broker.newest:
+        if message.topic.startswith(RETRY_PREFIX):
+            retries.setdefault(message.topic, []).append(message)
+    for topic, messages in sorted(retries.items()):
+        group = topic.removeprefix(RETRY_PREFIX)
+        copies = Counter((item.unique_key, item.retry_count) for item in messages if item.unique_key)
+        (key, tries), times = max(copies.items(), key=lambda item: item[1], default=((None, 0), 0))
+        over = [item for item in messages if item.retry_count > _most(item, most.get(group))]
+        if times < _COPIES and not over:
+            continue
+        counts = {"copy_count": times, "tries_count": tries} if times >= _COPIES else {"tries_count": _tries(over)}
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=group, topic=topic),
+            params={"group": group, "key": key} if times >= _COPIES else {"group": group, "most": _least(over, most)},
+            evidence={**counts, "sampled_count": len(messages)},
+            variant=None if times >= _COPIES else "over",
+            severity=None if times >= _COPIES else Severity.WARNING,
+        )
+
+
+def _most(message: NewestMessage, of_group: int | None) -> float:
+    """Returns after how many tries a message should be a dead letter."""
+    known = [most for most in (of_group, message.most_retries) if most is not None and most >= 0]
+    return max(known, default=float("inf"))
+
+
+def _tries(messages: list[NewestMessage]) -> int:
+    return max(item.retry_count for item in messages)
+
+
+def _least(messages: list[NewestMessage], most: dict[str, int]) -> int:
+    return int(min(_most(item, most.get(item.topic.removeprefix(RETRY_PREFIX))) for item in messages))

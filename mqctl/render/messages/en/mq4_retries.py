@@ -1,0 +1,24 @@
+"""MQ423, retries: the words of `mqctl.diagnosis.mq4_retries` in English."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ423": Text(
+        title="Retries never end",
+        what={
+            "": "{copy_count:copy} of message {key} came back to group {group} after {tries_count:try}, among the "
+            "{sampled_count:message} looked at: the count does not rise.",
+            "over": "A message came back to group {group} after {tries_count:try}; {most} are allowed before it becomes "
+            "a dead letter.",
+        },
+        effect="The message is consumed again and again and never becomes a dead letter; the load stays until it succeeds.",
+        advice="Look at the message (`mqctl retry list`) and at why its listener fails, upgrade clients and brokers that do "
+        "not count retries (5.0 with orderly groups), or skip it.",
+        explain="Reads the newest eight messages of up to 32 retry topics. Each failure should raise the count by one; after "
+        "retryMaxTimes, or the client's own maximum if that is higher, the message belongs in the dead-letter topic. A maximum "
+        "that was lowered a moment ago looks the same.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
+}

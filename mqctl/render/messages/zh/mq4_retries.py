@@ -1,0 +1,18 @@
+"""MQ423, retries: the words of `mqctl.diagnosis.mq4_retries` in Chinese."""
+
+from __future__ import annotations
+
+from mqctl.render.messages import Text
+
+RULES: dict[str, Text] = {
+    "MQ423": Text(
+        title="重试没有尽头",
+        what={
+            "": "在查看的 {sampled_count} 条消息中，消息 {key} 有 {copy_count} 份以同样的重试次数 {tries_count} 回到消费组 {group}：次数没有增加。",
+            "over": "一条消息在重试 {tries_count} 次后又回到消费组 {group}；最多允许 {most} 次，之后应进入死信队列。",
+        },
+        effect="消息反复被消费，永远不会进入死信队列，直到消费成功为止负载一直存在。",
+        advice="查看该消息（mqctl retry list）和监听器失败的原因，升级不计重试次数的客户端和 broker（5.0 的顺序消费），或跳过该消息。",
+        explain="读取最多 32 个重试主题中最新的 8 条消息。每次失败次数应加一；达到 retryMaxTimes（或客户端自己更大的上限）后应进入死信队列。刚刚调低上限时也会这样。",
+    ),
+}
