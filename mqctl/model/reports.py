@@ -62,7 +62,11 @@ class SkewReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderReport:
-    """Machine form of `report order`."""
+    """Machine form of `report order`.
+
+    Attributes:
+        own_messages: what mqctl itself resent, replayed or probed with; nothing is concluded from it.
+    """
 
     bucket_ms: int
     read: list[StoreRead]
@@ -70,11 +74,16 @@ class OrderReport:
     periods: list[OrderPeriod]
     times: list[OrderTime]
     keys: list[OrderKey]
+    own_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicatesReport:
-    """Machine form of `report duplicates`."""
+    """Machine form of `report duplicates`.
+
+    Attributes:
+        own_messages: what mqctl itself resent, replayed or probed with; nothing is concluded from it.
+    """
 
     bucket_ms: int
     topics: list[DuplicateTopic]
@@ -84,6 +93,7 @@ class DuplicatesReport:
     gaps: list[DuplicateGap]
     keys: list[DuplicateKey]
     read: list[StoreRead]
+    own_messages: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

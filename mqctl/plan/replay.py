@@ -22,11 +22,11 @@ from mqctl.model.message import (
     UNIQ_KEY,
     Message,
 )
+from mqctl.model.own_messages import REPLAY_ID
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Republished, Stretch
 
 # What says where a copy comes from.
-REPLAY_ID = "MQCTL_REPLAY_ID"
 ORIGIN_TOPIC = "MQCTL_ORIGIN_TOPIC"
 ORIGIN_BROKER = "MQCTL_ORIGIN_BROKER"
 ORIGIN_QUEUE = "MQCTL_ORIGIN_QUEUE"

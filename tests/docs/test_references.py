@@ -13,7 +13,9 @@ from tests.docs import markdown
 
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)(?:#[\w-]*)?\)")
 # Properties of messages and names of producers, not settings.
-NO_SETTINGS = re.compile(r"MQCTL_(ORIGIN_\w*|REPLAY_ID|RESENT_\w+|DELAY_RELAY\w*|DELIVER_MS|PRODUCER|TOPIC|TEST_\w+)")
+NO_SETTINGS = re.compile(
+    r"MQCTL_(ORIGIN_\w*|REPLAY_ID|PROBE|RESENT_\w+|DELAY_RELAY\w*|DELIVER_MS|PRODUCER|TOPIC|TEST_\w+)"
+)
 
 
 def test_every_variable_that_is_read_is_documented() -> None:

@@ -13,6 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.model.message import UNIQ_KEY
+from mqctl.model.own_messages import PROBE, REPLAY_ID
+from mqctl.model.resend import RESENT_FROM
+from mqctl.render.reports.words import findings
 from mqctl.spark.aggregates import grouping
 from mqctl.spark.engines import Engine, PlainEngine
 from mqctl.spark.query import Selector
@@ -155,6 +158,23 @@ def test_a_change_of_the_queue_count_explains_the_moves(tmp_path: Path, engine: 
     (period,) = report.periods
     assert (period.queues_in_use_before, period.queues_in_use_after) == (4, 6)
     assert period.begin_ms <= 1_795_218_000_000 + 200_000 < period.end_ms
+
+
+def test_what_mqctl_sent_itself_says_nothing_about_producers(tmp_path: Path, engine: Engine) -> None:
+    builder = StoreBuilder()
+    marks: tuple[dict[str, str], ...] = ({}, {RESENT_FROM: "letter"}, {REPLAY_ID: "20261121-1"}, {PROBE: "1"})
+    for number, mark in enumerate(mark for mark in marks for _ in range(5)):
+        properties = {"KEYS": f"order-{number % 5}", "UNIQ_KEY": f"U{number % 5}", **mark}
+        builder.append(message("Orders", number // 5, properties=properties, store_time_ms=1_795_218_000_000 + number))
+    wanted = Selection((str(builder.write(tmp_path / "store")),))
+    ordered = order.order(engine, wanted, top=5, bucket_ms=MINUTE_MS)
+    again = duplicates.duplicates(engine, wanted, top=5, bucket_ms=MINUTE_MS)
+    assert [(row.messages, row.moves) for row in ordered.topics] == [(5, 0)]
+    assert [(row.messages, row.copies) for row in again.topics] == [(5, 0)] * 2
+    for name, report in (("order", ordered), ("duplicates", again)):
+        assert report.own_messages == 15
+        (said,) = findings(name, report)
+        assert said.startswith("Left out: 15 messages that mqctl itself sent")
 
 
 def test_duplicates_equal_the_slow_reference(stores: list[Path], engine: Engine) -> None:

@@ -9,6 +9,7 @@ from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
+from mqctl.model.own_messages import PROBE
 from mqctl.model.queue import MessageQueue
 from mqctl.render.probe import ProbedQueue, probed_queue
 
@@ -37,7 +38,7 @@ def probe(
     trips_ms: list[float] = []
     gaps: list[Gap] = []
     subject = GapSubject(topic=queue.topic, queue_id=queue.queue_id)
-    message = OutgoingMessage(topic=queue.topic, body=b"x" * size_bytes)
+    message = OutgoingMessage(topic=queue.topic, body=b"x" * size_bytes, properties={PROBE: "1"})
     for _ in range(count):
         began = perf_counter()
         try:

@@ -28,7 +28,7 @@ SEVERITIES = ("error", "warning", "info")
 _GRAVITY = {
     **dict.fromkeys(("backlog.lost", "backlog.dangling", "tags.lost", "retries.dead", "capacity.full"), "error"),
     **dict.fromkeys(("delay.missing", "delay.gone", "delay.beyond", "delay.passed_over", "unread.lost"), "error"),
-    **dict.fromkeys(("capacity.rate", "skew.reshard", "skew.key", "order.change", "retries.delayed"), "info"),
+    **dict.fromkeys(("capacity.rate", "skew.reshard", "skew.key", "order.change", "retries.delayed", "own"), "info"),
 }
 
 
@@ -46,7 +46,7 @@ def findings(name: str, value: object, lang: Lang | None = None) -> list[str]:
     if name not in _WORDS:
         return []
     say = sayer(lang)
-    return [*_WORDS[name](value, say), *_unread(getattr(value, "unread", []), say)]
+    return [*_WORDS[name](value, say), *_besides(value, say)]
 
 
 def stated(name: str, value: object, lang: Lang | None = None) -> list[Stated]:
@@ -59,9 +59,16 @@ def stated(name: str, value: object, lang: Lang | None = None) -> list[Stated]:
         last = key  # a sentence is said after its parts
         return said(key, **figures)
 
-    sentences = chain(_WORDS[name](value, say), _unread(getattr(value, "unread", []), say))
+    sentences = chain(_WORDS[name](value, say), _besides(value, say))
     found = [Stated(key=last, severity=_GRAVITY.get(last, "warning"), text=text) for text in sentences]
     return sorted(found, key=lambda item: SEVERITIES.index(item.severity))
+
+
+def _besides(value: object, say: Say) -> Iterator[str]:
+    """Says what the figures are without."""
+    if own := getattr(value, "own_messages", 0):
+        yield say("own", messages=units.count(own))
+    yield from _unread(getattr(value, "unread", []), say)
 
 
 def _unread(parts: list[Unread], say: Say) -> Iterator[str]:

@@ -22,6 +22,8 @@ from mqctl.spark.scan.planning import open_store
 from mqctl.store.kernel import Int64s, headers
 
 KEYS_SHOWN = 20
+OWN = "own"
+"""Cut: messages of a store that mqctl itself sent, which nothing is concluded from."""
 MOST_QUEUES = 64
 """Queue counts up to this are tried as an explanation of keys that moved."""
 _SAMPLE = 1 << 11
@@ -75,27 +77,39 @@ class _Steps:
             columns[1]: counts.tolist(),
         }
 
-    def shown_keys(self, weight: Int64s, query: Query) -> Iterator[tuple[int, NDArray[np.void]]]:
-        """Yields for each topic the keys of greatest weight above 0 (one weight a key): its number and its rows."""
+    def shown_keys(self, weight: Int64s, query: Query) -> Iterator[tuple[str, NDArray[np.void]]]:
+        """Yields for each topic the keys of greatest weight above 0 (one weight a key): its text and its rows."""
         starts = np.flatnonzero(~self.same)
         ends = np.append(starts[1:], len(self.same))
         topic = self.tracks.rows["topic"][starts]
+        chosen: list[int] = []
         for code in range(len(self.tracks.topics)):
             members = np.flatnonzero((topic == code) & (weight > 0))
-            for key in members[np.argsort(-weight[members], kind="stable")][:KEYS_SHOWN].tolist():
-                yield key, self.tracks.rows[starts[key] : ends[key]]
+            chosen += members[np.argsort(-weight[members], kind="stable")][:KEYS_SHOWN].tolist()
+        texts = self.texts(self.tracks.rows[starts[chosen]], query)
+        for key, text in zip(chosen, texts, strict=True):
+            yield text, self.tracks.rows[starts[key] : ends[key]]
 
-    def text(self, row: NDArray[np.void], query: Query) -> str:
-        """Reads the key of one message where it stands."""
-        log = open_store(self.tracks.stores[int(row["store"])]).commit_log
-        file = log.file_of(int(row["physical"]))
-        if file is None:  # expired between two looks
-            return f"key of digest {int(row['digest']):016x}"
-        position = np.array([int(row["physical"]) - file.start], dtype=np.int64)
-        buffer = file.records_view(position)
+    def texts(self, rows: NDArray[np.void], query: Query) -> list[str]:
+        """Reads the keys of messages where they stand: each store is opened once, each file mapped once."""
+        found = [f"key of digest {digest:016x}" for digest in rows["digest"].tolist()]  # of a file that expired
         name = UNIQ_KEY if self.tracks.kind == UNIQUE else query.key_property
-        spans = key_spans(buffer, headers(buffer, position), name)
-        return key_text(buffer, int(spans.start[0]), int(spans.size[0]))
+        for store in np.unique(rows["store"]).tolist():
+            log = open_store(self.tracks.stores[store]).commit_log
+            left = np.flatnonzero(rows["store"] == store)
+            left = left[np.argsort(rows["physical"][left])]
+            while len(left):
+                file = log.file_of(int(rows["physical"][left[0]]))
+                own = 1 if file is None else int(np.searchsorted(rows["physical"][left], file.end))
+                if file is not None:
+                    positions = rows["physical"][left[:own]] - file.start
+                    buffer = file.records_view(positions)
+                    spans = key_spans(buffer, headers(buffer, positions), name)
+                    ends = zip(left[:own].tolist(), spans.start.tolist(), spans.size.tolist(), strict=True)
+                    for row, start, size in ends:
+                        found[row] = key_text(buffer, start, size)
+                left = left[own:]
+        return found
 
 
 def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
@@ -148,7 +162,7 @@ def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
         sample = own[:: max(1, len(own) // _SAMPLE)]
         counts = np.arange(1, MOST_QUEUES + 1)
         before, after = _selected(rows[sample - 1], counts), _selected(rows[sample], counts)
-        joint = before.T.astype(np.float32) @ after.astype(np.float32)
+        joint = _together(before, after)
         both = np.triu(joint + joint.T, 1)
         likely = np.argsort(-both, axis=None, kind="stable")[:_TRIED]
         pairs = np.stack(np.unravel_index(likely, both.shape), axis=1).tolist()
@@ -168,6 +182,16 @@ def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
     }
 
 
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+
+
+def _together(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Int64s:
+    """Counts for each pair of columns the rows that are marked in both."""
+    left, right = np.packbits(before, axis=0).T, np.packbits(after, axis=0).T
+    found: Int64s = _BITS[left[:, None] & right].sum(axis=-1, dtype=np.int64)
+    return found
+
+
 def _moves(rows: NDArray[np.void], at: Int64s, before: int, after: int) -> tuple[int, int | None]:
     """Counts the moves that a change of the queue count explains, and tells when the first happened (epoch ms)."""
     left, right = _selected(rows[at - 1], np.array([before])), _selected(rows[at], np.array([after]))
@@ -185,13 +209,13 @@ def _selected(rows: NDArray[np.void], counts: Int64s) -> NDArray[np.bool_]:
 def _order_keys(steps: _Steps, moved: NDArray[np.bool_], inverted: NDArray[np.bool_], query: Query) -> Columns:
     weight = np.bincount(steps.group, weights=moved * 1_000_000.0 + inverted).astype(np.int64)
     found = []
-    for _, rows in steps.shown_keys(weight, query):
+    for key, rows in steps.shown_keys(weight, query):
         step = np.flatnonzero(np.diff(rows["queue"]) | np.diff(rows["store"]))
         same = np.flatnonzero((np.diff(rows["queue"]) == 0) & (np.diff(rows["store"].astype(np.int64)) == 0))
         back = (rows["born_ms"][same + 1] < rows["born_ms"][same]) & (rows["host"][same + 1] == rows["host"][same])
         queues = len(np.unique(rows["store"].astype(np.int64) << 32 | rows["queue"]))
         times = rows["store_ms"]
-        name, key = steps.tracks.topics[int(rows[0]["topic"])], steps.text(rows[0], query)
+        name = steps.tracks.topics[int(rows[0]["topic"])]
         found.append((name, key, len(rows), queues, len(step), int(back.sum()), int(times.min()), int(times.max())))
     columns = list(zip(*found, strict=True)) if found else [()] * 8
     names = ("topic", "key", "messages", "queues", "moves", "inversions", "oldest_ms", "newest_ms")
@@ -221,9 +245,9 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     exponent = np.where(gap > 0, np.left_shift(1, np.maximum(np.frexp(gap.astype(float))[1] - 1, 0), dtype=np.int64), 0)
     yield steps._pairs("gaps", ("gap_class_ms", "copies"), rows["topic"][again], exponent)
     found = []
-    for _, own in steps.shown_keys(np.bincount(steps.group) - 1, query):
+    for key, own in steps.shown_keys(np.bincount(steps.group) - 1, query):
         times = own["store_ms"]
-        name, key = steps.tracks.topics[int(own[0]["topic"])], steps.text(own[0], query)
+        name = steps.tracks.topics[int(own[0]["topic"])]
         count, addresses = len(own), len(np.unique(own["host"]))
         found.append((name, key, count, count - 1, addresses, int(times.min()), int(times.max())))
     columns = list(zip(*found, strict=True)) if found else [()] * 7
@@ -269,7 +293,7 @@ def _slice_rows(found: Iterator[Columns], tracks: Tracks, query: Query) -> Itera
         return [tracks.stores[int(row["store"])], int(row["queue"]), int(row["born_ms"]), host, int(row["store_ms"])]
 
     edge = Edge(
-        key=steps.text(rows[0], query),
+        key=steps.texts(rows[:1], query)[0],
         digest=int(rows[0]["digest"]),
         number=tracks.slice,
         messages=len(rows),
@@ -293,6 +317,8 @@ def judged(report: str) -> Callable[[Tracks, Query], Iterator[Columns]]:
         if tracks.coverage:
             for covered in tracks.coverage:
                 yield from coverage_rows(covered)
+                if covered.own_messages:
+                    yield {"cut": [OWN], "store": [covered.store], "messages": [covered.own_messages]}
             return
         judges = {ORDER: order_rows, DUPLICATES: duplicate_rows}
         for name, rows in judges.items():

@@ -8,7 +8,7 @@ where the functions of `keyed` see every message of its keys.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 
 from mqctl.model.message import UNIQ_KEY
 from mqctl.model.names import group_of
+from mqctl.model.own_messages import MARKS
 from mqctl.spark.aggregates import heavy
 from mqctl.spark.aggregates.heavy import HeavyKey
 from mqctl.spark.query import Query
 from mqctl.spark.scan.hosts import hosts
-from mqctl.spark.scan.keys import key_hashes, key_spans
+from mqctl.spark.scan.keys import key_hashes, spans_of_keys
 from mqctl.spark.scan.log_splits import Chunk, Coverage, LogSplit, log_splits, shares_of, used_bytes
 from mqctl.spark.scan.planning import open_store, queue_bounds
 from mqctl.spark.selection import Selection
 from mqctl.store.kernel import Int64s
-from mqctl.store.texts import digests
+from mqctl.store.texts import Spans, digests
 
 TRACK = np.dtype(
     [
@@ -124,15 +125,14 @@ def _heavy(splits: Sequence[LogSplit], wanted: Selection, query: Query, messages
     if messages <= limit:
         return ()
     found: list[HeavyKey] = []
-    for kind, name in _properties(query).items():
-        parts = [
-            _tracks(chunk, name, {}, {})
-            for chunks, _ in shares_of(heavy.sample_splits(splits), wanted)
-            for chunk in chunks
-        ]
-        if parts:
-            rows = np.concatenate(parts)
-            found += heavy.heavy_keys(kind, rows["digest"], rows["store_ms"], messages, limit)
+    parts: dict[int, list[NDArray[np.void]]] = {}
+    for chunks, _ in shares_of(heavy.sample_splits(splits), wanted):
+        for chunk in chunks:
+            for kind, rows in _tracks(chunk, _properties(query), {}, {})[0].items():
+                parts.setdefault(kind, []).append(rows)
+    for kind, own in parts.items():
+        joined = np.concatenate(own)
+        found += heavy.heavy_keys(kind, joined["digest"], joined["store_ms"], messages, limit)
     return tuple(found)
 
 
@@ -142,8 +142,7 @@ def read_tracks(work: TrackShare) -> Iterator[PackedTracks]:
     for found, covered in shares_of(work.splits, work.wanted):
         packer = _Packer(covered.store, work.buckets, work.heavy)
         for chunk in found:
-            for kind, name in properties.items():
-                packer.add(kind, chunk, name)
+            covered.own_messages += packer.add(chunk, properties)
             if packer.messages >= FLUSH_MESSAGES:
                 yield from packer.packed()
         yield from packer.packed()
@@ -163,10 +162,13 @@ class _Packer:
         self._parts: dict[int, list[NDArray[np.void]]] = {}
         self.messages = 0
 
-    def add(self, kind: int, chunk: Chunk, key_property: str) -> None:
-        rows = _tracks(chunk, key_property, self._names, self._addresses)
-        self._parts.setdefault(kind, []).append(rows)
-        self.messages += len(rows)
+    def add(self, chunk: Chunk, properties: Mapping[int, str]) -> int:
+        """Collects the tracks of each kind of key; returns how many messages were left out as mqctl's own."""
+        found, left_out = _tracks(chunk, properties, self._names, self._addresses)
+        for kind, rows in found.items():
+            self._parts.setdefault(kind, []).append(rows)
+            self.messages += len(rows)
+        return left_out
 
     def packed(self) -> Iterator[PackedTracks]:
         """Yields what was collected, and forgets it."""
@@ -203,26 +205,42 @@ class _Packer:
             bucket += len(each.edges_ms) + 1
 
 
-def _tracks(chunk: Chunk, key_property: str, names: dict[str, int], addresses: dict[str, int]) -> NDArray[np.void]:
-    """Packs the messages of a chunk that have a key; retries and dead letters repeat keys by their nature."""
-    found, buffer = chunk.found, chunk.buffer
-    spans = key_spans(buffer, found, key_property)
-    own = np.array([group_of(name) is None for name in chunk.topics.names], dtype=bool)
-    kept = np.flatnonzero(spans.present & own[chunk.topics.codes])
-    topic = _numbered(names, chunk.topics.names)[chunk.topics.codes[kept]]
-    born = hosts(buffer, found, born=True, port=False)
+def _tracks(
+    chunk: Chunk, properties: Mapping[int, str], names: dict[str, int], addresses: dict[str, int]
+) -> tuple[dict[int, NDArray[np.void]], int]:
+    """Packs the messages of a chunk that have a key of each kind, and counts those that mqctl itself sent.
+
+    Retries and dead letters repeat keys by their nature, and so does what mqctl resent, replayed or probed with.
+    """
+    keys, marked = spans_of_keys(chunk.buffer, chunk.found, properties, MARKS)
+    own = np.array([group_of(name) is None for name in chunk.topics.names], dtype=bool)[chunk.topics.codes]
+    born = hosts(chunk.buffer, chunk.found, born=True, port=False)
+    topic = _numbered(names, chunk.topics.names)[chunk.topics.codes]
+    columns: dict[str, NDArray[np.integer]] = {
+        "topic": topic,
+        "host": _numbered(addresses, born.names)[born.codes],
+        "store_ms": chunk.found.store_time_ms,
+        "born_ms": chunk.found.born_time_ms,
+        "physical": chunk.found.physical_offset,
+        "queue": chunk.found.queue_id,
+    }
+    marked &= own
+    own &= ~marked
+    return {kind: _packed(chunk, spans, own, columns) for kind, spans in keys.items()}, int(marked.sum())
+
+
+def _packed(
+    chunk: Chunk, spans: Spans, own: NDArray[np.bool_], columns: Mapping[str, NDArray[np.integer]]
+) -> NDArray[np.void]:
+    """Packs those of `own` that have a key."""
+    kept = np.flatnonzero(spans.present & own)
+    buffer = chunk.buffer
+    keys = Spans(spans.start[kept], spans.size[kept])
     rows = np.zeros(len(kept), dtype=TRACK)
-    digest = digests(buffer, np.maximum(spans.start, 0), spans.size)[kept]
+    digest = digests(buffer, keys.start, keys.size)
     rows["digest"] = (digest ^ (_topic_digests(chunk.topics.names)[chunk.topics.codes[kept]])) * _MIX
-    rows["hash"] = key_hashes(buffer, spans)[kept]
-    rows["topic"] = topic
-    rows["host"] = _numbered(addresses, born.names)[born.codes[kept]]
-    for column, values in (
-        ("store_ms", found.store_time_ms),
-        ("born_ms", found.born_time_ms),
-        ("physical", found.physical_offset),
-        ("queue", found.queue_id),
-    ):
+    rows["hash"] = key_hashes(buffer, keys)
+    for column, values in columns.items():
         rows[column] = values[kept]
     return rows
 
@@ -258,4 +276,6 @@ def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
         parts.append(rows)
     joined = np.concatenate(parts) if parts else np.empty(0, dtype=TRACK)
     order = np.lexsort((joined["physical"], joined["store"], joined["store_ms"], joined["digest"]))
-    return Tracks(joined[order], tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage), part)
+    # Rows are taken as plain bytes: by their fields they are copied one field after the other.
+    joined = joined.view(f"V{TRACK.itemsize}")[order].view(TRACK)
+    return Tracks(joined, tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage), part)

@@ -18,7 +18,7 @@ from mqctl.spark.aggregates import tracks
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.engines import Engine, sum_of, text, whole_keys
 from mqctl.spark.query import Query
-from mqctl.spark.reports.figures import periods, stores_read
+from mqctl.spark.reports.figures import own_messages, periods, stores_read
 from mqctl.spark.selection import Selection
 
 UNIQUE, BUSINESS = "unique key", "business key"
@@ -37,7 +37,15 @@ def duplicates(
 def duplicates_report(found: Sequence[Row], *, top: int, bucket_ms: int) -> DuplicatesReport:
     """Builds the report from combined rows."""
     report = DuplicatesReport(
-        bucket_ms=bucket_ms, topics=[], windows=[], times=[], producers=[], gaps=[], keys=[], read=stores_read(found)
+        bucket_ms=bucket_ms,
+        topics=[],
+        windows=[],
+        times=[],
+        producers=[],
+        gaps=[],
+        keys=[],
+        read=stores_read(found),
+        own_messages=own_messages(found),
     )
     for kind, by in ((tracks.UNIQUE, UNIQUE), (tracks.BUSINESS, BUSINESS)):
         cuts: dict[str, list[Row]] = defaultdict(list)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mqctl.model.report_rows import StoreRead
 from mqctl.spark.aggregates.combiner import Row
+from mqctl.spark.aggregates.keyed import OWN
 from mqctl.spark.aggregates.rows import DAMAGE, READ
 from mqctl.spark.engines import sum_of, text
 
@@ -40,6 +41,11 @@ def periods(buckets: Iterable[int], bucket_ms: int) -> list[tuple[int, int]]:
         else:
             found.append((begin, begin + bucket_ms))
     return found
+
+
+def own_messages(rows: Iterable[Row]) -> int:
+    """Counts the messages that mqctl itself sent, and that a report by keys left out."""
+    return sum(sum_of(row, "messages") for row in rows if row["cut"] == OWN)
 
 
 def stores_read(rows: Iterable[Row]) -> list[StoreRead]:

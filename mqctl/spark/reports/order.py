@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from mqctl.model.report_rows import OrderKey, OrderPeriod, OrderTime, OrderTopic
 from mqctl.model.reports import OrderReport
 from mqctl.spark.aggregates.combiner import Row
+from mqctl.spark.aggregates.keyed import OWN
 from mqctl.spark.engines import Engine, number, sum_of, text, whole_keys
 from mqctl.spark.query import Cut, Dim, Query
-from mqctl.spark.reports.figures import periods, stores_read
+from mqctl.spark.reports.figures import own_messages, periods, stores_read
 from mqctl.spark.selection import Selection
 
 ORDER_CUTS = (Cut("order.queues", (Dim.TOPIC, Dim.QUEUE, Dim.TIME)),)
@@ -48,6 +49,7 @@ def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, buck
             for at, sums in sorted(buckets.items())
         ],
         keys=_keys(cuts["keys"], top),
+        own_messages=own_messages(cuts[OWN]),
     )
 
 

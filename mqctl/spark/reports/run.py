@@ -12,7 +12,7 @@ from mqctl.model.report_rows_state import BacklogArrival
 from mqctl.model.reports import BacklogOverview
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.aggregates.keyed import ORDER
+from mqctl.spark.aggregates.keyed import ORDER, OWN
 from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS
 from mqctl.spark.aggregates.parts_delay import RETURNS_CUT
 from mqctl.spark.engines import Engine, number, sum_of, text, whole_keys
@@ -77,7 +77,7 @@ def run_report(
     step("bringing keys together", 2)
     both = replace(query, unique_keys=True)
     keyed = whole_keys(engine.rows("keyed", wanted, both), "keyed", both)
-    order = [row for row in keyed if row.get("report") == ORDER]
+    order = [row for row in keyed if row.get("report") == ORDER or row["cut"] == OWN]
     duplicated = [row for row in keyed if row.get("report") != ORDER]
     unread = with_messages(unread_parts(wanted.stores), counted)
     step("following what is behind", 3)

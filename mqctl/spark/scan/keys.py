@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import KEYS, SHARDING_KEY
@@ -19,7 +22,22 @@ def key_spans(buffer: Buffer, headers: Headers, key_property: str) -> Spans:
     """Finds the key of each record: that property, or by default `__SHARDINGKEY`, else the first of KEYS."""
     if key_property:
         return property_spans(buffer, headers, [key_property])[key_property]
-    spans = property_spans(buffer, headers, [SHARDING_KEY, KEYS])
+    return _first_key(buffer, property_spans(buffer, headers, [SHARDING_KEY, KEYS]))
+
+
+def spans_of_keys(
+    buffer: Buffer, headers: Headers, names: Mapping[int, str], marks: Sequence[str]
+) -> tuple[dict[int, Spans], NDArray[np.bool_]]:
+    """Finds the keys of several kinds (see `key_spans`) in one search, and the records that have one of `marks`."""
+    wanted = {each for name in names.values() for each in ([name] if name else [SHARDING_KEY, KEYS])}
+    spans = property_spans(buffer, headers, [*sorted(wanted), *marks])
+    marked = np.zeros(len(headers), dtype=bool)
+    for mark in marks:
+        marked |= spans[mark].present
+    return {kind: spans[name] if name else _first_key(buffer, spans) for kind, name in names.items()}, marked
+
+
+def _first_key(buffer: Buffer, spans: Mapping[str, Spans]) -> Spans:
     sharding, keys = spans[SHARDING_KEY], first_words(buffer, spans[KEYS])
     has = sharding.present
     return Spans(np.where(has, sharding.start, keys.start), np.where(has, sharding.size, keys.size))

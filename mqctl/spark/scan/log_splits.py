@@ -80,6 +80,7 @@ class Coverage:
             no record.
         stop: why the walk ended at last.
         damaged_at: physical offsets of the first damaged spots.
+        own_messages: wanted ones that mqctl itself sent; tracks leave them out.
     """
 
     store: str
@@ -89,6 +90,7 @@ class Coverage:
     skipped_bytes: int = 0
     stop: str = Stop.END.value
     damaged_at: tuple[int, ...] = ()
+    own_messages: int = 0
 
 
 def log_splits(wanted: Selection, count: int) -> list[list[LogSplit]]:

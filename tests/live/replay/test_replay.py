@@ -21,9 +21,10 @@ from mqctl.client.consumer.consumer_settings import ConsumeMode
 from mqctl.client.message.received import ReceivedMessage
 from mqctl.errors import BadInputError
 from mqctl.model.config import TopicConfig
+from mqctl.model.own_messages import REPLAY_ID
 from mqctl.operations.plans.changing import Consent, journal
 from mqctl.operations.replay.publish import PublishPlan, resume_plan, run_publishing
-from mqctl.plan.replay import ORIGIN_OFFSET, REPLAY_ID
+from mqctl.plan.replay import ORIGIN_OFFSET
 from mqctl.snapshot.live.asking import Asking
 from tests.client.consuming import Heard
 from tests.conftest import REPOSITORY

@@ -15,6 +15,7 @@ SENTENCES: dict[str, str] = {
     "skew.hot": "{topic}: queue {queue} has {share} of all messages, {ratio} times the mean of its {queues} queues.",
     "skew.key": "{topic}: key {key} explains it: {messages} messages, {share} of that queue. More queues or consumers do not help; a finer key does.",
     "skew.reshard": "{topic}: with {queues} queues by {selector} of {key}, {share} of the keyed messages would stand in another queue than now (drain them before the change, or their order breaks); max/mean {now} would become {then}.",
+    "own": "Left out: {messages} messages that mqctl itself sent (resent dead letters, replays, probes); nothing is concluded from them.",
     "order.moved": "{topic}: {moved} of {keys} keys stand in several queues; they moved {moves} times between {first} and {last}. Their messages may have been consumed in another order.",
     "order.change": "{topic}: a change from {before} to {after} queues{back} explains {explained} of the {moves} moves (hash of the key modulo the number of queues).",
     "order.back": " and back",

@@ -15,6 +15,7 @@ SENTENCES: dict[str, str] = {
     "skew.hot": "{topic}：队列 {queue} 占全部消息的 {share}，是 {queues} 个队列平均值的 {ratio} 倍。",
     "skew.key": "{topic}：原因是键 {key}：{messages} 条消息，占该队列的 {share}。增加队列或消费者没有用，需要更细的键。",
     "skew.reshard": "{topic}：若改为 {queues} 个队列、对 {key} 用 {selector} 选择，带键消息的 {share} 会落到与现在不同的队列（变更前先消费完它们，否则顺序会被打乱）；最大值/平均值将从 {now} 变为 {then}。",
+    "own": "已排除 mqctl 自己发送的 {messages} 条消息（重发的死信、重放、探测）；不据此下任何结论。",
     "order.moved": "{topic}：{keys} 个键中有 {moved} 个分布在多个队列；在 {first} 到 {last} 之间共移动 {moves} 次。这些消息可能已被乱序消费。",
     "order.change": "{topic}：队列数从 {before} 变为 {after}{back}，可以解释 {moves} 次移动中的 {explained} 次（键的哈希对队列数取模）。",
     "order.back": "又改回",

@@ -1,0 +1,11 @@
+"""Properties by which mqctl knows the messages that it sent itself: they say nothing about an application."""
+
+from __future__ import annotations
+
+from mqctl.model.resend import RESENT_FROM
+
+REPLAY_ID = "MQCTL_REPLAY_ID"
+"""Of a message that was published again: the id of the replay."""
+PROBE = "MQCTL_PROBE"
+"""Of a message that measured how long sends take."""
+MARKS = (RESENT_FROM, REPLAY_ID, PROBE)
