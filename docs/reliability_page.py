@@ -48,6 +48,19 @@ _NOTES = {
         "administration, and a start on its store. What comes twice is matched with its window as with disks; changes "
         "of topics and groups that were acknowledged must be there.",
     ),
+    "failover": (
+        "A master and its slave",
+        "python -m tests.reliability.failover --rounds 96 --seed N",
+        "A master and its slave, a process each, get `kill -9` in turn under sends, SYNC and ASYNC, and start "
+        "again on their stores; a consumer reads from the slave while the master is dead. SYNC: what was "
+        "acknowledged is on the slave when its master is dead (else lost sync); sends without a slave are stored "
+        "and answered otherwise (not replicated). ASYNC: what the slave lacks is exactly what lies behind the end "
+        "of its log (behind async: messages; most behind async bytes: at one kill), and is there again when the "
+        "master is back. After each kill both logs are equal byte for byte as far as both go, at the end of each "
+        "store to the last byte, and both pass `store verify`. Read again after return: what a consumer without "
+        "memory would read twice, because the master comes back with older offsets; the one that ran on reads "
+        "nothing twice.",
+    ),
     "tool": (
         "mqctl itself",
         "python -m tests.reliability.tool --rounds 500 --seed N",
