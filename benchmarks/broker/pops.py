@@ -1,9 +1,11 @@
 """Popping beside pulling on one embedded broker: `python -m benchmarks.broker.pops [--messages N] [--rounds N]`.
 
-Batches as clients take them: pulls of 32, each of which commits what came before; pops of 32, acknowledged at once
-(200151, as proxies may) or one by one (200051, as Java's client does). Messages per second of the broker's own CPU
-time, by rounds in turn, and the ratio to pulling. `--held N` pops N messages instead and keeps them: what an invisible
-message costs in memory, and what a pop costs before and after.
+Batches as clients take them: pulls of 32, each of which commits what came before; pops of 32, each of which is sent
+with the acknowledgements of the one before: all at once (200151, as proxies may) or one by one (200051, as Java's
+client does). Messages per second of the broker's own CPU
+time, by rounds in turn, and the ratio to pulling; of a broker as it comes, and of one that spares checkpoints which are
+acknowledged within seconds (`enablePopBufferMerge`). `--held N` pops N messages instead and keeps them: what an
+invisible message costs in memory, and what a pop costs before and after.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ import argparse
 import socket
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -24,7 +25,8 @@ from mqctl.protocol.header import Request
 from mqctl.protocol.requests_client import PullMessage, SendMessageV2
 from mqctl.protocol.requests_pop import AckMessage, BatchAckMessage, PopMessage
 
-QUEUES, MOST, BODY = 4, 32, b"x" * 1024
+QUEUES, MOST, BODY, TOPIC = 4, 32, b"x" * 1024, "Bench"
+BUFFERED = ("--set", "enablePopBufferMerge=true")
 
 
 class Talk:
@@ -47,12 +49,12 @@ class Talk:
         return sorted(found, key=lambda answer: answer.opaque)
 
 
-def fill(talk: Talk, topic: str, messages: int) -> None:
+def fill(talk: Talk, messages: int) -> None:
     """Sends messages of 1 KB to all queues in turn."""
     for first in range(0, messages, 128):
         sends = [
             SendMessageV2(
-                producer_group="bench", topic=topic, default_topic="TBW102", default_topic_queue_nums=QUEUES,
+                producer_group="bench", topic=TOPIC, default_topic="TBW102", default_topic_queue_nums=QUEUES,
                 queue_id=number % QUEUES, sys_flag=0, born_timestamp=0, flag=0, properties="WAIT\x01true",
             )
             for number in range(first, min(first + 128, messages))
@@ -60,14 +62,14 @@ def fill(talk: Talk, topic: str, messages: int) -> None:
         talk.ask(*[(send, BODY) for send in sends])
 
 
-def pull(talk: Talk, topic: str) -> int:
+def pull(talk: Talk, group: str) -> int:
     """Pulls every queue to its end, and returns how many messages came."""
     total = 0
     for queue_id in range(QUEUES):
         offset = 0
         while True:
             request = PullMessage(
-                consumer_group="pull", topic=topic, queue_id=queue_id, queue_offset=offset, max_msg_nums=MOST,
+                consumer_group=group, topic=TOPIC, queue_id=queue_id, queue_offset=offset, max_msg_nums=MOST,
                 sys_flag=1 | 4, commit_offset=offset, suspend_timeout_millis=0, subscription="*", sub_version=0,
                 expression_type="TAG",
             )  # fmt: skip
@@ -79,26 +81,30 @@ def pull(talk: Talk, topic: str) -> int:
     return total
 
 
-def popped(talk: Talk, topic: str) -> Sequence[PoppedMessage]:
-    """Pops once."""
+def popped(talk: Talk, group: str, *before: tuple[Request, bytes]) -> Sequence[PoppedMessage]:
+    """Pops once; `before` goes out with it."""
     request = PopMessage(
-        consumer_group="pop", topic=topic, queue_id=-1, max_msg_nums=MOST, invisible_time=600_000, exp_type="TAG",
+        consumer_group=group, topic=TOPIC, queue_id=-1, max_msg_nums=MOST, invisible_time=600_000, exp_type="TAG",
         exp="*",
     )  # fmt: skip
-    (answer,) = talk.ask((request, b""))
-    return () if answer.code else read_popped(answer, "pop", topic, "broker-a").messages
+    answer = talk.ask(*before, (request, b""))[-1]
+    return () if answer.code else read_popped(answer, group, TOPIC, "broker-a").messages
 
 
-def pop(talk: Talk, topic: str, acknowledge: Callable[[Talk, str, Sequence[PoppedMessage]], None]) -> int:
+Acks = Callable[[str, Sequence[PoppedMessage]], list[tuple[Request, bytes]]]
+
+
+def pop(talk: Talk, group: str, acks_of: Acks) -> int:
     """Pops and acknowledges until nothing is left."""
     total = 0
-    while messages := popped(talk, topic):
-        acknowledge(talk, topic, messages)
+    acks: list[tuple[Request, bytes]] = []
+    while messages := popped(talk, group, *acks):
+        acks = acks_of(group, messages)
         total += len(messages)
     return total
 
 
-def together(talk: Talk, topic: str, messages: Sequence[PoppedMessage]) -> None:
+def together(group: str, messages: Sequence[PoppedMessage]) -> list[tuple[Request, bytes]]:
     """Acknowledges the messages of a pop with one request."""
     by_queue: dict[int, list[PoppedMessage]] = {}
     for message in messages:
@@ -108,63 +114,61 @@ def together(talk: Talk, topic: str, messages: Sequence[PoppedMessage]) -> None:
         first = own[0].receipt
         acks.append(
             BatchAck(
-                consumer_group="pop", topic=topic, retry="0", start_offset=first.start_offset, queue_id=queue_id,
+                consumer_group=group, topic=TOPIC, retry="0", start_offset=first.start_offset, queue_id=queue_id,
                 revive_queue=first.revive_queue, pop_ms=first.pop_ms, invisible_ms=first.invisible_ms,
                 bits=bit_set(message.queue_offset - first.start_offset for message in own),
             )
         )  # fmt: skip
-    talk.ask((BatchAckMessage(), BatchAcks(broker_name="broker-a", acks=tuple(acks)).to_bytes()))
+    return [(BatchAckMessage(), BatchAcks(broker_name="broker-a", acks=tuple(acks)).to_bytes())]
 
 
-def one_by_one(talk: Talk, topic: str, messages: Sequence[PoppedMessage]) -> None:
+def one_by_one(group: str, messages: Sequence[PoppedMessage]) -> list[tuple[Request, bytes]]:
     """Acknowledges each message."""
     requests = [
         AckMessage(
-            consumer_group="pop", topic=topic, queue_id=message.queue.queue_id, extra_info=str(message.receipt),
+            consumer_group=group, topic=TOPIC, queue_id=message.queue.queue_id, extra_info=str(message.receipt),
             offset=message.queue_offset,
         )
         for message in messages
     ]  # fmt: skip
-    talk.ask(*[(request, b"") for request in requests])
+    return [(request, b"") for request in requests]
 
 
 WAYS: dict[str, Callable[[Talk, str], int]] = {
     "pull": pull,
-    "pop, acknowledged together": lambda talk, topic: pop(talk, topic, together),
-    "pop, acknowledged one by one": lambda talk, topic: pop(talk, topic, one_by_one),
+    "pop, acknowledged together": lambda talk, group: pop(talk, group, together),
+    "pop, acknowledged one by one": lambda talk, group: pop(talk, group, one_by_one),
 }
 
 
 def compare(server: Server, messages: int, rounds: int) -> None:
-    """Prints the rates of every way and their ratio to pulling."""
+    """Prints the rates of every way and their ratio to pulling, by pairs of one round."""
     talk = Talk(server.address)
+    fill(talk, messages)
     rates: dict[str, list[float]] = {name: [] for name in WAYS}
-    for number in range(rounds):
+    for number in range(rounds + 1):
         for index, (name, way) in enumerate(WAYS.items()):
-            topic = f"Bench{number}x{index}"
-            fill(talk, topic, messages)
-            cpu, began = server.cpu_seconds(), time.perf_counter()
-            total = way(talk, topic)
+            cpu = server.cpu_seconds()
+            total = way(talk, f"group-{number}-{index}")
             assert total == messages, f"{name}: {total}"
-            used, took = server.cpu_seconds() - cpu, time.perf_counter() - began
-            rates[name].append(messages / used)
-            print(f"  {name:32} {messages / took:9,.0f} messages/s of the clock", flush=True)
-    pulled = statistics.median(rates["pull"])
+            if number:  # the first round warms up
+                rates[name].append(messages / (server.cpu_seconds() - cpu))
     for name, found in rates.items():
+        ratio = statistics.median(own / pulled for own, pulled in zip(found, rates["pull"], strict=True))
         rate = statistics.median(found)
-        print(f"{name:34} {rate:9,.0f} messages per second of the broker's CPU   {rate / pulled:.2f} of pulling")
+        print(f"{name:34} {rate:9,.0f} messages per second of the broker's CPU   {ratio:.2f} of pulling")
 
 
 def hold(server: Server, messages: int) -> None:
     """Prints what invisible messages cost."""
     talk = Talk(server.address)
-    fill(talk, "Held", messages + 2 * MOST)
-    popped(talk, "Held")
+    fill(talk, messages + 2 * MOST)
+    popped(talk, "held")
     empty_mib = server.memory_mib()
     cpu, total = server.cpu_seconds(), 0
     halves = []
     while total < messages:
-        total += len(popped(talk, "Held"))
+        total += len(popped(talk, "held"))
         if total >= messages // 2 and not halves:
             halves.append(server.cpu_seconds() - cpu)
     halves.append(server.cpu_seconds() - cpu - halves[0])
@@ -179,15 +183,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--held", type=int, metavar="N", default=0)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        server, _ = start("--as-version", "5.3.3", "--data-dir", directory)
-        try:
-            if arguments.held:
-                hold(server, arguments.held)
-            else:
-                compare(server, arguments.messages, arguments.rounds)
-        finally:
-            stop(server)
+    for words in ((), BUFFERED):
+        with tempfile.TemporaryDirectory() as directory:
+            server, _ = start("--as-version", "5.3.3", "--data-dir", directory, *words)
+            print(" ".join(words) or "as it comes")
+            try:
+                if arguments.held:
+                    hold(server, arguments.held)
+                else:
+                    compare(server, arguments.messages, arguments.rounds)
+            finally:
+                stop(server)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -26,7 +25,6 @@ from mqctl.protocol.requests_client import SendMessageV2
 
 HERE = Path(__file__).parent
 TOPIC, QUEUES = "BenchmarkTest", 8
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -40,8 +38,8 @@ class Server:
         """Returns the CPU time that the process has used."""
         if self.process is None:
             return 0.0
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
     def memory_mib(self) -> float:
         """Returns the resident memory."""

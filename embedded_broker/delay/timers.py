@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Generator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 
 from embedded_broker.clock import Handle, Periodic
@@ -48,6 +48,9 @@ _LATEST_MS = 1 << 46
 """No message waits for the year 4199; and a slot of the wheel holds no more."""
 _MARGIN = 60
 """Units that a broker which was down for long leaves out at the end of the wheel's reach."""
+
+
+_topic_hash = lru_cache(maxsize=1_024)(java_string_hash)
 
 
 class Timers:
@@ -304,7 +307,6 @@ class Timers:
         if units < self.read_units < now_ms // self._precision_ms:
             # Due, and what recalls it may hang in a slot that is not emptied yet: it goes behind all of them.
             units = now_ms // self._precision_ms - 1
-        topic = properties.get(REAL_TOPIC, "")
         record = TimerRecord(
             TIMER_LOG_RECORD_BYTES,
             NO_POSITION,
@@ -313,7 +315,7 @@ class Timers:
             units * self._precision_ms - write_ms,
             physical_offset,
             size,
-            java_string_hash(topic),
+            _topic_hash(properties.get(REAL_TOPIC, "")),
         )
         if units >= self.read_units:
             self._files.add(record, units)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from embedded_broker.consumers.sql_filters import TAG, matches
-from embedded_broker.consumers.subscriptions import subscription_of, wanted_codes
+from embedded_broker.consumers.subscriptions import wanted_by
 from embedded_broker.handlers.send_checks import missing_topic_remark
 from embedded_broker.remoting.refusals import Refusal
 from mqctl.filter.sql_tokens import SqlSyntaxError
@@ -121,19 +121,14 @@ def filters_of(
     broker: Broker, request: PopMessage
 ) -> tuple[Callable[[int], bool] | None, Callable[[memoryview], bool] | None]:
     """Returns the tests of tags code and record that a pop's expression means. Raises Refusal."""
-    pop = pop_of(broker)
-    pop.subscribed.add((request.topic, request.consumer_group))
-    pop.subscribed.add(
-        (
-            pop_retry_topic(request.consumer_group, request.topic, v2=broker.settings.enable_retry_topic_v2),
-            request.consumer_group,
-        )
-    )
+    subscribed, group = pop_of(broker).subscribed, request.consumer_group
+    for topic in (request.topic, pop_retry_topic(group, request.topic, v2=broker.settings.enable_retry_topic_v2)):
+        subscribed.add((topic, group))
     kind = (request.exp_type or TAG).upper()
     try:
         if kind != TAG and request.exp:
             return None, partial(matches, broker.filters.compile(request.exp))
-        return wanted_codes(subscription_of(request.topic, request.exp)), None
+        return wanted_by(request.exp), None
     except (SqlSyntaxError, TagExpressionError) as error:
         log.info("group %s pops %s: %s", request.consumer_group, request.topic, error)
         refusal = Refusal(ResponseCode.SUBSCRIPTION_PARSE_FAILED, "parse the consumer's subscription failed")

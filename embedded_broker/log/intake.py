@@ -154,21 +154,34 @@ class Intake:
             return None
         if property_of(properties, _TIMER_OUT_MS) is not None:
             return None
-        if not self._has_wheel:
-            remark = "accurate timer message is not enabled, timerWheelEnable is false"
-            raise Refusal(ResponseCode.SYSTEM_ERROR, remark)
-        now_ms, settings = self.clock.now_ms(), self.settings
+        self._check_wheel()
         number = decimal(text, -MOST_INT64)
         if number is None:
             raise self._illegal_time()
-        deliver_ms = number if name == "TIMER_DELIVER_MS" else now_ms + number * _TIMER_UNITS_MS[name]
-        if deliver_ms <= now_ms:
-            if property_of(properties, "TIMER_DEL_UNIQKEY") is not None:
-                raise self._illegal_time()
+        deliver_ms = number if name == "TIMER_DELIVER_MS" else self.clock.now_ms() + number * _TIMER_UNITS_MS[name]
+        out_ms = self.out_ms(deliver_ms)
+        if out_ms is None and property_of(properties, "TIMER_DEL_UNIQKEY") is not None:
+            raise self._illegal_time()
+        return out_ms
+
+    def out_ms(self, deliver_ms: int) -> int | None:
+        """Returns the TIMER_OUT_MS of what is to be delivered then; None when that moment has come.
+
+        Raises:
+            Refusal: there is no timer wheel, or it does not reach that far.
+        """
+        self._check_wheel()
+        left_ms, settings = deliver_ms - self.clock.now_ms(), self.settings
+        if left_ms <= 0:
             return None
-        if deliver_ms - now_ms > settings.timer_max_delay_sec * 1000:
+        if left_ms > settings.timer_max_delay_sec * 1000:
             raise self._illegal_time()
         return (deliver_ms - 1) // settings.timer_precision_ms * settings.timer_precision_ms
+
+    def _check_wheel(self) -> None:
+        if not self._has_wheel:
+            remark = "accurate timer message is not enabled, timerWheelEnable is false"
+            raise Refusal(ResponseCode.SYSTEM_ERROR, remark)
 
     def _illegal_time(self) -> Refusal:
         remark = (

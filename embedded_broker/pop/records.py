@@ -8,7 +8,7 @@ become visible, an acknowledgement at that moment. Source: `PopMessageProcessor.
 from __future__ import annotations
 
 from embedded_broker.pop.ground import Ground
-from mqctl.model.names import revive_topic
+from mqctl.model.names import TIMER_TOPIC, revive_topic
 from mqctl.protocol.bodies_pop import CK_TAG, AckRecord, PopCheckPoint
 from mqctl.protocol.properties import NAME_VALUE_SEPARATOR as NV
 from mqctl.protocol.properties import PROPERTY_SEPARATOR as SEP
@@ -51,14 +51,19 @@ class PopRecords:
         self._store(ack.tag, ack.unique_key, ack.to_bytes(), due_ms, revive_queue)
 
     def _store(self, tag: str, unique_key: str, body: bytes, deliver_ms: int, revive_queue: int) -> None:
-        properties = f"TAGS{NV}{tag}{SEP}TIMER_DELIVER_MS{NV}{deliver_ms}{SEP}UNIQ_KEY{NV}{unique_key}"
-        self._ground.intake.put(
+        intake, topic, queue_id = self._ground.intake, self.topic, revive_queue
+        properties = f"TAGS{NV}{tag}{SEP}TIMER_DELIVER_MS{NV}{deliver_ms}{SEP}UNIQ_KEY{NV}{unique_key}{SEP}"
+        out_ms = intake.out_ms(deliver_ms)
+        if out_ms is not None:  # said here what the intake would work out from the text
+            properties += f"TIMER_OUT_MS{NV}{out_ms}{SEP}REAL_TOPIC{NV}{topic}{SEP}REAL_QID{NV}{queue_id}{SEP}"
+            topic, queue_id = TIMER_TOPIC, 0
+        intake.put(
             Incoming(
-                topic=self.topic,
-                queue_id=revive_queue,
+                topic=topic,
+                queue_id=queue_id,
                 body=body,
                 properties=properties,
                 born_ms=self._ground.clock.now_ms(),
-                born_host=self._ground.intake.store_host,
+                born_host=intake.store_host,
             )
         )

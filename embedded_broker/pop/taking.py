@@ -32,8 +32,7 @@ _ELSEWHERE = (ReadStatus.OFFSET_TOO_SMALL, ReadStatus.OFFSET_OVERFLOW_BADLY, Rea
 _NOTHING_WANTED = (ReadStatus.NO_MATCHED_MESSAGE, ReadStatus.OFFSET_FOUND_NULL, ReadStatus.MESSAGE_WAS_REMOVING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(NamedTuple):
     """What a pop asks for.
 
     Attributes:
@@ -103,7 +102,8 @@ def _queues(ground: Ground, topic: str, queue_id: int, draw: int) -> list[Queue]
         return []
     if queue_id >= 0:
         return [(topic, queue_id)]
-    return [(topic, (draw + number) % config.read_queue_count) for number in range(config.read_queue_count)]
+    queues = config.read_queue_count
+    return [(topic, (draw + number) % queues) for number in range(queues)]
 
 
 def next_offset(pop: Pop, wish: Wish, topic: str, queue_id: int, *, begins: bool) -> int:
@@ -145,7 +145,7 @@ def take(pop: Pop, wish: Wish, log: logging.Logger) -> Taken:
     taken = Taken()
     retry_first = wish.draw < pop.ground.settings.pop_from_retry_probability and not wish.ordered
     for topic, queue_id in places(pop.ground, wish, retry_first=retry_first):
-        if topic != wish.topic and not retry_first and taken.count >= wish.most:
+        if taken.count >= wish.most and topic != wish.topic and not retry_first:
             break  # the retry topic comes last, and there is no room for it
         try:
             _take_from(pop, wish, topic, queue_id, taken)
@@ -155,13 +155,11 @@ def take(pop: Pop, wish: Wish, log: logging.Logger) -> Taken:
 
 
 def _take_from(pop: Pop, wish: Wish, topic: str, queue_id: int, taken: Taken) -> None:
-    storage = pop.ground.storage
-    queue = (topic, wish.group, queue_id)
     start = next_offset(pop, wish, topic, queue_id, begins=True)
-    if wish.ordered and pop.orders.is_blocked(queue, wish.attempt_id):
+    if wish.ordered and pop.orders.is_blocked((topic, wish.group, queue_id), wish.attempt_id):
         return
     if taken.count >= wish.most:
-        taken.rest += max(0, storage.max_offset(topic, queue_id) - start)
+        taken.rest += max(0, pop.ground.storage.max_offset(topic, queue_id) - start)
         return
     read = _read(pop.ground, wish, (topic, queue_id), start, wish.most - taken.count)
     if read.status in _ELSEWHERE:
@@ -214,7 +212,7 @@ def _note(pop: Pop, wish: Wish, queue: Queue, start: int, read: Read) -> _Part:
             topic=topic,
         )
         pop.buffer.add(checkpoint, wish.revive_queue, read.next_offset)
-    size_bytes = sum([len(part) for part in read.data])
+    size_bytes = sum(map(len, read.data))
     ground.intake.stats.count_get(topic, wish.group, len(offsets), size_bytes)
     return _Part((flag, queue_id), start, offsets, counts, read.data)
 

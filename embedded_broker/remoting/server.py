@@ -32,6 +32,7 @@ OnAnswer = Callable[[RemotingCommand | None], None]
 _WRITE_BUFFER_BYTES = 4 * 1024 * 1024
 _LAST_WORDS_SECONDS = 1.0
 _TURN_SECONDS = 0.005
+_GATHERED_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class ServerConnection(asyncio.Protocol):
         self._frames = FrameDecoder(max_frame_bytes=limits.frame_bytes, max_header_bytes=limits.header_bytes)
         self._paused = False
         self._later = False
+        self._gathered: bytearray | None = None
         self._frame_began_ms = 0
         self._calls: dict[int, tuple[OnAnswer, Handle]] = {}
         self._opaques = count(1)
@@ -111,9 +113,20 @@ class ServerConnection(asyncio.Protocol):
                 self.write(encode(command.answer(ResponseCode.SYSTEM_ERROR, remark=remark)))
 
     def write(self, data: bytes) -> None:
-        """Writes bytes that are whole frames."""
-        if not self.closed and self._transport is not None:
-            self.active_ms = self._clock.now_ms()
+        """Writes bytes that are whole frames; those of requests that came together leave together."""
+        if self.closed or self._transport is None:
+            return
+        self.active_ms = self._clock.now_ms()
+        if self._gathered is None:
+            self._transport.write(data)
+            return
+        self._gathered += data
+        if len(self._gathered) > _GATHERED_BYTES:
+            self._send_gathered()
+
+    def _send_gathered(self) -> None:
+        if self._gathered and self._transport is not None and not self._transport.is_closing():
+            data, self._gathered = self._gathered, bytearray()
             self._transport.write(data)
 
     def call(self, command: RemotingCommand, timeout_ms: int, on_answer: OnAnswer) -> None:
@@ -145,6 +158,7 @@ class ServerConnection(asyncio.Protocol):
 
     def close(self) -> None:
         """Closes the connection once what was written has left."""
+        self._send_gathered()
         if self._transport is not None:
             self._transport.close()
 
@@ -250,6 +264,7 @@ class ServerConnection(asyncio.Protocol):
         After a moment others have their turn: one connection may bring a hundred requests at once that cost something.
         """
         self._later = False
+        self._gathered = bytearray()
         end = monotonic() + _TURN_SECONDS
         try:
             while not self._paused and (command := self._frames.next_command()) is not None:
@@ -262,6 +277,9 @@ class ServerConnection(asyncio.Protocol):
                     return
         except FrameError as error:
             self.refuse(str(error))
+        finally:
+            self._send_gathered()
+            self._gathered = None
 
     def _go_on_later(self, transport: asyncio.Transport) -> None:
         self._later = True

@@ -84,7 +84,7 @@ class BatchAck(Body):
     @classmethod
     def from_json(cls, value: object) -> Self:
         """Reads an acknowledgement under its short names or its long ones. Raises BodyError."""
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not _SHORT.keys().isdisjoint(value):
             value = {_SHORT.get(name, name): item for name, item in value.items()}
         return super().from_json(value)
 

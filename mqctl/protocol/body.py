@@ -69,7 +69,9 @@ class Body(Declared):
             item = value.get(wire)
             if item is not None:
                 values[name] = read(item)
-        missing = [item.wire for item in cls.fields() if item.required and item.name not in values]
+        missing = len(values) < len(cls.fields()) and [
+            item.wire for item in cls.fields() if item.required and item.name not in values
+        ]
         if missing:
             raise BodyError(f"{cls.__name__} cannot be read", reason=f"{', '.join(missing)} missing")
         return cls(**values)

@@ -20,12 +20,11 @@ from mqctl.model.message import (
 )
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.model.numbers import decimal
-from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR, property_of
+from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, property_of
 
 _UNKNOWN_LEVEL_MS = 1_000
 _TAGS = TAGS + NAME_VALUE_SEPARATOR
 _KEYS = KEYS + NAME_VALUE_SEPARATOR
-_UNIQ_KEY = UNIQ_KEY + NAME_VALUE_SEPARATOR
 
 
 def is_consumable(sys_flag: int) -> bool:
@@ -50,11 +49,7 @@ def _hash_of(tags: str | None) -> int:
 
 def index_keys(properties: str) -> list[str]:
     """Returns the keys under which a record is indexed, UNIQ_KEY first."""
-    unique = keys = ""
-    for item in properties.split(PROPERTY_SEPARATOR):
-        if item.startswith(_KEYS):
-            keys = item[len(_KEYS) :] or keys
-        elif item.startswith(_UNIQ_KEY):
-            unique = item[len(_UNIQ_KEY) :] or unique
-    found = [key for key in keys.split(" ") if key]
+    unique = property_of(properties, UNIQ_KEY)
+    keys = property_of(properties, KEYS) if _KEYS in properties else None
+    found = [key for key in keys.split(" ") if key] if keys else []
     return [unique, *found] if unique else found
