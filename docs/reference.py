@@ -13,6 +13,7 @@ from docs.incident_page import readme
 from docs.kafka_page import page as kafka_page
 from docs.man import pages as man_pages
 from docs.playbook_scripts import scripts
+from docs.protocol_v2 import files as protocol_v2
 from docs.reliability_page import page as reliability
 from docs.rule_worlds import WORLDS
 from docs.schemas import SCHEMAS
@@ -79,6 +80,7 @@ def files() -> dict[str, str]:
         "embedded_broker/SUPPORT.md": support(),
         "docs/dependencies.md": dependency_page(),
         **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
+        **protocol_v2(),
         **scripts(),
         **setting_pages(),
         **man_pages(_EXIT_MEANINGS),

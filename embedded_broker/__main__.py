@@ -76,6 +76,7 @@ def ready(cluster: RunningCluster, control: ControlSocket | None) -> dict[str, o
             }
             for name, broker in cluster.brokers.items()
         ],
+        "grpc": cluster.grpc.address if cluster.grpc is not None else None,
         "nsaddr": {room: service.url for room, service in cluster.address_services.items()},
         "time_scale": spec.time_scale,
         "time_origin_ms": cluster.clock.origin_ms if isinstance(cluster.clock, SystemClock) else None,

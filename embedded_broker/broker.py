@@ -73,6 +73,7 @@ class Broker:
         directory: its store root; `config/` and the message store live below.
         access: who may ask what.
         locks: who holds the queues of orderly groups.
+        service: deals with requests, those of its main port and those that come from within the process.
     """
 
     def __init__(
@@ -163,10 +164,13 @@ class Broker:
         """Makes the listener of all requests, and the one of the fast port, which takes no pulls."""
         handlers = handlers_of(BROKER, self.release)
         fast = {code: handler for code, handler in handlers.items() if code != RequestCode.PULL_MESSAGE}
-        return self._listener(handlers, limits), self._listener(fast, limits)
+        self.service = self._dispatcher(handlers)
+        services = (self.service, self._dispatcher(fast))
+        main, second = [Listener(service, self.clock, limits, self._make) for service in services]
+        return main, second
 
-    def _listener(self, handlers: Mapping[int, Handler], limits: Limits) -> Listener:
-        service = Dispatcher(
+    def _dispatcher(self, handlers: Mapping[int, Handler]) -> Dispatcher:
+        return Dispatcher(
             self,
             self.settings.member,
             handlers,
@@ -177,7 +181,6 @@ class Broker:
             scatters=self.settings.as_real,
             closed=self.replication.refusal,
         )
-        return Listener(service, self.clock, limits, self._make)
 
     @property
     def name(self) -> str:

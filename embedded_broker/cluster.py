@@ -15,6 +15,7 @@ from embedded_broker.consumers.locks import LOCK_LIVE_MS
 from embedded_broker.log.scratch import make_throw_away_directory
 from embedded_broker.namesrv.nameserver import NameServer
 from embedded_broker.namesrv.nsaddr import AddressService
+from embedded_broker.proxy.hosting import HostedEndpoint
 from embedded_broker.release import as_version
 from embedded_broker.remoting.faults import Control
 from embedded_broker.remoting.listener import Accepted, Make
@@ -53,6 +54,7 @@ class ClusterSpec:
         acl_file: access list of all brokers, `plain_acl.yml`; switches access control on. With `aclEnable` in the
             settings instead, each broker has its own in `conf/` below its store root.
         tls: how all name servers and brokers secure connections; None takes plain ones only.
+        grpc_port: port of the gRPC endpoint, 0 for any free one; None for no endpoint. 5.x only.
     """
 
     brokers: tuple[str, ...] = ()
@@ -73,6 +75,7 @@ class ClusterSpec:
     limits: Limits = field(default_factory=Limits)
     acl_file: Path | None = None
     tls: ServerTls | None = None
+    grpc_port: int | None = None
 
     def broker_names(self) -> tuple[str, ...]:
         """Returns the names of all brokers."""
@@ -118,6 +121,7 @@ class RunningCluster:
         brokers: the running brokers by name; slaves by what they are called here.
         name_servers: the running name servers by name (`namesrv`, `namesrv-1`, or `namesrv-<room>`).
         address_services: the HTTP address services by room.
+        grpc: the gRPC endpoint; None where the cluster is to have none.
     """
 
     def __init__(self, spec: ClusterSpec) -> None:
@@ -129,6 +133,8 @@ class RunningCluster:
             raise UsageError("two brokers have the same name", remedy="give each its own")
         self.spec = spec
         self.release = as_version(spec.version)
+        if spec.grpc_port is not None and not self.release.is_v5:
+            raise UsageError(f"{self.release.name} has no gRPC endpoint", remedy="behave like 5.3.3")
         loop = asyncio.get_running_loop()
         self.clock: Clock = VirtualClock() if spec.virtual_time else SystemClock(loop, scale=spec.time_scale)
         self.control = Control(self.clock)
@@ -136,6 +142,9 @@ class RunningCluster:
         self.name_servers: dict[str, NameServer] = {}
         self.address_services: dict[str, AddressService] = {}
         self._ports = HeldPorts(spec.host)
+        self.grpc: HostedEndpoint | None = None
+        if spec.grpc_port is not None:
+            self.grpc = HostedEndpoint(self, self._ports, spec.host, spec.grpc_port, spec.tls)
         self._throw_away: Path | None = None
         self._rooms = {member: spec.room_of(member) for member in self._members}
         self._overrides: dict[str, dict[str, str]] = {}
@@ -201,9 +210,13 @@ class RunningCluster:
             self.address_services[room] = service
         for number, name in enumerate(self._members):
             await self.start_broker(name, self.spec.broker_port and self.spec.broker_port + 10 * number)
+        if self.grpc is not None:
+            await self.grpc.start()
 
     async def stop(self) -> None:
         """Stops everything; a throw-away directory is removed."""
+        if self.grpc is not None:
+            await self.grpc.stop()
         for name in list(self.brokers):
             await self.stop_broker(name)
         for service in self.address_services.values():
@@ -313,18 +326,23 @@ class RunningCluster:
 
     async def stop_broker(self, name: str) -> None:
         """Stops a broker as on a signal."""
-        broker = self.broker(name)
-        del self.brokers[name]
-        await broker.stop()
+        await self._take_out(name).stop()
 
     async def kill_broker(self, name: str) -> None:
         """Ends a broker as on kill -9."""
+        await self._take_out(name).kill()
+
+    def _take_out(self, name: str) -> Broker:
         broker = self.broker(name)
         del self.brokers[name]
-        await broker.kill()
+        if self.grpc is not None:
+            self.grpc.gone(broker)
+        return broker
 
     async def reset(self) -> None:
         """Brings the cluster back to its first state: everything empty and running, faults gone, same ports."""
+        if self.grpc is not None:
+            await self.grpc.stop()
         for name in list(self.brokers):
             await self.kill_broker(name)
         for name in list(self.name_servers):
@@ -340,6 +358,8 @@ class RunningCluster:
             await self.start_name_server(name)
         for name in self._members:
             await self.start_broker(name)
+        if self.grpc is not None:
+            await self.grpc.start()
 
     # Time
 

@@ -141,17 +141,22 @@ class Users:
             wanted = wanted_of(command, self._settings.broker_cluster_name)
         except BodyError as error:
             raise PermissionRefused("parse authorization context error.") from error
+        name = command.ext(ACCESS_KEY)
         for item in wanted:
-            name = command.ext(ACCESS_KEY)
-            user = self._users.get(name or "")
-            if name is None:
-                raise PermissionRefused("Authorization failed. Please verify your access rights and try again.")
-            if user is None:
-                raise PermissionRefused(f"User:{name} not found.")
-            entries = self._entries.get(_PREFIX + name, ())
-            decision = decide_access(user.user(), entries, item.resource, item.actions, address)
-            if not decision.allowed:
-                raise PermissionRefused(decision.reason)
+            reason = self.denial(name, item.resource, item.actions, address)
+            if reason is not None:
+                raise PermissionRefused(reason)
+
+    def denial(self, name: str | None, resource: str, actions: Sequence[str], address: str) -> str | None:
+        """Returns why a user may not do something with a resource from an address, or None."""
+        if name is None:
+            return "Authorization failed. Please verify your access rights and try again."
+        user = self._users.get(name)
+        if user is None:
+            return f"User:{name} not found."
+        entries = self._entries.get(_PREFIX + name, ())
+        decision = decide_access(user.user(), entries, resource, actions, address)
+        return None if decision.allowed else decision.reason
 
     def is_super(self, command: RemotingCommand) -> bool:
         """Tells whether a request comes from a Super user, or from nobody at all: then nothing is checked."""

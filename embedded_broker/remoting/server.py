@@ -76,8 +76,10 @@ class ServerConnection(asyncio.Protocol):
         peer: `ip:port` of the other side.
         local: `ip:port` of this side.
         active_ms: instant of the last byte read or written.
+        trusted: whether its requests were checked before they came here.
     """
 
+    trusted = False
     _ids = count(1)
 
     def __init__(self, service: Service, clock: Clock, limits: Limits) -> None:

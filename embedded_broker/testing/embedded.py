@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 from embedded_broker.broker import Broker
 from embedded_broker.clock import SystemClock
 from embedded_broker.cluster import ClusterSpec, RunningCluster
+from embedded_broker.proxy.hosting import HostedEndpoint
 from embedded_broker.remoting.faults import Action, Fault, LoggedRequest
 from embedded_broker.remoting.server import Limits
 from embedded_broker.remoting.tls import ServerTls
@@ -29,13 +30,15 @@ class EmbeddedCluster:
         slaves: how many slaves each has, called `broker-a-s`, `broker-a-s2` and so on.
         rooms: machine rooms; each gets a name server and an address service.
         data_dir: where stores live; None for a throw-away directory in memory.
-        version: `4.9.8` or `5.3.3`, for behaviour that differs.
+        version: `4.9.8` (the default) or `5.3.3`, for behaviour that differs.
         virtual_time: time stands still until `advance`.
         as_real: brokers answer sends before the messages can be read, and requests of one connection out of order.
         settings: changes to every broker's settings, by RocketMQ's names.
         namesrv_port, broker_port: fixed ports (see `ClusterSpec`); 0 for any free ones.
         acl_file: access list of all brokers, as `plain_acl.yml` of 4.9; switches access control on.
         tls: how name servers and brokers secure connections; None takes plain ones only.
+        grpc: serve gRPC clients, too; then the version is 5.3.3 unless said otherwise.
+        grpc_port: port of the gRPC endpoint; 0 for any free one.
 
     Raises:
         MqctlError: something cannot be as it is asked for, or cannot be started.
@@ -51,7 +54,7 @@ class EmbeddedCluster:
         isolated_rooms: bool = False,
         cluster: str = "DefaultCluster",
         data_dir: Path | str | None = None,
-        version: str = "4.9.8",
+        version: str | None = None,
         time_scale: float = 1.0,
         virtual_time: bool = False,
         as_real: bool = False,
@@ -61,6 +64,8 @@ class EmbeddedCluster:
         broker_port: int = 0,
         acl_file: Path | str | None = None,
         tls: ServerTls | None = None,
+        grpc: bool = False,
+        grpc_port: int = 0,
     ) -> None:
         self.spec = ClusterSpec(
             brokers=broker_names(brokers) if isinstance(brokers, int) else tuple(brokers),
@@ -70,7 +75,7 @@ class EmbeddedCluster:
             isolated_rooms=isolated_rooms,
             cluster=cluster,
             data_dir=Path(data_dir) if data_dir is not None else None,
-            version=version,
+            version=version or ("5.3.3" if grpc else "4.9.8"),
             time_scale=time_scale,
             virtual_time=virtual_time,
             settings={**(settings or {}), **({"asReal": "true"} if as_real else {})},
@@ -79,6 +84,7 @@ class EmbeddedCluster:
             broker_port=broker_port,
             acl_file=Path(acl_file) if acl_file is not None else None,
             tls=tls,
+            grpc_port=grpc_port if grpc else None,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -153,6 +159,17 @@ class EmbeddedCluster:
         return self._running().namesrv
 
     @property
+    def grpc(self) -> str:
+        """Address of the gRPC endpoint, `host:port`. Raises NotFoundError."""
+        return self._endpoint().address
+
+    def _endpoint(self) -> HostedEndpoint:
+        endpoint = self._running().grpc
+        if endpoint is None:
+            raise NotFoundError("the cluster has no gRPC endpoint", remedy="start it with grpc=True")
+        return endpoint
+
+    @property
     def data_dir(self) -> Path:
         """The directory of all stores; a broker's store root is the sub-directory of its name."""
         return self._running().data_dir
@@ -199,6 +216,14 @@ class EmbeddedCluster:
     def start_name_server(self, name: str = "namesrv") -> None:
         """Starts a name server that was stopped, on its port."""
         self._await(self._running().start_name_server(name))
+
+    def stop_grpc(self) -> None:
+        """Stops the gRPC endpoint."""
+        self._await(self._endpoint().stop())
+
+    def start_grpc(self) -> None:
+        """Starts the gRPC endpoint that was stopped, on its port."""
+        self._await(self._endpoint().start())
 
     # Control
 

@@ -56,7 +56,9 @@ def parser() -> argparse.ArgumentParser:
     add("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
     add("--namesrv-port", type=_port, default=0, metavar="PORT", help="port of the first name server (default: any)")
     add("--broker-port", type=_port, default=0, metavar="PORT", help="port of the first broker (default: any)")
-    add("--as-version", default="4.9.8", choices=list(RELEASES), help="release to behave like (default %(default)s)")
+    add("--grpc", action="store_true", help="serve gRPC clients, too; behaves like 5.3.3 unless told otherwise")
+    add("--grpc-port", type=_port, default=0, metavar="PORT", help="port of the gRPC endpoint (default: any)")
+    add("--as-version", choices=list(RELEASES), help="release to behave like (default 4.9.8; with --grpc 5.3.3)")
     add("--time-scale", type=float, default=1.0, metavar="X", help="let the cluster's clock run X times as fast")
     add(
         "--lock-live-ms", type=int, default=LOCK_LIVE_MS, metavar="MS", help="life of queue locks (default %(default)s)"
@@ -108,7 +110,7 @@ def parse(words: list[str]) -> Options:
         isolated_rooms=given.isolated_rooms,
         cluster=given.cluster,
         data_dir=given.data_dir,
-        version=given.as_version,
+        version=given.as_version or ("5.3.3" if given.grpc or given.grpc_port else "4.9.8"),
         time_scale=given.time_scale,
         lock_live_ms=given.lock_live_ms,
         virtual_time=given.virtual_time,
@@ -118,6 +120,7 @@ def parse(words: list[str]) -> Options:
         settings={**settings, **({"asReal": "true"} if given.as_real else {})},
         acl_file=given.acl,
         tls=_tls(given),
+        grpc_port=given.grpc_port if given.grpc or given.grpc_port else None,
     )
     return Options(
         spec,

@@ -1,7 +1,8 @@
 """Pytest fixtures for applications that talk to RocketMQ.
 
 `mq_cluster` is an `EmbeddedCluster`, shared by the session and emptied before every test; `mq_broker` is its first
-broker. What the cluster looks like is said by the ini options `mq_brokers` (a number or names) and `mq_version`.
+broker. What the cluster looks like is said by the ini options `mq_brokers` (a number or names), `mq_version` and
+`mq_grpc`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "mq_brokers", "brokers of the mq_cluster fixture: a number, or names separated by blanks", default="1"
     )
-    parser.addini("mq_version", "RocketMQ release that mq_cluster behaves like", default="4.9.8")
+    parser.addini("mq_version", "RocketMQ release that mq_cluster behaves like (4.9.8; with mq_grpc 5.3.3)", default="")
+    parser.addini("mq_grpc", "mq_cluster serves gRPC clients, at mq_cluster.grpc", type="bool", default=False)
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +33,8 @@ def mq_session_cluster(pytestconfig: pytest.Config) -> Iterator[EmbeddedCluster]
 
     wanted = str(pytestconfig.getini("mq_brokers"))
     brokers = decimal(wanted) or wanted.split()
-    with EmbeddedCluster(brokers=brokers, version=str(pytestconfig.getini("mq_version"))) as cluster:
+    version = str(pytestconfig.getini("mq_version")) or None
+    with EmbeddedCluster(brokers=brokers, version=version, grpc=bool(pytestconfig.getini("mq_grpc"))) as cluster:
         yield cluster
 
 

@@ -1,0 +1,84 @@
+"""Telemetry: settings of clients, and what the server asks them on the same stream."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from embedded_broker.proxy import messages as pb
+from embedded_broker.proxy.settings import merged_settings
+from embedded_broker.proxy.statuses import Refused, ok
+
+if TYPE_CHECKING:
+    from embedded_broker.proxy.callers import Caller
+    from embedded_broker.proxy.clients import GrpcClient
+    from embedded_broker.proxy.parts import Parts
+
+log = logging.getLogger("embedded_broker")
+
+_FIRST_ANSWER_SECONDS = 0.15
+"""Pause before the first settings are answered: the Node client waits for them after it has fetched the routes of all
+its topics, and for ever when the answer was there before."""
+_MOST_QUEUED = 1_000
+Write = Callable[[pb.TelemetryCommand], Awaitable[None]]
+
+
+class Session:
+    """One telemetry stream."""
+
+    def __init__(self, parts: Parts, caller: Caller) -> None:
+        self._parts, self._caller = parts, caller
+        self._queue: asyncio.Queue[pb.TelemetryCommand | None] = asyncio.Queue(_MOST_QUEUED)
+        self._client: GrpcClient | None = None
+
+    async def run(self, commands: AsyncIterator[pb.TelemetryCommand], write: Write) -> None:
+        """Serves the stream until the client ends it. Raises SettingsRefused."""
+        writer = asyncio.get_running_loop().create_task(self._write(write))
+        try:
+            async for command in commands:
+                await self._take(command)
+            self._queue.put_nowait(None)
+            await writer
+        finally:
+            writer.cancel()
+            if self._client is not None and self._client.send == self._send:
+                self._client.send = None
+
+    async def _write(self, write: Write) -> None:
+        while (command := await self._queue.get()) is not None:
+            await write(command)
+
+    def _send(self, command: pb.TelemetryCommand) -> bool:
+        """Puts a command on the stream, unless the client reads none."""
+        try:
+            self._queue.put_nowait(command)
+        except asyncio.QueueFull:
+            log.warning("client %s reads nothing of its telemetry: a command is dropped", self._caller.client_id)
+            return False
+        return True
+
+    async def _take(self, command: pb.TelemetryCommand) -> None:
+        kind = command.WhichOneof("command")
+        if kind == "settings":
+            await self._settle(command.settings)
+        elif kind in ("thread_stack_trace", "verify_message_result"):
+            answer = getattr(command, kind)
+            self._parts.questions.answered(self._caller.client_id, answer.nonce, command)
+
+    async def _settle(self, settings: pb.Settings) -> None:
+        parts = self._parts
+        try:
+            parts.access.check_settings(settings, self._caller)
+            answer = pb.TelemetryCommand(status=ok(), settings=merged_settings(settings, parts.ground))
+            is_first = self._client is None
+            self._client = parts.clients.take(self._caller, answer.settings)
+        except Refused as refused:
+            self._send(pb.TelemetryCommand(status=refused.status))
+            return
+        self._client.send = self._send
+        await parts.clients.register(self._client)
+        if is_first:
+            await asyncio.sleep(_FIRST_ANSWER_SECONDS)
+        self._send(answer)
