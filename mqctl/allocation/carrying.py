@@ -1,19 +1,34 @@
 """What clients carry of what arrives in their queues, bounded by their threads and by what their listeners pass.
 
 Source: `ConsumeMessageConcurrentlyService` shares a client's threads among its queues; `ConsumeMessageOrderlyService`
-gives each queue one thread at a time, so that of a client's threads as many work as it has queues.
+gives each queue one thread at a time, so that of a client's threads as many work as it has queues. A listener that
+keeps the order of each key gives each key one thread at a time (RocketMQ's clients have none; ours has).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.simulation import StrategyResult
 from mqctl.model.queue import MessageQueue
 
 ALL = "all"
+
+
+class Mode(StrEnum):
+    """What a client's threads share: anything, a queue by one of them at a time, or a key."""
+
+    CONCURRENT = "concurrent"
+    ORDERLY = "orderly"
+    KEY_ORDERED = "key-ordered"
+
+    @classmethod
+    def of(cls, *, orderly: bool) -> Mode:
+        """Returns the mode of one of RocketMQ's own listeners."""
+        return cls.ORDERLY if orderly else cls.CONCURRENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +38,15 @@ class Capacity:
     Attributes:
         tps: messages a second; None when not known.
         thread_count: its consume threads; None when not known.
-        orderly: whether each queue is consumed by one thread at a time.
     """
 
     tps: float | None = None
     thread_count: int | None = None
-    orderly: bool = False
+    mode: Mode = Mode.CONCURRENT
+
+    @property
+    def orderly(self) -> bool:
+        return self.mode is Mode.ORDERLY
 
     def lanes(self, queue_count: int) -> int | None:
         """Returns how many of its threads can work at once on so many queues; None when not known."""
@@ -47,14 +65,22 @@ class Capacity:
         lanes = self.lanes(queue_count)
         return self.tps * lanes / self.thread_count if lanes and self.thread_count else None
 
-    def carried_tps(self, arriving: Sequence[float]) -> float | None:
-        """Returns how much it passes of what arrives, by queue: of an ordered queue no more than one thread does."""
+    def carried_tps(self, arriving: Sequence[float], hot_tps: float = 0.0) -> float | None:
+        """Returns how much it passes of what arrives, by queue.
+
+        Of an ordered queue it is no more than one thread does, and so of an ordered key.
+
+        Args:
+            hot_tps: what arrives of one key, of all that arrives here.
+        """
         reachable = self.reachable_tps(len(arriving))
         if reachable is None:
             return None
-        if self.orderly and self.tps is not None and self.thread_count:
+        if self.mode is not Mode.CONCURRENT and self.tps is not None and self.thread_count:
             lane = self.tps / self.thread_count
-            return min(reachable, sum(min(rate, lane) for rate in arriving))
+            if self.orderly:
+                return min(reachable, sum(min(rate, lane) for rate in arriving))
+            return min(reachable, sum(arriving, 0.0) - hot_tps + min(hot_tps, lane))
         return min(reachable, sum(arriving, 0.0))
 
 
@@ -110,12 +136,14 @@ def client_loads(
     arriving: Mapping[MessageQueue, float],
     capacities: Mapping[str, Capacity],
     usual: Capacity,
+    hot: Mapping[MessageQueue, float] | None = None,
 ) -> list[Load]:
     """Returns the load of every client.
 
     Args:
         arriving: messages a second, by queue; a queue that is not there makes its owner's load unknown.
         usual: the capacity of a client that is not in `capacities`, such as one that is added.
+        hot: how much of what arrives in a queue is of one key, for clients that keep the order of keys.
     """
     owned: dict[str, list[MessageQueue]] = {client: [] for client in result.loads}
     for queue, owners in result.owners.owners.items():
@@ -126,6 +154,7 @@ def client_loads(
         capacity = capacities.get(client, usual)
         rates = [arriving[queue] for queue in queues if queue in arriving]
         known = len(rates) == len(queues)
+        hot_tps = sum((hot or {}).get(queue, 0.0) for queue in queues)
         found.append(
             Load(
                 client_id=client,
@@ -133,7 +162,7 @@ def client_loads(
                 lanes=capacity.lanes(len(queues)),
                 required_tps=sum(rates, 0.0) if known else None,
                 capacity_tps=capacity.reachable_tps(len(queues)),
-                carried_tps=capacity.carried_tps(rates) if known else None,
+                carried_tps=capacity.carried_tps(rates, hot_tps) if known else None,
             )
         )
     return found

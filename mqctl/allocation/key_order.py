@@ -59,6 +59,27 @@ class KeySpread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLanes:
+    """What one thread for each key, instead of one for the queue, would do for a queue.
+
+    Attributes:
+        busiest_key: the key with most of its messages; None when no message has one.
+        busiest_count: its messages; 1 without a key, as nothing keeps those in order.
+    """
+
+    queue: MessageQueue
+    message_count: int
+    key_count: int
+    busiest_key: str | None
+    busiest_count: int
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast the queue could be consumed with enough threads: its busiest key is one thread's."""
+        return self.message_count / self.busiest_count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReRouting:
     """What another number of queues would do, for producers that choose by hash.
 
@@ -106,6 +127,27 @@ def key_spread(messages: Iterable[KeyedMessage], queues: Sequence[MessageQueue])
         spread=tuple(spread),
         by_hash_count=fitting,
     )
+
+
+def key_lanes(messages: Iterable[KeyedMessage]) -> list[KeyLanes]:
+    """Returns for each sampled queue what order by key instead of order by queue allows, those with least first."""
+    by_queue: dict[MessageQueue, list[str | None]] = {}
+    for item in messages:
+        by_queue.setdefault(item.queue, []).append(item.key)
+    found = []
+    for queue, keys in by_queue.items():
+        counts = Counter(key for key in keys if key is not None)
+        busiest, count = min(counts.items(), key=lambda pair: (-pair[1], pair[0])) if counts else (None, 1)
+        found.append(
+            KeyLanes(
+                queue=queue,
+                message_count=len(keys),
+                key_count=len(counts),
+                busiest_key=busiest,
+                busiest_count=count,
+            )
+        )
+    return sorted(found, key=lambda item: (item.gain, item.queue))
 
 
 def _spread(key: str, items: list[KeyedMessage]) -> SpreadKey:

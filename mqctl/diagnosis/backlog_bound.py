@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from mqctl.allocation.carrying import Capacity
+from mqctl.allocation.carrying import Capacity, Mode
 from mqctl.allocation.strategies import Average, AverageByCircle, ConsistentHash, Strategy
 from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow, drain_of, last_of
 from mqctl.diagnosis.group_view import GroupView
@@ -139,7 +139,7 @@ class BacklogCase:
         if info is None:
             return None
         owned = sum(flow.owner == client for flow in self.flows)
-        return Capacity(thread_count=info.thread_count, orderly=bool(info.orderly)).lanes(owned)
+        return Capacity(thread_count=info.thread_count, mode=Mode.of(orderly=bool(info.orderly))).lanes(owned)
 
     def bound(self) -> Bound:
         """Names the first of the bounds that holds, from what nothing else can cure to what numbers decide."""
@@ -204,7 +204,9 @@ class BacklogCase:
             return None
         threads = max(1, self.thread_count // len(self.view.running))
         return Capacity(
-            tps=threads * self.batch * 1000 / self.consume_ms, thread_count=threads, orderly=bool(self.orderly)
+            tps=threads * self.batch * 1000 / self.consume_ms,
+            thread_count=threads,
+            mode=Mode.of(orderly=bool(self.orderly)),
         )
 
     @property

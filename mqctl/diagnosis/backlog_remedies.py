@@ -30,7 +30,8 @@ class Remedy:
     """One thing that could be added.
 
     Attributes:
-        what: `instances`, `threads`, `queues`, `brokers`, `downstream`.
+        what: `instances`, `threads`, `keys` (one thread for each key, of orderly groups), `queues`, `brokers`,
+            `downstream`.
         reason: key of the sentence that says why.
         needed_count: how many it takes in all (instances, or threads of each instance); None where no number helps.
     """
@@ -56,6 +57,7 @@ def remedies(case: BacklogCase, bound: Bound, target_ms: int) -> tuple[Remedy, .
     nobody = bound is Bound.NOBODY and not case.view.client_ids
     return (
         *first,
+        *_keys(case, bound),
         Remedy(what="queues", effect=Effect.NO, reason="nobody")
         if nobody
         else Remedy(what="queues", effect=Effect.PARTLY, reason="new_only"),
@@ -133,6 +135,17 @@ def _threads_needed(case: BacklogCase, target_ms: int) -> int | None:
     for flow in case.flows:
         work[flow.owner] = work.get(flow.owner, 0.0) + _work_tps(flow, target_ms)
     return max(1, math.ceil(max(work.values(), default=0.0) * case.consume_ms / 1000 / case.batch))
+
+
+def _keys(case: BacklogCase, bound: Bound) -> list[Remedy]:
+    """One thread for each key instead of each queue: only a group that wants order has a reason to."""
+    if not case.orderly:
+        return []
+    if bound in (Bound.NOBODY, Bound.PULL):
+        return [Remedy(what="keys", effect=Effect.NO, reason="elsewhere")]
+    if bound is Bound.UNKNOWN:
+        return [Remedy(what="keys", effect=Effect.UNKNOWN, reason="untold")]
+    return [Remedy(what="keys", effect=Effect.PARTLY, reason="stuck" if case.stuck else "per_key")]
 
 
 def _work_tps(flow: QueueFlow, target_ms: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqctl.allocation.key_order import KeySpread, ReRouting
+from mqctl.allocation.key_order import KeyLanes, KeySpread, ReRouting
 from mqctl.allocation.locks import LockState, QueueLock
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import counted, share
@@ -115,6 +115,34 @@ class ReRoutingRow:
     moved_message_count: int
 
 
+KEY_LANES_COLUMNS = (
+    Column("broker", "broker"),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("message_count", "messages", CellKind.COUNT),
+    Column("key_count", "keys", CellKind.COUNT),
+    Column("busiest_key", "busiest key"),
+    Column("busiest_share", "its share", CellKind.SHARE),
+    Column("gain", "times one thread", CellKind.RATIO),
+)
+_WORST_QUEUES = 5
+_KEY_LANES_TITLE = (
+    "with one thread for each key instead of each queue (order of a key is kept), queues that gain least first"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLanesRow:
+    """What one thread for each key would do for a queue: `gain` times one thread, as its busiest key allows."""
+
+    broker: str
+    queue_id: int
+    message_count: int
+    key_count: int
+    busiest_key: str | None
+    busiest_share: float
+    gain: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderCheckReport:
     """Machine form of `order check`.
@@ -135,10 +163,18 @@ class OrderCheckReport:
     by_hash_share: float | None
     spread: list[SpreadRow]
     re_routing: list[ReRoutingRow]
+    key_lanes: list[KeyLanesRow]
 
 
 def order_report(
-    topic: str, key: str, spread: KeySpread, routings: Sequence[ReRouting], *, queue_count: int, shown: int
+    topic: str,
+    key: str,
+    spread: KeySpread,
+    routings: Sequence[ReRouting],
+    lanes: Sequence[KeyLanes],
+    *,
+    queue_count: int,
+    shown: int,
 ) -> OrderCheckReport:
     """Builds the machine form of `order check`."""
     keyed = spread.message_count - spread.keyless_count
@@ -170,6 +206,18 @@ def order_report(
             )
             for item in routings
         ],
+        key_lanes=[
+            KeyLanesRow(
+                broker=item.queue.broker_name,
+                queue_id=item.queue.queue_id,
+                message_count=item.message_count,
+                key_count=item.key_count,
+                busiest_key=item.busiest_key,
+                busiest_share=item.busiest_count / item.message_count,
+                gain=item.gain,
+            )
+            for item in lanes
+        ],
     )
 
 
@@ -188,6 +236,8 @@ def order_document(report: OrderCheckReport) -> Document:
     if report.re_routing:
         title = "with another number of queues, for producers that choose by hash"
         blocks.append(Table(RE_ROUTING_COLUMNS, report.re_routing, title=title))
+    if report.key_count:
+        blocks.append(Table(KEY_LANES_COLUMNS, report.key_lanes[:_WORST_QUEUES], title=_KEY_LANES_TITLE))
     return Document(
         schema="order.check/1", value=report, records=report.spread, csv_columns=SPREAD_COLUMNS, blocks=blocks
     )

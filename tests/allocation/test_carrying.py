@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mqctl.allocation.carrying import Capacity, client_loads
+from mqctl.allocation.carrying import Capacity, Mode, client_loads
 from mqctl.allocation.simulation import Layout, StrategyResult, numbered_layout, simulate
 from mqctl.allocation.strategies import Average
 from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
@@ -55,7 +55,9 @@ def groups(draw: st.DrawFn) -> tuple[Layout, Group]:
 
 def capacity_of(group: Group) -> Capacity:
     return Capacity(
-        tps=group.thread_count * 1000 / group.consume_ms, thread_count=group.thread_count, orderly=group.orderly
+        tps=group.thread_count * 1000 / group.consume_ms,
+        thread_count=group.thread_count,
+        mode=Mode.of(orderly=group.orderly),
     )
 
 

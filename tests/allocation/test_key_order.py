@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqctl.allocation.key_order import KeyedMessage, hash_place, key_spread, re_routing
+from mqctl.allocation.key_order import KeyedMessage, hash_place, key_lanes, key_spread, re_routing
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.selectors import by_key
 from mqctl.model.queue import MessageQueue
@@ -43,3 +43,20 @@ def test_what_is_re_routed_is_what_the_selector_of_our_client_moves(keys: list[s
 
 def test_java_s_remainder_of_the_smallest_hash() -> None:
     assert hash_place("polygenelubricants", 7) == 2_147_483_648 % 7
+
+
+def test_a_queue_gains_by_order_of_keys_what_its_busiest_key_allows() -> None:
+    def in_queue(number: int, *keys: str | None) -> list[KeyedMessage]:
+        queue = MessageQueue("T", "broker-a", number)
+        return [KeyedMessage(queue=queue, store_time_ms=at, queue_offset=at, key=key) for at, key in enumerate(keys)]
+
+    sample = [*in_queue(0, *"abcd"), *in_queue(1, *"aaab"), *in_queue(2, None, None), *in_queue(3, "a", None, "b", "a")]
+    assert [
+        (item.queue.queue_id, item.busiest_key, item.key_count, round(item.gain, 2)) for item in key_lanes(sample)
+    ] == [
+        (1, "a", 2, 1.33),
+        (2, None, 0, 2.0),
+        (3, "a", 2, 2.0),
+        (0, "a", 4, 4.0),
+    ]
+    assert key_lanes([]) == []

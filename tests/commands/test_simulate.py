@@ -195,3 +195,35 @@ def test_subscriptions_and_assignors_that_cannot_be_read(mqctl: Run, words: tupl
     outcome = mqctl("allocation", "simulate", *words)
     assert (outcome.exit_code, outcome.stdout) == (64, "")
     assert "next: " in outcome.stderr
+
+
+def carries(mqctl: Run, *words: object) -> tuple[float, bool, int]:
+    numbers = ("--queues", 8, "--clients", 2, "--rate", 900, "--capacity", 1000, "--threads", 20)
+    report = simulated(mqctl, *numbers, *words)
+    (row,) = report["rooms"]
+    return row["carried_tps"], row["enough"], row["parallelism"]
+
+
+def test_order_by_key_carries_what_order_by_queue_cannot(mqctl: Run) -> None:
+    # A thread passes 50 a second. By queue 8 threads work at once; by key all 40, and a key of 36 a second fits one.
+    assert carries(mqctl, "--mode", "orderly", "--hot-key", "0.04") == (400, False, 8)
+    assert carries(mqctl, "--orderly", "--hot-key", "0.04") == (400, False, 8)
+    assert carries(mqctl, "--mode", "key-ordered", "--hot-key", "0.04") == (900, True, 40)
+    # A key of 180 a second does not: 130 of it wait.
+    assert carries(mqctl, "--mode", "Key-Ordered", "--hot-key", "0.2") == (770, False, 40)
+    assert carries(mqctl, "--mode", "concurrent", "--hot-key", "0.2") == (900, True, 40)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--queues", 4, "--clients", 2, "--mode", "key-ordered"),
+        ("--queues", 4, "--clients", 2, "--mode", "by-key"),
+        ("--queues", 4, "--clients", 2, "--hot-key", "0.5"),
+        ("--queues", 4, "--clients", 2, "--rate", 10, "--hot-key", "1.5"),
+        ("-g", "G", "-t", "T", "--hot-key", "0.5"),
+    ],
+)
+def test_modes_and_hot_keys_that_make_no_sense(mqctl: Run, words: tuple[object, ...]) -> None:
+    outcome = mqctl("allocation", "simulate", *words)
+    assert (outcome.exit_code, outcome.stdout) == (64, "")

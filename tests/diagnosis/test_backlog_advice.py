@@ -115,7 +115,11 @@ def test_ordered_queues_do_not_help_each_other() -> None:
     ordered = {"PROP_CONSUMEORDERLY": "true"}
     then = state((0, 6_000), (0, 600), (0, 1_200), DONE, said=ordered)
     now = state((600, 6_000), (300, 600), (600, 1_200), DONE, said=ordered)
-    assert advise(now, then).drain == Drain(Outlook.DRAINS, 540_000)
+    advice = advise(now, then)
+    assert advice.drain == Drain(Outlook.DRAINS, 540_000)
+    # What a thread for each key would do stands there for groups that want order, and for no other.
+    assert effects(advice)["keys"] == (Effect.PARTLY, "per_key")
+    assert "keys" not in effects(advise(state((600, 6_000), DONE, DONE, DONE), state((0, 6_000), DONE, DONE, DONE)))
 
 
 def test_never_is_an_answer() -> None:

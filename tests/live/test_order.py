@@ -122,6 +122,9 @@ def test_keys_are_counted_where_they_lie_live_and_in_files(mqctl: Run, ordered: 
     report = live.json
     assert (report["message_count"], report["key_count"], report["spread_key_count"]) == (60, 12, 0)
     assert report["by_hash_share"] == 1.0
+    # Five of each key: a queue of k keys could be consumed k times as fast with one thread for each.
+    assert sum(row["key_count"] for row in report["key_lanes"]) == 12
+    assert all(row["gain"] == row["key_count"] == 5 / row["busiest_share"] / 5 for row in report["key_lanes"])
     assert report["re_routing"][0]["moved_key_count"] == 0
     assert report["re_routing"][1]["moved_message_count"] == 5 * report["re_routing"][1]["moved_key_count"] > 0
     send(ordered, [OutgoingMessage(topic="T", body=b"x", keys="order-1") for _ in range(8)])

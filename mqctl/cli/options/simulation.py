@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mqctl.allocation.carrying import Mode
+
 BeginGroup = Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Begin with this live group.")]
 BeginTopic = Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Its topic.")]
 Queues = Annotated[int | None, typer.Option("--queues", min=1, help="Instead: so many queues on each broker.")]
@@ -21,8 +23,18 @@ Capacity = Annotated[
     float | None, typer.Option("--capacity", min=0, help="Messages a second that a client can pass, with --queues.")
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, help="Consume threads of a client, with --queues.")]
-Orderly = Annotated[
-    bool, typer.Option("--orderly", help="Each queue is one thread's at a time, with --queues and --threads.")
+ModeName = Annotated[
+    Mode | None,
+    typer.Option(
+        "--mode",
+        case_sensitive=False,
+        help="What stays in order, one thread at a time: nothing, each queue, or each key.",
+    ),
+]
+Orderly = Annotated[bool, typer.Option("--orderly", help="The same as --mode orderly.")]
+HotKey = Annotated[
+    float,
+    typer.Option("--hot-key", min=0, max=1, metavar="SHARE", help="So much of --rate is of one key: 0.2 for 20 %."),
 ]
 Window = Annotated[
     str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, to measure what arrives.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mqctl.allocation.carrying import Capacity, Load, client_loads, room_loads
+from mqctl.allocation.carrying import Capacity, Load, Mode, client_loads, room_loads
 from mqctl.allocation.kafka import KafkaAssignor
 from mqctl.allocation.simulation import (
     LayoutChange,
@@ -23,6 +23,7 @@ from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.errors import UsageError
 from mqctl.operations.allocation.what_if import (
     Beginning,
+    Shape,
     Strategies,
     assignor_of,
     fixed_lists,
@@ -50,6 +51,7 @@ EXAMPLES = (
     "mqctl allocation simulate --queues 8 --clients 4 --rooms HT,CP --rate 900 --capacity 300 --lose-room HT",
     "mqctl allocation simulate --queues 4 --subscribes c1=orders --subscribes c2=orders,trades",
     "mqctl allocation simulate --queues 8 --clients 3 --add-clients 1 --as kafka sticky",
+    "mqctl allocation simulate --queues 8 --clients 2 --rate 900 --capacity 1000 --threads 20 --mode key-ordered",
     "mqctl allocation simulate -g order-service -t orders --add-clients 2",
     "mqctl allocation simulate -g order-service -t orders --room-rule prefix:- --lose-room HT --window 30s",
     "mqctl allocation simulate -g order-service -t orders --add-broker broker-c --snapshot now.snap",
@@ -68,7 +70,9 @@ def command(
     rate: options.Rate = None,
     capacity: options.Capacity = None,
     threads: options.Threads = None,
+    mode: options.ModeName = None,
     orderly: options.Orderly = False,
+    hot_key: options.HotKey = 0.0,
     window: options.Window = None,
     strategy: options.StrategyName = "avg",
     to_strategy: options.ToStrategy = None,
@@ -100,20 +104,19 @@ def command(
     client carries of what arrives in its queues, and with rooms which queues producers of each room use. With
     --subscribes it shows which queues nobody consumes because their slot falls to a client that does not subscribe.
     """
-    power = Capacity(tps=capacity, thread_count=threads, orderly=orderly)
+    chosen = Mode.ORDERLY if orderly else mode
+    power = Capacity(tps=capacity, thread_count=threads, mode=chosen or Mode.CONCURRENT)
     wants = subscriptions_of(subscribes or ())
-    members = client or clients
-    numbers = numbers_of(
-        queues, members, topic=topic, wants=wants, brokers=brokers, rooms=rooms, rate=rate, capacity=power
-    )
-    rule = rule_of(room_rule, profile) or (rule_of("prefix:-") if numbers and numbers.rooms else None)
+    shape = Shape(topic=topic, wants=wants, brokers=brokers, rooms=rooms, rate=rate, hot_share=hot_key, capacity=power)
+    numbers = numbers_of(queues, client or clients, shape)
+    rule = rule_of(room_rule, profile) or (rule_of("prefix:-") if numbers and rooms else None)
     start = numbers.begin() if numbers else _begin(group, topic, (namesrv, profile, timeout, window), snapshot)
+    start = start.consuming(chosen) if chosen else start
     change = LayoutChange(add_clients=add_clients, remove_clients=remove_clients, queues_each=queues_each)
     change = named_change(change, clients=(add_client, remove_client), brokers=(add_broker, lose_broker), start=start)
     change = room_change(change, add_room, lose_room, with_brokers=with_brokers)
     known = Strategies(rule=rule, served=names_in(serve_rooms), fixed=fixed_lists(config, start.topic))
-    kafka = assignor_of(as_kafka)
-    _show(start, change, known, (strategy, to_strategy), output, compare=compare, assignor=kafka)
+    _show(start, change, known, (strategy, to_strategy), output, compare=compare, assignor=assignor_of(as_kafka))
 
 
 def _begin(
@@ -187,4 +190,4 @@ def _show(
 
 
 def _loads(start: Beginning, result: StrategyResult) -> list[Load]:
-    return client_loads(result, start.arriving, start.capacities, start.usual)
+    return client_loads(result, start.arriving, start.capacities, start.usual, start.hot)

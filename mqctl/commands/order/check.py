@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.allocation.key_order import key_spread, re_routing
+from mqctl.allocation.key_order import key_lanes, key_spread, re_routing
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.gaps import tell_gaps
@@ -43,7 +43,8 @@ def command(
     """Sample a topic and tell which keys lie in several queues, where no order holds between them.
 
     A key that moved once was re-routed, by a changed number of queues for instance; one that moves back and forth has
-    no order at all. Also tells what another number of queues would re-route. Ends with 0 fine, 1 when a key lies in
+    no order at all. Also tells what another number of queues would re-route, and how much faster each queue could be
+    consumed if one thread worked on each key instead of each queue. Ends with 0 fine, 1 when a key lies in
     several queues, 3 when nothing was found but a queue could not be sampled.
     """
     from mqctl.operations.messages.key_samples import live_sample, store_sample, wider
@@ -64,7 +65,8 @@ def command(
     wanted = queues or ([2 * (len(sample.queues) // brokers)] if brokers else [])
     routings = [re_routing(sample.messages, sample.queues, wider(sample.queues, number)) for number in wanted]
     width = len({message.queue for message in sample.messages} | set(sample.queues))
-    report = order_report(topic, sample.key, spread, routings, queue_count=width, shown=show)
+    lanes = key_lanes(sample.messages)
+    report = order_report(topic, sample.key, spread, routings, lanes, queue_count=width, shown=show)
     emit(order_document(report), output)
     if spread.spread:
         return ExitCode.WARNING

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqctl.allocation.carrying import UNKNOWN, Capacity
+from mqctl.allocation.carrying import UNKNOWN, Capacity, Mode
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.kafka import KafkaAssignor
 from mqctl.allocation.rooms import RoomRule, writable_queues
@@ -37,6 +37,7 @@ class Beginning:
         arriving: messages a second by queue, as far as they are known.
         capacities: what each client can pass, as far as known.
         usual: what a client can pass that is not in it, such as one that is added.
+        hot: how much of what arrives in a queue is of one key.
         closed: queues that consumers share out and producers do not send to.
     """
 
@@ -44,11 +45,17 @@ class Beginning:
     arriving: Mapping[MessageQueue, float] = field(default_factory=dict)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     usual: Capacity = UNKNOWN
+    hot: Mapping[MessageQueue, float] = field(default_factory=dict)
     closed: frozenset[MessageQueue] = frozenset()
 
     def open_for_sends(self, layout: Layout) -> Layout:
         """Returns what producers see of a layout."""
         return replace(layout, queues=tuple(queue for queue in layout.queues if queue not in self.closed))
+
+    def consuming(self, mode: Mode) -> Beginning:
+        """Returns the same group with listeners of another kind."""
+        changed = {client: replace(capacity, mode=mode) for client, capacity in self.capacities.items()}
+        return replace(self, capacities=changed, usual=replace(self.usual, mode=mode))
 
     @property
     def topic(self) -> str:
@@ -62,77 +69,81 @@ class Beginning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
-    """A group made of numbers: queues on each broker, clients in all, brokers in each room, what a client can pass.
+class Shape:
+    """What a group made of numbers is like beside its queues and clients.
 
     Attributes:
         wants: the topics of each client that was given with them; the others subscribe to all.
+        rooms: names with commas.
+        rate: messages a second in all.
+        hot_share: so much of the rate is of one key.
     """
 
     topic: str | None
     wants: Mapping[str, frozenset[str]]
+    brokers: int
+    rooms: str | None
+    rate: float | None
+    hot_share: float
+    capacity: Capacity
+
+    @property
+    def room_names(self) -> tuple[str, ...]:
+        return tuple(sorted(names_in(self.rooms), key=(self.rooms or "").index))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """A group made of numbers: queues on each broker, clients in all, brokers in each room, what a client can pass."""
+
     queues: int
     clients: int | Sequence[str]
-    brokers: int = 1
-    rooms: tuple[str, ...] = ()
-    rate_tps: float | None = None
-    capacity: Capacity = UNKNOWN
+    shape: Shape
 
     def begin(self) -> Beginning:
-        """Makes the layout, with rates spread evenly."""
-        topics = sorted({name for listed in self.wants.values() for name in listed} | set(filter(None, [self.topic])))
+        """Makes the layout, with rates spread evenly but for the hot key, which lies in the first queue."""
+        shape = self.shape
+        topics = sorted({name for listed in shape.wants.values() for name in listed} | set(filter(None, [shape.topic])))
         count = self.clients if isinstance(self.clients, int) else len(self.clients)
-        layout = numbered_layout(topics or ["topic"], self.queues, count, broker_count=self.brokers, rooms=self.rooms)
-        clients = layout.clients if isinstance(self.clients, int) else tuple(self.clients)
-        layout = Layout(queues=layout.queues, clients=clients, wants=self.wants or None)
-        each = self.rate_tps / len(layout.queues) if self.rate_tps is not None else None
-        return Beginning(
-            layout=layout,
-            arriving=dict.fromkeys(layout.queues, each) if each is not None else {},
-            usual=self.capacity,
+        made = numbered_layout(
+            topics or ["topic"], self.queues, count, broker_count=shape.brokers, rooms=shape.room_names
         )
+        clients = made.clients if isinstance(self.clients, int) else tuple(self.clients)
+        arriving: dict[MessageQueue, float] = {}
+        hot: dict[MessageQueue, float] = {}
+        if shape.rate is not None:
+            hot = {made.queues[0]: shape.rate * shape.hot_share}
+            each = shape.rate * (1 - shape.hot_share) / len(made.queues)
+            arriving = {queue: each + hot.get(queue, 0.0) for queue in made.queues}
+        layout = Layout(queues=made.queues, clients=clients, wants=shape.wants or None)
+        return Beginning(layout=layout, arriving=arriving, hot=hot, usual=shape.capacity)
 
 
-def numbers_of(
-    queues: int | None,
-    clients: int | Sequence[str] | None,
-    *,
-    topic: str | None,
-    wants: Mapping[str, frozenset[str]],
-    brokers: int,
-    rooms: str | None,
-    rate: float | None,
-    capacity: Capacity,
-) -> Numbers | None:
+def numbers_of(queues: int | None, clients: int | Sequence[str] | None, shape: Shape) -> Numbers | None:
     """Returns the numbers that were given; None when a simulation is to begin with a group.
 
     Raises:
         UsageError: options that belong to numbers are given without them.
     """
-    clients = [*wants, *clients] if wants and isinstance(clients, Sequence) else [*wants] or clients
+    if shape.wants:
+        clients = [*shape.wants, *(clients if isinstance(clients, Sequence) else ())]
+    capacity = shape.capacity
     if queues is not None and clients is not None:
-        named = tuple(sorted(names_in(rooms), key=(rooms or "").index))
-        if capacity.orderly and capacity.thread_count is None:
-            raise UsageError("--orderly needs --threads", reason="each queue is one thread's", remedy="add --threads N")
-        return Numbers(
-            topic=topic,
-            wants=wants,
-            queues=queues,
-            clients=clients,
-            brokers=brokers,
-            rooms=named,
-            rate_tps=rate,
-            capacity=capacity,
-        )
+        if capacity.mode is not Mode.CONCURRENT and capacity.thread_count is None:
+            reason = "each queue is one thread's" if capacity.orderly else "each key is one thread's"
+            raise UsageError(f"--mode {capacity.mode} needs --threads", reason=reason, remedy="add --threads N")
+        if shape.hot_share and shape.rate is None:
+            raise UsageError("--hot-key is a share of --rate", remedy="add --rate N")
+        return Numbers(queues=queues, clients=clients, shape=shape)
     if queues is not None or clients is not None:
         given, missing = ("--queues", "--clients") if clients is None else ("--clients", "--queues")
         raise UsageError(
             f"{given} begins with numbers, and those need {missing}, too",
             remedy="use both; with a live group (-g GROUP -t TOPIC) --add-clients N and --queues-each N change it",
         )
-    if rooms or rate is not None or capacity != UNKNOWN:
+    if shape.rooms or shape.rate is not None or shape.hot_share or replace(capacity, mode=UNKNOWN.mode) != UNKNOWN:
         raise UsageError(
-            "--rooms, --rate, --capacity, --threads and --orderly go with --queues and --clients",
+            "--rooms, --rate, --hot-key, --capacity and --threads go with --queues and --clients",
             remedy="use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC",
         )
     return None
@@ -205,7 +216,9 @@ def _capacities(state: ClusterSnapshot, group: str, topic: str) -> dict[str, Cap
         times = [rates.consume_rt_ms for rates in info.rates if rates.topic == topic and rates.consume_rt_ms > 0]
         batch = info.properties.get("consumeMessageBatchMaxSize", "")
         tps = (info.thread_count or 0) * (int(batch) if batch.isdecimal() else 1) * 1000 / times[0] if times else None
-        found[info.client_id] = Capacity(tps=tps or None, thread_count=info.thread_count, orderly=bool(info.orderly))
+        found[info.client_id] = Capacity(
+            tps=tps or None, thread_count=info.thread_count, mode=Mode.of(orderly=bool(info.orderly))
+        )
     return found
 
 
@@ -216,7 +229,7 @@ def _usual(capacities: Sequence[Capacity]) -> Capacity:
     return Capacity(
         tps=sum(known) / len(known) if known else None,
         thread_count=threads.most_common(1)[0][0] if threads else None,
-        orderly=any(item.orderly for item in capacities),
+        mode=Mode.of(orderly=any(item.orderly for item in capacities)),
     )
 
 
