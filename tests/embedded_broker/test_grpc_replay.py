@@ -20,7 +20,7 @@ from tests.conftest import GOLDEN
 from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, Stream
 from tests.embedded_broker.wire import Peer
 
-_MOMENT_S, _STEP_MS = 0.01, 1_000
+_MOMENT_S, _STEP_MS = 0.01, 500
 _TYPES = {"GTN": "NORMAL", "GTF": "FIFO", "GTD": "DELAY", "GTT": "TRANSACTION"}
 _FREE = frozenset(
     {"store_timestamp", "store_host", "delivery_timestamp", "receipt_handle", "recall_handle", "born_timestamp"}
@@ -57,11 +57,13 @@ class Replay:
         self.cluster, self.wire = cluster, wire
         self._handles: dict[str, str] = {}
         self._streams: list[Stream] = []
+        self._until_ms = 0
         self.differences: list[str] = []
 
     def play(self, calls: list[Call]) -> None:
         shift_ms = self.cluster.now_ms() - calls[0]["t_ms"]
-        for call in calls:
+        for call, following in zip(calls, [*calls[1:], calls[-1]], strict=True):
+            self._until_ms = following["t_ms"] + shift_ms + _STEP_MS
             self.cluster.advance(max(0, call["t_ms"] + shift_ms - self.cluster.now_ms()))
             if call["note"] == "recall":
                 with Peer(self.cluster.broker().address) as peer:
@@ -96,7 +98,8 @@ class Replay:
                 with ThreadPoolExecutor(1) as pool:
                     received = pool.submit(lambda: list(call(request, metadata=metadata, timeout=deadline_s)))
                     while not wait([received], _MOMENT_S).done:
-                        self.cluster.advance(_STEP_MS)
+                        if self.cluster.now_ms() < self._until_ms:
+                            self.cluster.advance(_STEP_MS)
                     return received.result(), ("OK", "")
             response = getattr(pb, f"{method}Response", pb.Status)
             unary = self.wire.channel.unary_unary(
