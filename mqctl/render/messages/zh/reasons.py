@@ -27,6 +27,7 @@ _PARTS = {
     Part.CONSUMPTION: "消费状态",
     Part.POP: "POP 状态",
     Part.RUNTIME: "运行时信息",
+    Part.NEWEST: "最新消息",
     Part.TAGS: "tag 抽样",
     Part.CONFIG: "broker 配置",
     Part.PROCESSES: "进程",
