@@ -135,6 +135,7 @@ MQ641: retention differs between two masters of a cluster | two masters list the
 MQ642: keys are sent to a broker with access control off | access control is off and no keys are sent
 MQ643: a synchronous master has no slave | a synchronous master has one slave
 MQ423: three copies of a message came back at the same try | two copies came back at the last try that is allowed
+MQ424: a member holds messages below the stored offset | what it holds begins at the stored offset
 MQ650: a message was born 45 s after it was stored | of three messages two took long, and one 9 s less than none
 MQ728: a message for a dead-letter topic waits in a delay level | messages for other topics wait there
 MQ701: the recorded offset is beyond the messages that were delivered | everything is delivered and the record says so

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from mqctl.diagnosis.audience import (
@@ -24,6 +24,7 @@ from mqctl.diagnosis.group_view import queue_names
 from mqctl.diagnosis.rule import ClusterCase, Verdict, any_window, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
+from mqctl.model.member import RunningInfo
 from mqctl.model.names import DLQ_PREFIX, group_of, is_retry_topic, is_system_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
@@ -288,3 +289,58 @@ def progress_not_stored(case: ClusterCase) -> Iterator[Verdict]:
                     params={"group": view.group, "client": client, "queues": queue_names(list(ahead))},
                     evidence={"ahead_count": sum(ahead.values()), "queue_count": len(ahead)},
                 )
+
+
+@cluster_rule(
+    "MQ424",
+    Severity.WARNING,
+    source="ProcessQueue.removeMessage, ConsumerOffsetManager.commitOffset",
+    needs=(Part.CONSUMER_OFFSETS, Part.MEMBERS, Part.RUNNING_INFO),
+    playbook="skip-and-replay",
+    groups=SHARING,
+)
+def cached_below_offset(case: ClusterCase) -> Iterator[Verdict]:
+    """A member that still holds messages below the offset that the broker has: lag leaves them out.
+
+    A member commits the lowest offset that it holds, and members are asked after offsets: what they consume between
+    the two questions only raises what they hold.
+    """
+    before = _held_below(case.snapshot.earlier) if case.snapshot.earlier is not None else set()
+    for view in case.views:
+        for client, info in sorted(view.running.items()):
+            below = _below(info, case.committed)
+            if not below or case.settling(view):
+                continue
+            cached = sum(held.cached_count for held in info.queues if held.queue in below)
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.CLIENT, group=view.group, client=client),
+                params={"group": view.group, "client": client, "queues": queue_names(list(below))},
+                evidence={
+                    "below_count": sum(below.values()),
+                    "cached_count": cached,
+                    "lag_count": case.waiting_in(view.group, list(below)),
+                    "queue_count": len(below),
+                },
+                confidence=Confidence.HIGH if (view.group, client) in before else Confidence.MEDIUM,
+            )
+
+
+def _below(info: RunningInfo, committed: Mapping[tuple[str, MessageQueue], int]) -> dict[MessageQueue, int]:
+    """Counts, at most, what a member holds below the offset of each of its queues; queues without such are left out."""
+    found = {}
+    for held in info.queues:
+        offset = committed.get((info.group, held.queue), 0)
+        # A span that is too short for what is held is that of a client that does not tell it.
+        told = 0 < held.cached_count <= held.cached_max_offset - held.cached_min_offset + 1
+        if told and not held.dropped and held.cached_min_offset < offset:
+            found[held.queue] = min(held.cached_count, offset - held.cached_min_offset)
+    return found
+
+
+def _held_below(snapshot: ClusterSnapshot) -> set[tuple[str, str]]:
+    """Returns group and client id of the members of which the same is true in an earlier look."""
+    committed = {
+        (group, MessageQueue(topic, broker, queue_id)): offset
+        for (group, topic, broker, queue_id), offset in _committed(snapshot).items()
+    }
+    return {(info.group, info.client_id) for info in snapshot.running if _below(info, committed)}

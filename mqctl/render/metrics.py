@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 from mqctl.model.gap import Part
@@ -18,6 +18,7 @@ from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
 _MS = 1000
+_LAG, _MEMBERS = "mqctl_group_lag_messages", "mqctl_group_members"
 Sample = tuple[tuple[str, ...], float]
 
 
@@ -37,12 +38,20 @@ class Family:
     counts: bool = False
 
 
-def families(snapshot: ClusterSnapshot) -> list[Family]:
-    """Returns all metrics of a live cluster's snapshot."""
+LEFT_OUT = "mqctl_groups_left_out"
+
+
+def families(snapshot: ClusterSnapshot, most_groups: int | None = None) -> list[Family]:
+    """Returns the metrics of a live cluster's snapshot.
+
+    Args:
+        most_groups: of each cluster, those with members first and then those furthest behind; None for all. How many
+            are left out is a metric as well.
+    """
     return [
         *_broker_counts(snapshot),
         *_broker_families(snapshot),
-        *_group_families(snapshot),
+        *_bounded(list(_group_families(snapshot)), most_groups),
         *_delay_families(snapshot),
         _unknown(snapshot),
     ]
@@ -116,6 +125,34 @@ def _healthy(replica: Replica) -> float | None:
     return None if replica.state is ReplicaState.UNKNOWN else float(replica.state.follows)
 
 
+def _bounded(found: list[Family], most: int | None) -> Iterator[Family]:
+    """Yields the metrics of so many groups of each cluster, and how many groups there are and have none."""
+    online: dict[tuple[str, ...], bool] = {}
+    behind: dict[tuple[str, ...], float] = {}
+    for family in found:
+        for labels, value in family.samples:
+            place = labels[:2]
+            online[place] = online.get(place, False) or (family.name == _MEMBERS and value != 0)
+            lag = value if family.name == _LAG and value > 0 else 0.0
+            behind[place] = max(behind.get(place, 0.0), lag)
+    clusters: dict[str, list[tuple[str, ...]]] = {}
+    for place in sorted(online, key=lambda place: (not online[place], -behind[place], place)):
+        clusters.setdefault(place[0], []).append(place)
+    kept = {place for places in clusters.values() for place in places[:most]}
+    for family in found:
+        yield replace(family, samples=[sample for sample in family.samples if sample[0][:2] in kept])
+    for name, text, count in (
+        ("mqctl_groups", "consumer groups there are, of those asked for", len),
+        (
+            LEFT_OUT,
+            "groups without metrics, for there are more than --limit",
+            lambda all_: len(all_[most:]) if most else 0,
+        ),
+    ):
+        samples = [((cluster,), float(count(places))) for cluster, places in sorted(clusters.items())]
+        yield Family(name=name, help=text, labels=("cluster",), samples=samples)
+
+
 def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
     now_ms = snapshot.origin.observed_at_ms
     parts = [_ClusterGroups(cluster, brokers, now_ms) for cluster, brokers in _clusters(snapshot)]
@@ -128,7 +165,7 @@ def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
         ]
         return Family(name=f"mqctl_group_{name}", help=text, labels=("cluster", "group", "topic"), samples=samples)
 
-    yield family("lag_messages", "messages not consumed, all queues", lambda lag: lag.lag_count)
+    yield family(_LAG.removeprefix("mqctl_group_"), "messages not consumed, all queues", lambda lag: lag.lag_count)
     yield family(
         "lag_seconds",
         "age of the oldest message not consumed",
@@ -140,7 +177,7 @@ def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
     )
     labels = ("cluster", "group")
     members = [sample for part in parts for sample in part.members()]
-    yield Family(name="mqctl_group_members", help="instances online", labels=labels, samples=members)
+    yield Family(name=_MEMBERS, help="instances online", labels=labels, samples=members)
     yield Family(
         name="mqctl_group_dead_letter_messages",
         help="messages in the dead-letter topic; without a sample there is no such topic",

@@ -319,14 +319,14 @@ SCENES: list[Scene] = [
     (
         "MQ306",
         "count",
-        with_second(holding(cached_count=1_001, cached_max_offset=1_001)),
+        with_second(holding(cached_count=1_001, cached_min_offset=1_000, cached_max_offset=2_001)),
         {"cached_count": 1_001},
     ),
     ("MQ306", "size", with_second(holding(cached_count=9, cached_mib=120)), {"cached_bytes": 120 << 20}),
     (
         "MQ306",
         "span",
-        with_second(holding(cached_count=2, cached_min_offset=10, cached_max_offset=2_500)),
+        with_second(holding(cached_count=2, cached_min_offset=1_010, cached_max_offset=3_500)),
         {"span_count": 2_490},
     ),
     (

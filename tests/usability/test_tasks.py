@@ -93,6 +93,14 @@ TASKS: dict[str, tuple[Step, ...]] = {
             "mqctl_up 1.0",
             never=("svc-",),
         ),
+        step(
+            "export prometheus --once --limit 10",
+            'group="order-service"',
+            'mqctl_groups{cluster="DefaultCluster"} 2',
+            "groups have no metrics, 10 have",
+            "--limit all",
+            most=140,
+        ),
     ),
     "completion knows groups": (step("completion bash", "mqctl", most=400),),
     "dead letters": (

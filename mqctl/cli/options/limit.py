@@ -20,6 +20,15 @@ def _checked(text: str | None) -> str | None:
     raise UsageError(f"--limit {text} is no number of rows", remedy=f"use a number from 1 on, or {ALL}")
 
 
+GroupLimitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--limit",
+        metavar="N|all",
+        callback=_checked,
+        help="Most groups with metrics: those with members, then those furthest behind. Default: 500.",
+    ),
+]
 LimitOption = Annotated[
     str | None,
     typer.Option(
@@ -29,6 +38,11 @@ LimitOption = Annotated[
         help="Most rows of each list. Default: 50 in tables, all in formats for machines.",
     ),
 ]
+
+
+def most_of(limit: str | None, usual: int) -> int | None:
+    """Returns the number that was asked for, `usual` without one; None for all."""
+    return None if limit == ALL else usual if limit is None else decimal(limit)
 
 
 def limited(document: Document, output: Output, limit: str | None) -> Document:

@@ -11,6 +11,7 @@ import typer
 from mqctl.cli.connection.seen_brokers import with_seen_brokers
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.options.common import ExceptOption, GroupPatternOption, TopicPatternOption
+from mqctl.cli.options.limit import GroupLimitOption, most_of
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ExitCode
 from mqctl.model.snapshot import ClusterSnapshot
@@ -22,6 +23,7 @@ EXAMPLES = (
     "mqctl export prometheus -g 'order-*' --except '*-test' --once",
 )
 _TIMEOUT_MS = 8_000
+_MOST_GROUPS = 500
 
 
 def command(
@@ -35,6 +37,7 @@ def command(
     group: GroupPatternOption = None,
     topic: TopicPatternOption = None,
     without: ExceptOption = None,
+    limit: GroupLimitOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -44,7 +47,8 @@ def command(
     The cluster is asked when somebody scrapes, at most every --every, within --timeout (8s unless given). Unknown is
     not zero: a number that could not be read is NaN, `mqctl_unknown_parts` counts what was not answered, and where no
     broker answers `mqctl_up` is 0. `mqctl_brokers_expected` counts those that were registered within seven days as
-    well. There is no access control: leave it on the loopback address, or put it where only the monitor gets at it.
+    well. Of more than 500 groups, `mqctl_groups_left_out` counts those without metrics; --limit and -g choose. There
+    is no access control: leave it on the loopback address, or put it where only the monitor gets at it.
     """
     from mqctl.operations.checks.export import listen_address, registry_of, serve
 
@@ -65,7 +69,7 @@ def command(
                 gather_numbers(cluster, target.deadline(), now_ms=round(time() * 1000), scope=scope)
             )
 
-    registry = registry_of(gather, parse_span_ms(every) / 1000)
+    registry = registry_of(gather, parse_span_ms(every) / 1000, most_of(limit, _MOST_GROUPS))
     if once:
         from prometheus_client import generate_latest
 

@@ -16,7 +16,7 @@ from mqctl.cli.terminal.interrupts import wait_for_interrupt
 from mqctl.errors import MqctlError, StorageError, UsageError
 from mqctl.model.numbers import decimal
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render.metrics import Family, any_answered, families
+from mqctl.render.metrics import LEFT_OUT, Family, any_answered, families
 
 Gather = Callable[[], ClusterSnapshot]
 
@@ -29,9 +29,12 @@ class ClusterCollector(Collector):
 
     Args:
         fresh_s: how long one gathering answers scrapes.
+        most_groups: groups that have metrics, None for all; that some are left out is told once.
     """
 
-    def __init__(self, gather: Gather, fresh_s: float) -> None:
+    def __init__(self, gather: Gather, fresh_s: float, most_groups: int | None = None) -> None:
+        self._most_groups = most_groups
+        self._left_out = False
         self._gather = gather
         self._fresh_s = fresh_s
         self._lock = Lock()
@@ -62,7 +65,8 @@ class ClusterCollector(Collector):
         except MqctlError as error:
             problem = str(error)
         else:
-            found = families(snapshot)
+            found = families(snapshot, self._most_groups)
+            self._tell_left_out(found)
             if snapshot.without_brokers:
                 problem = f"no broker is registered: {snapshot.origin.location} answers and lists none"
             elif not any_answered(snapshot):
@@ -87,11 +91,20 @@ class ClusterCollector(Collector):
             *found,
         ]
 
+    def _tell_left_out(self, found: list[Family]) -> None:
+        count = sum(value for family in found if family.name == LEFT_OUT for _, value in family.samples)
+        if count and not self._left_out:
+            tell(
+                f"mqctl: {count:,.0f} groups have no metrics, {self._most_groups:,} have: those with members, then "
+                "those furthest behind\n  next: choose with -g 'order-*' and --except, or --limit all"
+            )
+        self._left_out = bool(count)
 
-def registry_of(gather: Gather, fresh_s: float) -> CollectorRegistry:
+
+def registry_of(gather: Gather, fresh_s: float, most_groups: int | None = None) -> CollectorRegistry:
     """Returns a registry with nothing but the cluster in it; nothing is gathered yet."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(ClusterCollector(gather, fresh_s))
+    registry.register(ClusterCollector(gather, fresh_s, most_groups))
     return registry
 
 

@@ -112,6 +112,10 @@ FAULTS: dict[str, Fault] = {
         inject=lambda stage: stage.holds(ONE, commit_offset=9, last_consume_timestamp=stage.now_ms - 60_000),
         says={"ahead_count": 8},
     ),
+    "MQ424": Fault(
+        inject=lambda stage: stage.holds(ONE, cached_msg_count=3, cached_msg_min_offset=0, cached_msg_max_offset=2),
+        says={"below_count": 1, "cached_count": 3},
+    ),
     "MQ423": Fault(
         inject=sending("%RETRY%G", 3, properties={"UNIQ_KEY": "0A0B"}, reconsume_times=1),
         beside=frozenset({"MQ405"}),

@@ -87,4 +87,14 @@ RULES: dict[str, Text] = {
         explain="Compares the offset in a member's memory with the one its broker stores. Members commit every five seconds; what is still cached or being consumed is not counted.",
         next_command="mqctl group member {source} -g {group} {client}",
     ),
+    "MQ424": Text(
+        title="A member holds messages below the stored offset",
+        what={
+            "": "{client} of group {group} still has {below_count:message} in its cache below the offset that brokers store, in {queue_count:queue} ({queues}): lag says {lag_count}, the member holds {cached_count}."
+        },
+        effect="Lag reads too low. If the member stops now, what it holds below the offset is skipped; if it commits, the offset goes back.",
+        advice="After a reset or skip, look again in half a minute: members take the new offset over within about 10 s. If it stays, find what else commits offsets of the group: another application, a tool, a second owner of the queue.",
+        explain="A member commits the lowest offset that it holds, so a stored offset above it was written by somebody else. With --window the finding is certain where both looks show it.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
 }
