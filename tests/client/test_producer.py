@@ -147,7 +147,7 @@ def test_attempts_end_and_are_counted() -> None:
 
 
 def test_the_timeout_covers_all_attempts() -> None:
-    with ScriptedCluster({"a": silent}, {"T": 1}) as cluster, producer(cluster, send_timeout_ms=50) as sender:
+    with ScriptedCluster({"a": silent}, {"T": 1}) as cluster, producer(cluster, send_timeout_ms=500) as sender:
         with pytest.raises(DeadlineError):
             sender.send(message())
         assert len(cluster.requests("a", SEND)) == 1

@@ -70,6 +70,7 @@ def test_an_old_cache_is_better_than_a_cluster_that_does_not_answer(
 ) -> None:
     learn(live)
     files = tmp_path / "mqctl_cache_dir" / "names"
+    wait_until(lambda: not any(files.glob("*.asking")), "the end of the process that asks")
     old = time.time() - 60
     for path in files.iterdir():
         os.utime(path, (old, old))

@@ -89,7 +89,7 @@ def speaks_http(connection: socket.socket) -> None:
 def test_a_handshake_that_fails_is_told_as_such(
     listening: Listening, authority: Authority, handle: Callable[[socket.socket], object], said: str
 ) -> None:
-    settings = LinkSettings(tls=TlsSettings(ca_file=str(authority.file)), connect_timeout_ms=300)
+    settings = LinkSettings(tls=TlsSettings(ca_file=str(authority.file)), connect_timeout_ms=1_000)
     with closing(Link(listening(handle), settings)) as link, pytest.raises(UnreachableError) as caught:
         link.call(GetBrokerClusterInfo(), deadline=Deadline(30_000))
     assert said in caught.value.reason

@@ -60,7 +60,7 @@ def test_until_is_reached_when_the_group_catches_up(live: Run, cluster: Embedded
 
 
 def test_until_times_out_with_75_and_the_last_numbers(live: Run) -> None:
-    outcome = live("group", "lag", "--until", "lag<4 and lost=0", *BRISK, "--timeout", "700ms", "-o", "json")
+    outcome = live("group", "lag", "--until", "lag<4 and lost=0", *BRISK, "--timeout", "1500ms", "-o", "json")
     assert (outcome.exit_code, outcome.json["groups"][0]["lag_count"]) == (75, 4)
     assert "lag<4 and lost=0 was not reached in time" in outcome.stderr
 
@@ -102,6 +102,6 @@ def test_a_cluster_that_is_not_there_is_no_waiting(live: Run) -> None:
 
 def test_until_says_why_it_does_not_know(live: Run) -> None:
     with EmbeddedCluster() as empty:
-        words = ("group", "lag", "--until", "lag<1", *BRISK, "--timeout", "300ms", "--namesrv", empty.namesrv)
+        words = ("group", "lag", "--until", "lag<1", *BRISK, "--timeout", "1s", "--namesrv", empty.namesrv)
         nobody = live(*words)
     assert (nobody.exit_code, "no consumer group has offsets" in nobody.stderr) == (3, True), nobody.stderr

@@ -93,7 +93,7 @@ def test_what_was_made_visible_is_there(evil: EmbeddedCluster, live: Run) -> Non
         row["tags"] for row in peeked.json["messages"]
     ]
     for words in (("dlq", "show", "-g", "G"), ("group", "members", "-g", "G")):
-        shown = live(*words, "-o", "json", "--timeout", "1s")
+        shown = live(*words, "-o", "json", "--timeout", "2s")
         assert harmless(shown)
         assert "\\u202e" in shown.stdout
     assert "\\x1b]0;owned" in live("message", "peek", "-t", "Pay", "--from-start", "-o", "wide").stdout

@@ -117,7 +117,7 @@ def test_following_shows_what_comes(live: Run, cluster: EmbeddedCluster) -> None
 
 
 def test_following_ends_with_its_time(live: Run) -> None:
-    outcome = live("message", "tail", "-t", "Pay", "-f", "--lines", "1", "--timeout", "300ms", "--every", "50ms")
+    outcome = live("message", "tail", "-t", "Pay", "-f", "--lines", "1", "--timeout", "1s", "--every", "50ms")
     assert (outcome.exit_code, len(outcome.stdout.splitlines())) == (0, 1)
 
 

@@ -49,7 +49,7 @@ def test_a_message_on_a_delay_level_is_not_said_to_come_at_once(live: Run) -> No
 
 def test_a_message_that_nobody_confirmed_may_be_there(live: Run, cluster: EmbeddedCluster) -> None:
     cluster.fault(310, Drop())
-    outcome = live("message", "send", "-t", "Pay", "--body", "x", "--timeout", "300ms")
+    outcome = live("message", "send", "-t", "Pay", "--body", "x", "--timeout", "1500ms")
     cluster.clear_faults()
     assert (outcome.exit_code, outcome.stdout) == (75, "")
     assert "may have been stored all the same: mqctl message peek -t Pay" in outcome.stderr
