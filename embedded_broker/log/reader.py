@@ -146,7 +146,9 @@ class StoreReader:
         limits: tuple[int, int],
         filters: _Filters,
     ) -> Read:
+        """Collects what fits into a batch (`DefaultMessageStore.isTheBatchFull`); the first message always does."""
         log_end, log_min, in_memory_bytes = self.log.position, self.log.min_offset, self.settings.in_memory_bytes
+        limits_on_disk = (min(limits[0], self._most_on_disk[0]), min(limits[1], self._most_on_disk[1]))
         wants, wants_record, wants_unit = filters
         chosen: list[tuple[int, int]] = []
         total = scanned = 0
@@ -154,8 +156,8 @@ class StoreReader:
         status = ReadStatus.NO_MATCHED_MESSAGE
         physical = log_end
         for physical, size, code in QUEUE_ENTRY_STRUCT.iter_unpack(entries):
-            on_disk = log_end - physical > in_memory_bytes
-            if chosen and _is_full(len(chosen), total + size, limits, self._most_on_disk if on_disk else limits):
+            most, most_bytes = limits_on_disk if log_end - physical > in_memory_bytes else limits
+            if chosen and (len(chosen) >= most or total + size > most_bytes):
                 break
             scanned += 1
             if physical < removed_until or (wants is not None and not self._wanted(wants, queue, code)):
@@ -311,9 +313,3 @@ class StoreReader:
         if earlier is None or later is None:
             return queue.min_offset if earlier is None else queue.max_offset - 1
         return earlier[0] if ms - earlier[1] <= later[1] - ms else later[0]
-
-
-def _is_full(count: int, total_bytes: int, limits: tuple[int, int], on_disk: tuple[int, int]) -> bool:
-    """Whether a batch takes no more (`DefaultMessageStore.isTheBatchFull`); the first message always fits."""
-    most, most_bytes = min(limits[0], on_disk[0]), min(limits[1], on_disk[1])
-    return count >= most or total_bytes > most_bytes
