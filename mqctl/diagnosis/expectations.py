@@ -17,8 +17,8 @@ from mqctl.model.expectation import (
     TopicExpectation,
 )
 from mqctl.model.gap import Part
-from mqctl.model.name_patterns import is_pattern
 from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.names_alike import is_pattern
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import ClusterSnapshot
 

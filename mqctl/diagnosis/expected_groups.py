@@ -10,8 +10,8 @@ from mqctl.model.expectation import CheckResult, CheckState, GroupExpectation
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, group_lags, queue_lags
 from mqctl.model.member import GroupMembership
-from mqctl.model.name_patterns import is_pattern
 from mqctl.model.names import DLQ_PREFIX, is_system_group
+from mqctl.model.names_alike import is_pattern
 from mqctl.model.queue_state import QueueState
 from mqctl.model.snapshot import ClusterSnapshot
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from mqctl.model.expectation import CheckResult, CheckState, Limit
 from mqctl.model.gap import Gap
-from mqctl.model.name_patterns import is_pattern, like_any
+from mqctl.model.names_alike import is_pattern, like_any
 
 
 def meant_by(name: str, without: Collection[str], known: Collection[str], named: Collection[str]) -> list[str]:

@@ -14,8 +14,8 @@ from mqctl.model.gap import Part
 from mqctl.model.member import POP, PULL, GroupMembership, Member, MessageModel, RunningInfo, Subscription
 from mqctl.model.names import is_retry_topic, is_system_group
 from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import TagSample
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.tag_sample import TagSample
 
 _SHOWN_CLIENTS = 3
 _SHOWN_QUEUES = 6

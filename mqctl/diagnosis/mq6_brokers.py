@@ -9,7 +9,7 @@ from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.queue import MessageQueue
-from mqctl.model.seen_broker import SeenBroker
+from mqctl.model.route import SeenBroker
 from mqctl.model.snapshot import ClusterSnapshot
 
 

@@ -22,10 +22,9 @@ from mqctl.model.member import RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.queue import MessageQueue
-from mqctl.model.queue_state import QueueState
+from mqctl.model.queue_state import QueueState, TagSample
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.tag_sample import TagSample
 
 if TYPE_CHECKING:
     from mqctl.stacks.verdict import StackVerdict

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from threading import Event, Thread
 from types import ModuleType
@@ -29,8 +29,8 @@ from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key
 from mqctl.errors import MqctlError
 from mqctl.local.scenario import ConsumerDeclared, StreamDeclared
-from mqctl.local.sharding import keys_in_turn, with_key
 from mqctl.model.member import MessageModel
+from mqctl.model.message import SHARDING_KEY
 from mqctl.protocol.codes import V5_3_3
 
 JOINED = "joined"
@@ -206,3 +206,13 @@ def _until_input_ends() -> None:
 
 if __name__ == "__main__":
     run_actor(sys.argv[1])
+
+
+def keys_in_turn(weights: Mapping[str, int]) -> Iterator[str]:
+    """Yields keys for ever, each as often in a round as its weight says; nothing without weights."""
+    return cycle([key for key, weight in weights.items() for _ in range(weight)])
+
+
+def with_key(message: OutgoingMessage, key: str) -> OutgoingMessage:
+    """Returns the message with a sharding key, which is its index key as well unless it has one."""
+    return replace(message, keys=message.keys or key, properties={**message.properties, SHARDING_KEY: key})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from mqctl.errors import BadInputError, StorageError
-from mqctl.local.control import control
+from mqctl.errors import BadInputError, RefusedError, StorageError, UnreachableError
 from mqctl.local.planting import Planting
 from mqctl.local.processes import Child
 from mqctl.local.scenario import (
@@ -22,8 +23,9 @@ from mqctl.local.scenario import (
     ResizeTopic,
     StopBroker,
 )
-from mqctl.local.state import Ready
+from mqctl.local.state import ControlAddress, Ready
 
+_TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 20
 
 
@@ -131,3 +133,25 @@ def _written_bytes(file: Path) -> int:
                 return start + len(found)
             end = start
     return 0
+
+
+def control(at: ControlAddress, do: str, **words: object) -> object:
+    """Has the process of an embedded broker do something, one JSON line to its control socket; returns its answer.
+
+    Raises:
+        UnreachableError: nobody listens.
+        RefusedError: it cannot be done.
+    """
+    host, _, port = at.address.rpartition(":")
+    line = json.dumps({"token": at.token, "do": do, **words}).encode() + b"\n"
+    try:
+        with socket.create_connection((host, int(port)), timeout=_TIMEOUT_S) as connection:
+            connection.sendall(line)
+            with connection.makefile("rb") as stream:
+                answer = stream.readline()
+    except OSError as error:
+        raise UnreachableError(f"could not ask the control socket {at.address} to {do}", reason=str(error)) from error
+    said = json.loads(answer) if answer else {"ok": False, "error": "it closed the connection"}
+    if not said["ok"]:
+        raise RefusedError(f"could not {do}", reason=str(said["error"]))
+    return said.get("result")

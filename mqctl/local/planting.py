@@ -14,9 +14,8 @@ from mqctl.client.producer.selectors import by_key
 from mqctl.client.producer.transactions import LocalTransactionState, TransactionProducer
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.question import Question
-from mqctl.local.actor import client_settings
+from mqctl.local.actor import client_settings, keys_in_turn, with_key
 from mqctl.local.scenario import MessagesDeclared, OffsetDeclared, ResizeTopic, Scenario, TopicDeclared
-from mqctl.local.sharding import keys_in_turn, with_key
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_pop import POP

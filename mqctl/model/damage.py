@@ -1,4 +1,4 @@
-"""What can be wrong with the bytes of a store, as values.
+"""What can be wrong with the bytes of a store, and how much of it was looked at, as values.
 
 The sentences live in the message catalogue; a `Damage` carries the place and the numbers that fill them.
 """
@@ -102,3 +102,22 @@ class Damage:
     topic: str | None = None
     queue_id: int | None = None
     params: Mapping[str, int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationSummary:
+    """How much was looked at.
+
+    Attributes:
+        min_offset, max_offset: physical offsets of the first byte kept and behind the last accepted record.
+    """
+
+    record_count: int
+    record_bytes: int
+    queue_entry_count: int
+    index_entry_count: int
+    topic_count: int
+    min_offset: int
+    max_offset: int
+    first_store_time_ms: int | None
+    last_store_time_ms: int | None

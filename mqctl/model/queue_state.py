@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from mqctl.model.queue import MessageQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,3 +59,36 @@ class ConsumerOffsetState:
     offset: int
     next_store_time_ms: int | None = None
     last_consumed_store_time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetJump:
+    """A forced offset change that the broker recorded in OFFSET_MOVED_EVENT (PULL_OFFSET_MOVED answers)."""
+
+    group: str
+    topic: str
+    queue_id: int
+    broker_name: str | None
+    requested_offset: int
+    corrected_offset: int
+    store_time_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagSample:
+    """The tags of some neighbouring messages of one queue.
+
+    Attributes:
+        first_offset: where the sample begins.
+        counts: messages by tag; the empty text stands for none, `#` and a hash for a tag whose name is not known.
+        complete: whether these are all messages of the queue, so that shares have no error.
+    """
+
+    queue: MessageQueue
+    first_offset: int
+    counts: Mapping[str, int]
+    complete: bool = False
+
+    @property
+    def message_count(self) -> int:
+        return sum(self.counts.values())

@@ -14,15 +14,12 @@ from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo
 from mqctl.model.newest import NewestMessage
-from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.origin import Origin
 from mqctl.model.pop_share import PopShare
-from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.queue_state import ConsumerOffsetState, OffsetJump, QueueState, TagSample
 from mqctl.model.replication import HaView
-from mqctl.model.route import NameServerView, TopicRoute
-from mqctl.model.seen_broker import SeenBroker
+from mqctl.model.route import NameServerView, SeenBroker, TopicRoute
 from mqctl.model.storage_state import StorageState
-from mqctl.model.tag_sample import TagSample
 from mqctl.model.transaction_state import TransactionState
 
 

@@ -1,9 +1,11 @@
-"""Half messages, op messages and what became of the transactions (RocketMQ 4.3 and later)."""
+"""Half messages, op messages and what became of the transactions (RocketMQ 4.3 and later; docs/models.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from mqctl.model.stored_message import StoredMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +98,34 @@ class TransactionState:
         """Op messages that the check loop reads anew each round, for one before them is not done."""
         start = self.op_min_offset if self.op_progress is None else self.op_progress
         return max(0, self.op_max_offset - max(start, self.op_min_offset))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionStory:
+    """What one broker or store holds of a transaction.
+
+    Attributes:
+        halves: every copy of the half message, oldest first.
+        committed: messages made of one of them.
+        discarded: copies that were given up.
+        ended_count: half messages of it that op messages name.
+        open_count: half messages from the check loop's position on that no op message names.
+    """
+
+    broker_name: str | None
+    halves: tuple[StoredMessage, ...]
+    committed: tuple[StoredMessage, ...] = ()
+    discarded: tuple[StoredMessage, ...] = ()
+    ended_count: int = 0
+    open_count: int = 0
+
+    @property
+    def state(self) -> str:
+        """`committed-twice`, `lost-op`, `committed`, `rolled-back`, `pending` or `discarded`."""
+        if len(self.committed) > 1:
+            return "committed-twice"
+        if self.committed:
+            return "committed" if self.ended_count else "lost-op"
+        if self.ended_count:
+            return "rolled-back"
+        return "pending" if self.open_count or not self.discarded else "discarded"

@@ -21,8 +21,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
 from mqctl.render.advice import LINE_COLUMNS, BacklogLine, backlog_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.finding_row import FindingRow
-from mqctl.render.findings_alike import Told, alike_block, by_rule
+from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule
 from mqctl.render.messages import evidence_text, phrase, reason, sentences
 
 FINDING_COLUMNS = (

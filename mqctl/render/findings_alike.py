@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mqctl.model.finding import Finding, Severity
 from mqctl.model.lang import Lang
 from mqctl.render.document import Paragraphs
-from mqctl.render.finding_row import FindingRow
 from mqctl.render.messages import phrase, title
 
 _APART = 3
@@ -24,6 +24,25 @@ _WORSE_BY = (
     "message_count",
 )
 """Evidence by which one finding of a rule is worse than another of the same severity, the first that both have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingRow:
+    """A finding with its sentences; codes, names and numbers do not depend on the language."""
+
+    code: str
+    severity: str
+    subject: str
+    confidence: str
+    playbook: str | None
+    what: str
+    effect: str
+    advice: str
+    next_command: str | None
+    playbook_command: str | None
+    names: dict[str, str | int | float | bool | None]
+    evidence: dict[str, str | int | float | bool | None]
+
 
 Told = tuple[FindingRow, Finding]
 

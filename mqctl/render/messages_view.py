@@ -13,6 +13,7 @@ from mqctl.model.stored_message import PendingDelivery, StoredMessage
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs
 from mqctl.render.text import printable
+from mqctl.snapshot.live.tail import TailedMessage
 
 COLUMNS = (
     Column("topic", "topic"),
@@ -172,3 +173,22 @@ def _body_lines(row: ShownMessage) -> list[str]:
         f"  body      {units.counted(row.body_bytes, 'byte')}{note}",
         *(f"    {printable(line)}" for line in text.splitlines()),
     ]
+
+
+def tail_document(messages: Sequence[TailedMessage], form: BodyForm) -> Document:
+    """Builds the document of some messages: for people one line each."""
+    rows = [(item.queue.broker_name, shown_message(item.found, form)) for item in messages]
+    return Document(
+        schema="message.list/1",
+        value=MessageList(messages=[row for _, row in rows]),
+        records=[row for _, row in rows],
+        csv_columns=COLUMNS,
+        blocks=[Paragraphs([_line(broker, row) for broker, row in rows])] if rows else [],
+    )
+
+
+def _line(broker: str, row: ShownMessage) -> str:
+    place = f"{broker} {row.queue_id}:{row.queue_offset}"
+    body = "" if row.body is None else str(row.body)
+    parts = (units.instant(row.store_time_ms), place, row.tags or "-", row.keys or "-", body)
+    return "  ".join(printable(part) for part in parts)

@@ -1,4 +1,4 @@
-"""Scenarios: the list of them, and what one that runs has planted."""
+"""Scenarios: the list of them, what one that runs has planted, and what the findings of the quickstart mean."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from dataclasses import dataclass
 
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+
+_MEANS = (
+    ("MQ203", "settlement loses messages: its two instances want different tags, and each queue has one owner."),
+    ("MQ307", "billing stands still: its threads hold messages and finish none."),
+    ("MQ301", "one account makes most trades, and a key has one queue: more instances would not help matching."),
+    ("MQ707", "reminders are overdue: a broker of room CP has stopped to deliver delayed messages."),
+    ("MQ401", "billing and matching are behind, by count and by time: that is what they suffer from, not the cause."),
+)
+HEALTHY = "notify is healthy, so nothing is said about it."
 
 LIST_COLUMNS = (
     Column("name", "scenario"),
@@ -109,3 +118,9 @@ def commands_to_type(doctor: Iterable[Sequence[str]], following: Iterable[str], 
             typed = typed.replace(f"{{{name}}}", shlex.quote(path))
         lines.append(typed)
     return lines
+
+
+def meanings(codes: Iterable[str]) -> list[str]:
+    """Returns what the findings with these codes mean, causes first."""
+    found = set(codes)
+    return [text for code, text in _MEANS if code in found]

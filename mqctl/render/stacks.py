@@ -10,8 +10,8 @@ from mqctl.model.finding import Finding
 from mqctl.model.gap import Gap
 from mqctl.model.lang import Lang
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.finding_row import FindingRow
 from mqctl.render.findings import finding_block, finding_row
+from mqctl.render.findings_alike import FindingRow
 from mqctl.render.stack_rows import StackGroupRow, StackInstanceRow, instance_row
 from mqctl.render.text import printable
 from mqctl.render.units import count, duration

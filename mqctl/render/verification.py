@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.errors import ExitCode
-from mqctl.model.damage import Damage, DamageCode, DamageGrade
-from mqctl.model.verification import VerificationSummary
+from mqctl.model.damage import Damage, DamageCode, DamageGrade, VerificationSummary
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 

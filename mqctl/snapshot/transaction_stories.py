@@ -10,7 +10,7 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.model.message import REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.spans import FAR
-from mqctl.model.transaction_story import TransactionStory
+from mqctl.model.transaction_state import TransactionStory
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.half_messages import ended_offsets, half_of
 from mqctl.snapshot.live.asking import Asking

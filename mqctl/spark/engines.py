@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from mqctl.model.progress import Progress
-from mqctl.spark.aggregates.all import PART_TABLES
 from mqctl.spark.aggregates.combiner import Columns, Combiner, Row, Value
 from mqctl.spark.aggregates.heavy import EDGE, stitches
 from mqctl.spark.aggregates.keyed import KEYED
+from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.aggregates.table import Work
 from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
 from mqctl.spark.query import Kernels, Query

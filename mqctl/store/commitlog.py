@@ -234,3 +234,16 @@ def _from(file: MappedFile, start: int) -> Buffer:
 def _used(file: MappedFile) -> bool:
     """Whether anything was written to the file: a file made ahead of need starts with zeros."""
     return bool(file.view(0, BLANK_BYTES)[:BLANK_BYTES].any())
+
+
+def records_at(log: CommitLog, physical: Int64s) -> Iterator[tuple[MappedFile, Int64s, Headers]]:
+    """Yields file by file the rows of `physical` (any order) at which sound records stand, and their headers."""
+    order = np.argsort(physical, kind="stable")
+    ordered = physical[order]
+    for file in log.files:
+        low, high = np.searchsorted(ordered, [file.start, file.end - HEADER_BYTES + 1])
+        rows = order[low:high]
+        if len(rows):
+            found = headers(file.records_view(physical[rows] - file.start), physical[rows] - file.start)
+            good = accepted(found, file.start, record_limit(file.known, log.capacity))
+            yield file, rows[good], found.take(good)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,9 +23,11 @@ from mqctl.store.layouts import CRC_MASK
 from mqctl.store.log_window import COLUMNS, NO_KEY
 from mqctl.store.mapped_files import Buffer, MappedFile
 from mqctl.store.texts import factorize, java_hashes, odd_texts, property_spans, topic_codes
-from mqctl.store.twins import WORTH_BYTES, has_compiled
 from mqctl.store.walk import record_limit
 
+WORTH_BYTES = 256 << 20
+"""Bytes of commit log from which on loading numba is worth it, which costs 0.2 to 0.4 s of CPU; compiling takes a few
+seconds more where nothing is kept yet."""
 _CHUNK_ROWS = 1 << 14
 _BOOK_ROWS = 1 << 12
 
@@ -247,3 +251,13 @@ def _index_hashes(buffer: Buffer, start: Int64s, size: Int32s, seeds: Int32s) ->
     hashes = np.abs(values.astype(np.int64))
     hashes[hashes == 1 << 31] = 0
     return np.where(known, hashes, NO_KEY)
+
+
+@cache
+def has_compiled() -> bool:
+    """Loads what the compiled functions need; tells whether they can be used."""
+    try:
+        import_module("mqctl.store.compiled.reading")
+    except (ImportError, RuntimeError):  # not installed, not for this numpy, or no directory for its cache
+        return False
+    return True

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
-from mqctl.model.damage import Damage, DamageCode, DamageGrade
+from mqctl.model.damage import Damage, DamageCode, DamageGrade, VerificationSummary
 from mqctl.model.progress import Progress
 from mqctl.model.storage_state import ClockState, QueueBehind, UnconfirmedTail
-from mqctl.model.verification import VerificationSummary
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
 from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.log_window import LastRecord, LogFindings

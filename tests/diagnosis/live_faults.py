@@ -9,11 +9,9 @@ from mqctl.model.config import TopicConfig
 from mqctl.model.finding import Value
 from mqctl.model.member import HeldQueue, ProducerMembership, RunningInfo, Subscription, TopicRates
 from mqctl.model.queue import MessageQueue
-from mqctl.model.queue_state import ConsumerOffsetState, QueueState
-from mqctl.model.route import TopicRoute
-from mqctl.model.seen_broker import SeenBroker
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
+from mqctl.model.route import SeenBroker, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from mqctl.model.tag_sample import TagSample
 from tests.diagnosis.live_snapshots import (
     BROKERS,
     LIVE,

@@ -17,9 +17,8 @@ from mqctl.model.delay_state import (
     HeadProblem,
     LevelTableSource,
 )
-from mqctl.model.offset_jump import OffsetJump
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
-from mqctl.model.queue_state import ConsumerOffsetState, HotKey, QueueState
+from mqctl.model.queue_state import ConsumerOffsetState, HotKey, OffsetJump, QueueState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import (
     CheckpointState,

@@ -13,9 +13,8 @@ from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayRun
 from mqctl.model.member import RunningInfo, StackText, Subscription, TopicRates
-from mqctl.model.offset_jump import OffsetJump
-from mqctl.model.queue_state import HotKey
-from mqctl.model.seen_broker import SeenBroker
+from mqctl.model.queue_state import HotKey, OffsetJump
+from mqctl.model.route import SeenBroker
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import ClockState, LockHolder, StorageState
 from mqctl.model.transaction_state import TransactionState

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from mqctl.local.scenario_files import load_scenario
-from mqctl.render.quickstart import HEALTHY, meanings
+from mqctl.render.scenarios import HEALTHY, meanings
 from tests.conftest import REPOSITORY, Outcome
 
 Run = Callable[..., Outcome]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mqctl.spark.aggregates.all import PART_TABLES
+from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.query import Query
 from mqctl.spark.reports.skew import skew_cuts
 from mqctl.spark.selection import Selection

@@ -12,7 +12,7 @@ import msgspec
 
 from mqctl.cli.emit import note
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError, PermissionDeniedError, StorageError, UsageError
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_whole, refused
 

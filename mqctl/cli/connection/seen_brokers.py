@@ -15,7 +15,7 @@ import msgspec
 
 from mqctl.cli.places import state_dir
 from mqctl.errors import MqctlError
-from mqctl.model.seen_broker import SeenBroker
+from mqctl.model.route import SeenBroker
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
 

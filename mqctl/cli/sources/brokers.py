@@ -9,7 +9,7 @@ from mqctl.cli.connection.target import ClusterTarget
 from mqctl.client.admin.cluster import Cluster
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, list_brokers

@@ -15,7 +15,7 @@ from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.cluster import BrokerAddress, none_registered
 from mqctl.errors import NotFoundError
 from mqctl.model.gap import Gap, Part
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.model.route import BrokerEndpoint, NameServerView
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, list_brokers

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from mqctl.errors import NotFoundError
 from mqctl.model.gap import Part
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.model.snapshot import ClusterSnapshot
 
 _OF_GROUPS = frozenset({Part.GROUPS, Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.ROUTES})

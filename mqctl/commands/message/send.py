@@ -134,7 +134,7 @@ def _must_be_there(topic: str, target: ClusterTarget) -> None:
         try:
             cluster.name_servers.ask(route(topic), deadline)
         except NotFoundError as error:
-            from mqctl.model.near_names import meant
+            from mqctl.model.names_alike import meant
 
             names = cluster.name_servers.ask(topic_names(), deadline)
             remedy = meant(topic, names, "--create lets brokers with autoCreateTopicEnable create it")

@@ -18,8 +18,8 @@ from mqctl.errors import UsageError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.names import is_retry_topic, is_system_group
 from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import TagSample
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.tag_sample import TagSample
 from mqctl.render.subscriptions import BrokerWantRow, GroupCheckRow, LossRow, OrphanRow, SubscriptionReport, WantRow
 
 TagsFromOption = Annotated[

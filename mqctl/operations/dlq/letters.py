@@ -13,7 +13,7 @@ from mqctl.cli.sources.brokers import open_brokers
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.dead_letter import LetterChoice
 from mqctl.model.names import dlq_topic
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics, masters_of
 

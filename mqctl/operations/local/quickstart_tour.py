@@ -17,8 +17,7 @@ from mqctl.local.supervisor import Supervisor
 from mqctl.operations.local.quickstart_steps import Behind, Said, TourSteps, needs_no_spark
 from mqctl.operations.local.scenario import kept_scenario
 from mqctl.render.narration import Narrator
-from mqctl.render.quickstart import HEALTHY, meanings
-from mqctl.render.scenarios import scale_text
+from mqctl.render.scenarios import HEALTHY, meanings, scale_text
 
 SCENARIO = "quickstart"
 _JUDGED = frozenset({ExitCode.OK, ExitCode.WARNING, ExitCode.CRITICAL})

@@ -17,7 +17,7 @@ from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.gap import exit_code_of
 from mqctl.model.queue import MessageQueue
-from mqctl.render.tail import tail_document
+from mqctl.render.messages_view import tail_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import ask_bounds, queue_addresses
 from mqctl.snapshot.live.tail import TailedMessage, TailRequest, TopicTail

@@ -12,7 +12,7 @@ from mqctl.errors import BadInputError, NotFoundError, RefusedError, Unreachable
 from mqctl.execute.holders import holders
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.names import retry_topic
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.model.plan import Callback, ClusterIdentity, Method, OffsetChange, OffsetPlan, PlanKind, QueuePosition
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.plans.same_cluster import refuse_other_cluster

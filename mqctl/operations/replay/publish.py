@@ -34,7 +34,7 @@ from mqctl.render.document import Document
 from mqctl.render.replays import PlannedRange, ReplayPlanReport, replay_document, replay_plan_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
-from mqctl.snapshot.live.readers import groups_of_topic
+from mqctl.snapshot.live.topic_use import groups_of_topic
 
 _PRODUCER = "MQCTL_PRODUCER"
 _WRITABLE = 2

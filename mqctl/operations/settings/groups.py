@@ -10,7 +10,7 @@ from mqctl.client.message.outgoing import check_group
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.names import dlq_topic, is_system_group, retry_topic
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep, config_of, fields_of
 from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, touched_masters

@@ -12,7 +12,7 @@ from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
 from mqctl.model.names import is_system_topic
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of

@@ -9,7 +9,7 @@ from mqctl.errors import NotFoundError
 from mqctl.model.config import creates_groups
 from mqctl.model.gap import Part
 from mqctl.model.member import GroupMembership
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_settings, masters_of

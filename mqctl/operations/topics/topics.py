@@ -8,12 +8,12 @@ from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import QueueLag
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.protocol.codes import NO_TOPIC
 from mqctl.render.topics import GroupOfTopic, QueueRow, queue_rows
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, masters_of
-from mqctl.snapshot.live.readers import groups_of_topic
+from mqctl.snapshot.live.topic_use import groups_of_topic
 
 
 def topic_holders(source: LiveOrSaved, topic: str) -> list[LiveBroker]:

@@ -11,7 +11,7 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Part
 from mqctl.model.names import is_system_topic
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.protocol.bodies_stats import BrokerStatsData
 from mqctl.protocol.codes import NO_TOPIC
 from mqctl.render.traffic import GroupTraffic, TopicTraffic

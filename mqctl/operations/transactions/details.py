@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC
 from mqctl.model.stored_message import StoredMessage
-from mqctl.model.transaction_story import TransactionStory
+from mqctl.model.transaction_state import TransactionStory
 from mqctl.render.transactions import TransactionCopy, TransactionDetail
 from mqctl.snapshot.half_messages import check_count
 

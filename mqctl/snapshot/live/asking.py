@@ -13,7 +13,7 @@ from mqctl.client.remoting.fan_out import AddressedQuestion
 from mqctl.client.remoting.question import Question
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.model.gap import Gap, GapSubject, Part
-from mqctl.model.name_patterns import like_any
+from mqctl.model.names_alike import like_any
 
 K = TypeVar("K")
 T = TypeVar("T")

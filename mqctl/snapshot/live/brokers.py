@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -20,11 +20,13 @@ from mqctl.model.replication import HaView
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.protocol.bodies_client import ProducerTable
 from mqctl.protocol.bodies_pop import MessageRequestModes
+from mqctl.protocol.codes import V5_0_0, ResponseCode
 from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
 
 T = TypeVar("T")
-# A broker that does not know request 328 (before 4.9.4) answers 3.
-_NOT_SUPPORTED = frozenset({3})
+# What a broker answers that does not know a request: 328 before 4.9.4, 402 before 5.0.
+_NOT_SUPPORTED = frozenset({int(ResponseCode.REQUEST_CODE_NOT_SUPPORTED)})
+_PULLING = MessageRequestModes()
 _NOBODY = frozenset({1})
 
 
@@ -253,3 +255,28 @@ def _producer_groups(table: ProducerTable, *, system: bool) -> list[ProducerMemb
         for group, clients in sorted(table.data.items())
         if system or not is_system_group(group)
     ]
+
+
+def ask_request_modes(asking: Asking, brokers: Iterable[LiveBroker]) -> None:
+    """Fills in who pops and who pulls (402), asking each broker once; one before 5.0 only pulls, and is not asked."""
+    asked = []
+    for number, broker in enumerate(brokers):
+        if broker.request_modes is None:
+            if _is_old(asking, broker):
+                broker.request_modes = _PULLING
+            else:
+                asked.append((number, broker))
+    places = dict(asked)
+    answers = asking.put((number, broker.address.address, ask.request_modes()) for number, broker in asked)
+    for number, modes in answers.values.items():
+        places[number].request_modes = modes
+    for number, error in answers.errors.items():
+        places[number].request_modes = _PULLING if refused_with(error, _NOT_SUPPORTED) else error
+
+
+def _is_old(asking: Asking, broker: LiveBroker) -> bool:
+    told = broker.runtime.get("brokerVersionDesc")
+    if told is not None:
+        return not told.startswith("V5")
+    heard = asking.cluster.links.get(broker.address.address).peer_version
+    return 0 < heard < V5_0_0

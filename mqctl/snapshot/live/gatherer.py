@@ -17,11 +17,10 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.pop_share import PopShare
 from mqctl.model.progress import Progress
 from mqctl.model.queue import MessageQueue
-from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
 from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.spans import HOUR_MS
-from mqctl.model.tag_sample import TagSample
 from mqctl.model.transaction_state import TransactionState
 from mqctl.snapshot.live.access import ask_checked_access
 from mqctl.snapshot.live.asking import Asking, Scope

@@ -17,15 +17,14 @@ from mqctl.model.member import (
     Subscription,
     TopicRates,
 )
-from mqctl.model.name_patterns import plain
 from mqctl.model.names import RETRY_PREFIX, is_retry_topic, is_system_group
+from mqctl.model.names_alike import plain
 from mqctl.model.queue_state import QueueState
 from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo, SubscriptionData
 from mqctl.protocol.bodies_pop import POP
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
-from mqctl.snapshot.live.brokers import LiveBroker
-from mqctl.snapshot.live.request_modes import ask_request_modes
+from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes
 
 _OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
 

@@ -11,7 +11,7 @@ from mqctl.client.admin.nameserver import route, topic_names
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.message import Message
-from mqctl.model.near_names import meant
+from mqctl.model.names_alike import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.model.spans import FAR
 from mqctl.model.stored_message import StoredMessage

@@ -19,9 +19,8 @@ from mqctl.model.pop_share import PopShare
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import ConsumerOffsetTable
 from mqctl.snapshot.live.asking import Asking
-from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
+from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes, split_offset_key
 from mqctl.snapshot.live.messages import READER_GROUP, sure_bounds
-from mqctl.snapshot.live.request_modes import ask_request_modes
 from mqctl.snapshot.pop_records import Place, PopLedger, PopNotes, pop_shares
 
 MOST_RECORDS = 20_000

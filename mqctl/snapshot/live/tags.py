@@ -9,7 +9,7 @@ from mqctl.client.admin.broker_messages import message_at
 from mqctl.errors import MqctlError
 from mqctl.filter.tags import tag_code
 from mqctl.model.queue import MessageQueue
-from mqctl.model.tag_sample import TagSample
+from mqctl.model.queue_state import TagSample
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.snapshot.live.asking import Asking

@@ -11,7 +11,6 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.progress import Progress
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointState, CheckpointStatus
-from mqctl.snapshot.store.commit_marks import commit_marks
 from mqctl.snapshot.store.delay import delay_file_state, delay_state
 from mqctl.snapshot.store.health import storage_state
 from mqctl.snapshot.store.jumps import offset_jumps
@@ -20,7 +19,7 @@ from mqctl.snapshot.store.moment import mtime_ms, store_origin
 from mqctl.snapshot.store.pop import store_pop_shares
 from mqctl.snapshot.store.queues import offset_states, queue_states
 from mqctl.snapshot.store.reading import Reading
-from mqctl.snapshot.store.transactions import transaction_state
+from mqctl.snapshot.store.transactions import commit_marks, transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import VerifyReport, verify

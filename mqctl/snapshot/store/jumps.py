@@ -7,7 +7,7 @@ import json
 from mqctl.errors import MqctlError
 from mqctl.model.gap import GapSubject, Part
 from mqctl.model.names import OFFSET_MOVED_TOPIC
-from mqctl.model.offset_jump import OffsetJump
+from mqctl.model.queue_state import OffsetJump
 from mqctl.snapshot.store.reading import Reading
 
 _MAX_JUMPS = 10_000

@@ -10,7 +10,7 @@ import numpy as np
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.filter.tags import tag_code
 from mqctl.model.queue import MessageQueue
-from mqctl.model.tag_sample import TagSample
+from mqctl.model.queue_state import TagSample
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.consumequeue_ext import is_address
 from mqctl.store.directory import StoreDirectory

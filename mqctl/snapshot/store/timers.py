@@ -18,9 +18,9 @@ from mqctl.model.gap import Part, cause_of
 from mqctl.model.message import REAL_TOPIC, UNIQ_KEY
 from mqctl.model.names import TIMER_TOPIC
 from mqctl.snapshot.store.reading import Reading
+from mqctl.store.commitlog import records_at
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.following import records_at
 from mqctl.store.kernel import Int64s
 from mqctl.store.mapped_files import Buffer
 from mqctl.store.texts import Spans, factorize, property_spans

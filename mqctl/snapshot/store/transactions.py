@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mqctl.errors import MqctlError
 from mqctl.model.gap import GapSubject, Part
-from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC, Message
+from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.transaction_state import CommittedTransaction, TransactionState
 from mqctl.snapshot.half_messages import Half, discarded_of, ended_offsets, half_of, pending_of
@@ -102,3 +102,20 @@ def _committed(half: Half, count: int) -> CommittedTransaction:
         half_offset=half.offset,
         commit_count=count,
     )
+
+
+def commit_marks(reading: Reading) -> Counter[int]:
+    """Counts how often each physical offset is named as PreparedTransactionOffset by a committed message.
+
+    A damaged spot ends the pass through its file; verification says what stands there.
+    """
+    marks: Counter[int] = Counter()
+    log = reading.store.commit_log
+    for file in log.files:
+        for found, _ in log.scan(file):
+            if found is None:
+                continue
+            committed = (found.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
+            if committed.any():
+                marks.update(found.prepared_offset[committed].tolist())
+    return marks

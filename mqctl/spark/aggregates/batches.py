@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mqctl.spark.aggregates.backlog_figures import Segment, Sums
 from mqctl.spark.scan.planning import QueueRange
 from mqctl.spark.selection import Bounds
+from mqctl.store.commitlog import records_at
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.following import records_at
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.mapped_files import MappedFile
 from mqctl.store.texts import factorize, property_spans

@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 
 from mqctl.spark.query import Kernels, Query
-from mqctl.store.twins import WORTH_BYTES, has_compiled
+from mqctl.store.log_rows import WORTH_BYTES, has_compiled
 
 WORTH_MESSAGES = 400_000
 """Messages to follow from which on a job is worth loading numba for."""

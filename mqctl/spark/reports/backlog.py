@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from mqctl.errors import UsageError
 from mqctl.model.backlog import BacklogBy, BacklogRow
+from mqctl.spark.aggregates.backlog_segments import ARRIVAL, ARRIVALS, TAG
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS, TAG
 from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
 from mqctl.spark.query import Cut, Query
 from mqctl.spark.reports.unread import require_queues

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mqctl.spark.aggregates.all import PART_TABLES
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import KEYED
+from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.aggregates.tracks import PackedTracks, unpacked
 from mqctl.spark.carried import carrying, delivered
 from mqctl.spark.query import Kernels, Query

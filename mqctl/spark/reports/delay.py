@@ -8,8 +8,8 @@ from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_state import DelayDue, DelayLevel, TimerTopic
 from mqctl.model.reports import DelayReport
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.aggregates.parts_delay import DUE, LEVELS
-from mqctl.spark.aggregates.parts_timers import TIMER_DUE, TIMERS
+from mqctl.spark.aggregates.delay_levels import DUE, LEVELS
+from mqctl.spark.aggregates.timers import TIMER_DUE, TIMERS
 from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
 from mqctl.spark.query import Cut, Query
 from mqctl.spark.reports.unread import needed, require_queues, unread_parts, with_message_counts

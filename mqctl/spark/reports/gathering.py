@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mqctl.spark.aggregates.all import PART_TABLES
 from mqctl.spark.aggregates.combiner import Row
+from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.carried import CarriedError, carrying, delivered_error
 from mqctl.spark.query import Query

@@ -11,7 +11,7 @@ from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_state import RetryAttempt, RetryDelayed, RetryError, RetryFlow, RetryGroup
 from mqctl.model.reports import RetriesReport
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.aggregates.parts_delay import RETURNS, RETURNS_CUT
+from mqctl.spark.aggregates.delay_levels import RETURNS, RETURNS_CUT
 from mqctl.spark.engines import Engine, number, sum_of, text
 from mqctl.spark.query import Cut, Dim, Query
 from mqctl.spark.reports.figures import stores_read

@@ -11,10 +11,10 @@ from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_state import BacklogArrival
 from mqctl.model.reports import BacklogOverview
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.spark.aggregates.backlog_segments import ARRIVAL, ARRIVALS
 from mqctl.spark.aggregates.combiner import Row
+from mqctl.spark.aggregates.delay_levels import RETURNS_CUT
 from mqctl.spark.aggregates.keyed import ORDER, OWN
-from mqctl.spark.aggregates.parts_backlog import ARRIVAL, ARRIVALS
-from mqctl.spark.aggregates.parts_delay import RETURNS_CUT
 from mqctl.spark.engines import Engine, number, sum_of, text, whole_keys
 from mqctl.spark.query import Cut, Query
 from mqctl.spark.reports.backlog import rows_by

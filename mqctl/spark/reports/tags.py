@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from mqctl.diagnosis.group_view import group_views, losses_of
 from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import TagSample
 from mqctl.model.report_rows_state import LostTag, TagQueue, TagShare
 from mqctl.model.reports import TagsReport
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.model.tag_sample import TagSample
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.engines import Engine, maybe_text, sum_of, text
 from mqctl.spark.query import Cut, Dim, Query

@@ -9,7 +9,7 @@ from mqctl.model.report_rows import Unread
 from mqctl.model.report_rows_state import PendingHalf, ResolutionTime, TransactionGroup
 from mqctl.model.reports import TransactionsReport
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.aggregates.parts_transactions import GROUPS, MISSING, PENDING, TIMES
+from mqctl.spark.aggregates.half_messages import GROUPS, MISSING, PENDING, TIMES
 from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
 from mqctl.spark.query import Query
 from mqctl.spark.reports.unread import needed, require_queues, unread_parts, with_message_counts

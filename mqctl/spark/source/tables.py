@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from mqctl.spark.aggregates.all import PART_TABLES
 from mqctl.spark.aggregates.batches import is_batch
+from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.aggregates.table import PartTable
 from mqctl.spark.aggregates.tracks import TrackShare, plan_tracks, read_tracks
 from mqctl.spark.query import Query

@@ -1,7 +1,7 @@
 """Compiled twins of the numpy scanners, for whoever has numba (the `spark` extra) and much to read.
 
 Every function here gives what its numpy twin gives; the twins are what small stores and the base install run on, and
-what the tests hold these against. `mqctl.store.twins` says which of the two a process uses.
+what the tests hold these against. `mqctl.store.log_rows` says which of the two a process uses.
 
 What is compiled is kept on disk. numba compiles a function anew when its own file has changed, but not when one has
 that it calls: so what it keeps goes by the sources of this whole package.

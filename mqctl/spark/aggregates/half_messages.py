@@ -24,13 +24,13 @@ from mqctl.model.message import (
 )
 from mqctl.model.names import HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.spark.aggregates.combiner import Columns
-from mqctl.spark.aggregates.parts_store import plan_stores, store_work
+from mqctl.spark.aggregates.extents import plan_stores, store_work
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.scan.keys import key_text
 from mqctl.spark.scan.planning import committed_offsets, open_store
+from mqctl.store.commitlog import records_at
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.following import records_at
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.mapped_files import Buffer, MappedFile
 from mqctl.store.texts import Spans, digests, factorize, property_spans

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqctl.model.near_names import meant, near_names
+from mqctl.model.names_alike import meant, near_names
 
 KNOWN = ("orders", "orders-archive", "ORDERS_dev", "payments", "order-service", "%RETRY%orders")
 

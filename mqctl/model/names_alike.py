@@ -1,8 +1,9 @@
-"""Names that are written nearly like one that is not there."""
+"""Names that look alike: patterns with `*` and `?`, which no name of RocketMQ has, and near misses of what is there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatchcase
 
 _MOST = 3
 _ALIKE = 0.65
@@ -24,3 +25,18 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
     """Returns the next thing to do about a name that is not there: the names that may be meant, then `otherwise`."""
     near = near_names(name, known)
     return f"did you mean {' or '.join(near)}? {otherwise}" if near else otherwise
+
+
+def is_pattern(name: str) -> bool:
+    """Tells whether `name` stands for all names that look like it."""
+    return "*" in name or "?" in name
+
+
+def like_any(name: str, wanted: Collection[str]) -> bool:
+    """Tells whether `name` is one of `wanted`, or looks like a pattern among them."""
+    return name in wanted or any(fnmatchcase(name, one) for one in wanted if is_pattern(one))
+
+
+def plain(names: Iterable[str]) -> list[str]:
+    """Returns those that are no patterns."""
+    return [name for name in names if not is_pattern(name)]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mqctl.spark.aggregates.parts_backlog import BACKLOG
-from mqctl.spark.aggregates.parts_delay import DELAY
-from mqctl.spark.aggregates.parts_store import EXTENTS, LAGS
-from mqctl.spark.aggregates.parts_transactions import TRANSACTIONS
+from mqctl.spark.aggregates.backlog_segments import BACKLOG
+from mqctl.spark.aggregates.delay_levels import DELAY
+from mqctl.spark.aggregates.extents import EXTENTS, LAGS
+from mqctl.spark.aggregates.half_messages import TRANSACTIONS
 from mqctl.spark.aggregates.table import COUNTS, PartTable
 
 PART_TABLES: dict[str, PartTable] = {

@@ -1,6 +1,6 @@
 """What waits on delay levels: from the schedule queues, their offsets, and the records they point to.
 
-Timers of 5.x are in `parts_timers`.
+Timers of 5.x are in `timers`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from mqctl.snapshot.delay_records import SLACK_MS
 from mqctl.snapshot.store.delay_copies import passed_over
 from mqctl.snapshot.store.reading import QueueBounds, Reading
 from mqctl.spark.aggregates.combiner import Columns
-from mqctl.spark.aggregates.parts_store import plan_stores, store_work
-from mqctl.spark.aggregates.parts_timers import timer_rows
+from mqctl.spark.aggregates.extents import plan_stores, store_work
 from mqctl.spark.aggregates.table import PartTable, Work
+from mqctl.spark.aggregates.timers import timer_rows
 from mqctl.spark.query import Cut, Query
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each
+from mqctl.store.commitlog import records_at
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets
 from mqctl.store.consumequeue import ConsumeQueue, is_filler
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.following import records_at
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 from mqctl.store.mapped_files import Buffer
