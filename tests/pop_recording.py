@@ -18,7 +18,13 @@ _GOLDEN = Path(__file__).parent / "golden" / "pop"
 
 @dataclass(frozen=True)
 class PopFrame:
-    """One recorded frame; `note` says of one made by hand what it tries."""
+    """One recorded frame.
+
+    Attributes:
+        note: says of one made by hand what it tries.
+        is_ours: the broker or name server sent it.
+        of_name_server: it went to or came from the name server.
+    """
 
     seq: int
     session: str
@@ -27,6 +33,8 @@ class PopFrame:
     request_seq: int | None
     at_ms: int
     note: str
+    is_ours: bool
+    of_name_server: bool
     command: RemotingCommand
 
 
@@ -44,6 +52,8 @@ def recorded_pop_frames() -> tuple[PopFrame, ...]:
             request_seq=entry["req_seq"],
             at_ms=entry["t_ms"],
             note=entry.get("note", ""),
+            is_ours=entry["dir"] == "s2c",
+            of_name_server="_ns_" in entry["file"],
             command=decode(contents[entry["file"]]),
         )
         for entry in json.loads(contents["index.json"])

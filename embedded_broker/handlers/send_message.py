@@ -29,7 +29,7 @@ from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import SerializeType
 from mqctl.protocol.message_batch import decode_batch
 from mqctl.protocol.message_record import RecordError
-from mqctl.protocol.properties import joined_properties, property_of, with_properties, without_property
+from mqctl.protocol.properties import joined_properties, property_of, with_properties
 from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMessageReply, SendMessageV2
 from mqctl.store.disk import DiskFullError
 from mqctl.store.record_writer import MessageRefused
@@ -157,9 +157,9 @@ def _batch(broker: Broker, request: SendMessage, call: Call) -> SendMessageReply
         raise Refusal(ResponseCode.SYSTEM_ERROR, str(error)) from error
     if not elements:
         raise Refusal(ResponseCode.MESSAGE_ILLEGAL, "the batch has no message")
-    # A 5.x client gives the batch a key of its own; those of its messages must survive.
+    # A 5.x client gives the batch a key of its own, which is stored behind those of its messages: readers take it.
     added = broker.stored_own if broker.release.is_v5 else {"CLUSTER": broker.cluster}
-    common = with_properties(without_property(properties, "UNIQ_KEY"), added)
+    common = with_properties(properties, added)
     appended = broker.intake.put_batch(
         [
             Incoming(

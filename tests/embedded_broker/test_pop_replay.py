@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import count
+from collections.abc import Iterator
 
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.model.message import Message
-from mqctl.protocol.bodies_pop import Assignments, BatchAcks, MessageRequestModes
-from mqctl.protocol.bodies_stats import ConsumeStats
-from mqctl.protocol.declared import replaced
-from mqctl.protocol.frame import RemotingCommand, encode
-from mqctl.protocol.message_record import decode_messages
-from mqctl.protocol.receipts import Receipt, ReceiptError, read_start_offsets
-from mqctl.protocol.requests_client import GetMaxOffset
+from mqctl.protocol.body import read_topic_config
+from mqctl.protocol.fastjson import loads
+from mqctl.protocol.requests_admin import CreateTopic, UpdateAndCreateSubscriptionGroup
+from tests.embedded_broker.pop_replay import Replay, frames_of
 from tests.embedded_broker.wire import Peer
-from tests.pop_recording import PopFrame, recorded_pop_frames
+from tests.pop_recording import PopFrame
 
 SETUP = ("setup",)
 BASIC = ("modes", "heartbeat_v2", "pop_basic", "batch_ack", "peek", "pop_errors")
@@ -33,206 +27,15 @@ LATER = (
     "batch_ack64",
     "retry_v2",
 )
-OF_THE_MOMENT = {"CLUSTER", "MSG_REGION", "TRACE_ON", "POP_CK", "1ST_POP_TIME", "INSTANCE_ID"}
-TOLERANCE_MS = 3_000
-"""How far apart the moments of a session are that may differ: two rounds of revive, and what a pop took."""
-
-
-@dataclass
-class Replay:
-    """A broker that is asked what a real one was asked, at the same moments of its own clock."""
-
-    cluster: EmbeddedCluster
-    draws: list[int] = field(default_factory=lambda: [99])
-    peers: dict[int, Peer] = field(default_factory=dict)
-    pops: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    open: dict[int, tuple[Peer, int]] = field(default_factory=dict)
-    opaques: Iterator[int] = field(default_factory=lambda: count(1))
-    shift_ms: int = 0
-
-    def run(self, frames: list[PopFrame]) -> int:
-        """Replays frames; returns how many answers were compared."""
-        answers = {frame.request_seq: frame for frame in frames if frame.command.is_response}
-        compared = 0
-        for frame in frames:
-            self._reach(frame.at_ms)
-            if not frame.command.is_response:
-                self._draw_for(answers.get(frame.seq))
-                self._ask(frame)
-            elif frame.request_seq in self.open:
-                compared += self._compare(frame)
-        return compared
-
-    def close(self) -> None:
-        for peer in self.peers.values():
-            peer.socket.close()
-
-    def _reach(self, at_ms: int) -> None:
-        if not self.shift_ms:
-            self.shift_ms = self.cluster.now_ms() - at_ms
-        left_ms = at_ms + self.shift_ms - self.cluster.now_ms()
-        if left_ms > 0:
-            self.cluster.advance(left_ms)
-
-    def _draw_for(self, answer: PopFrame | None) -> None:
-        """Has the broker begin with the queue with which the real one began."""
-        ext = (answer.command.ext_fields or {}) if answer is not None else {}
-        starts = list(read_start_offsets(ext.get("startOffsetInfo")))
-        if starts:
-            flag, queue_id = starts[0]
-            self.draws[0] = 96 + queue_id if flag == "0" else 97  # 96 is a multiple of every number of queues here
-
-    def _ask(self, frame: PopFrame) -> None:
-        if frame.connection not in self.peers:
-            self.peers[frame.connection] = Peer(self.cluster.broker().address, version=479)
-        peer = self.peers[frame.connection]
-        opaque = peer.next_opaque()
-        command = replace(self._as_of_now(frame.command), opaque=opaque)
-        peer.socket.sendall(encode(command))
-        self.open[frame.seq] = (peer, opaque)
-        peer.call(GetMaxOffset(topic="none", queue_id=0))  # what was asked before is done, or waits
-
-    def _as_of_now(self, command: RemotingCommand) -> RemotingCommand:
-        ext = dict(command.ext_fields or {})
-        if int(ext.get("bornTime", "0")) > 0:
-            ext["bornTime"] = str(int(ext["bornTime"]) + self.shift_ms)
-        if "extraInfo" in ext:
-            ext["extraInfo"] = self._own_receipt(ext["extraInfo"])
-        body = command.body
-        if command.code == 200151 and body:
-            batch = BatchAcks.from_bytes(body)
-            acks = []
-            for ack in batch.acks:
-                pop_ms, queue = self.pops.get((ack.pop_ms, ack.revive_queue), (ack.pop_ms, ack.revive_queue))
-                acks.append(replaced(ack, pop_ms=pop_ms, revive_queue=queue))
-            body = replaced(batch, acks=tuple(acks)).to_bytes()
-        return replace(command, ext_fields=ext, body=body)
-
-    def _own_receipt(self, text: str) -> str:
-        try:
-            receipt = Receipt.parse(text)
-        except ReceiptError:
-            return text
-        own = self.pops.get((receipt.pop_ms, receipt.revive_queue))
-        return text if own is None else str(replace(receipt, pop_ms=own[0], revive_queue=own[1]))
-
-    def _compare(self, frame: PopFrame) -> int:
-        peer, opaque = self.open.pop(frame.request_seq or 0)
-        real = frame.command
-        self._draw_for(frame)
-        own = self._answer(peer, opaque, frame.at_ms)
-        where = f"{frame.session} {frame.seq}"
-        assert own.code == real.code, f"{where}: {own.remark} instead of {real.remark}"
-        compare = {200050: self._popped, 200053: self._changed}.get(frame.request_code, _same)
-        if frame.request_code == 200052:
-            assert len(decode_messages(own.body)) == len(decode_messages(real.body)), where
-            compare = self._only_ext
-        compare(frame, own, where)
-        return 1
-
-    def _answer(self, peer: Peer, opaque: int, at_ms: int) -> RemotingCommand:
-        """Waits for an answer that the real broker gave at that moment, a little longer than it took."""
-        for late_ms in range(0, TOLERANCE_MS, 500):
-            self._reach(at_ms + late_ms)
-            peer.call(GetMaxOffset(topic="none", queue_id=0))
-            for command in peer.unasked:
-                if command.is_response and command.opaque == opaque:
-                    return command
-        raise AssertionError(f"no answer to request {opaque}")
-
-    @staticmethod
-    def _only_ext(frame: PopFrame, own: RemotingCommand, where: str) -> None:
-        assert own.ext_fields == frame.command.ext_fields, where
-
-    def _changed(self, frame: PopFrame, own: RemotingCommand, where: str) -> None:
-        real = frame.command.ext_fields or {}
-        self._remember(real, own)
-        self._same_but_moments(own, frame.command, where)
-
-    def _popped(self, frame: PopFrame, own: RemotingCommand, where: str) -> None:
-        real = frame.command.ext_fields or {}
-        self._remember(real, own)
-        self._same_but_moments(own, frame.command, where)
-        pairs = zip(decode_messages(own.body), decode_messages(frame.command.body), strict=True)
-        for mine, theirs in pairs:
-            assert _content(mine) == _content(theirs), where
-            assert ("POP_CK" in mine.properties) == ("POP_CK" in theirs.properties), where
-            if "POP_CK" in mine.properties:
-                assert mine.properties["POP_CK"] == self._own_receipt(theirs.properties["POP_CK"]), where
-            first = theirs.properties.get("1ST_POP_TIME")
-            if first is not None:
-                assert abs(int(mine.properties["1ST_POP_TIME"]) - int(first) - self.shift_ms) < TOLERANCE_MS, where
-
-    def _remember(self, real: Mapping[str, str], own: RemotingCommand) -> None:
-        ext = own.ext_fields or {}
-        key = (int(real.get("popTime", "0")), int(real.get("reviveQid", "0")))
-        self.pops[key] = (int(ext.get("popTime", "0")), int(ext.get("reviveQid", "0")))
-
-    def _same_but_moments(self, own: RemotingCommand, real: RemotingCommand, where: str) -> None:
-        mine, theirs = dict(own.ext_fields or {}), dict(real.ext_fields or {})
-        for ext in (mine, theirs):
-            if int(ext.pop("popTime", "0")):
-                ext["popped"] = "yes"
-            if ext.get("reviveQid") != "999":
-                ext.pop("reviveQid", None)
-            elif 3_000 <= int(ext["invisibleTime"]) < 3_010:  # counted from the pop, some milliseconds ago
-                ext["invisibleTime"] = "about 3000"
-        if "startOffsetInfo" in theirs:
-            for ext in (mine, theirs):  # which queue came first is the draw's business
-                for name in ("startOffsetInfo", "msgOffsetInfo"):
-                    ext[name] = ";".join(sorted(ext[name].split(";")))
-        assert mine == theirs, where
-        assert _without_places(own.remark) == _without_places(real.remark), where
-
-
-def _content(message: Message) -> tuple[object, ...]:
-    properties = {name: value for name, value in message.properties.items() if name not in OF_THE_MOMENT}
-    return (
-        message.topic, message.queue_id, message.queue_offset, message.flag, message.sys_flag, message.body,
-        message.reconsume_times, properties,
-    )  # fmt: skip
-
-
-def _without_places(text: str | None) -> str | None:
-    return None if text is None else text.split("consumer:[")[0].replace("127.0.0.2", "127.0.0.1")
-
-
-def _same(frame: PopFrame, own: RemotingCommand, where: str) -> None:
-    real = frame.command
-    if frame.request_code == 400:
-        mine, theirs = Assignments.from_bytes(own.body), Assignments.from_bytes(real.body)
-        a, b = mine.message_queue_assignments, theirs.message_queue_assignments
-        assert (a is None) == (b is None), where
-        assert set(a or ()) == set(b or ()), where
-    elif frame.request_code == 402:
-        assert MessageRequestModes.from_bytes(own.body) == MessageRequestModes.from_bytes(real.body), where
-    elif frame.request_code == 208:
-        assert _progress(own) == _progress(real), where
-    elif frame.request_code not in (310, 203, 17, 200, 25):
-        assert (own.ext_fields or {}) == (real.ext_fields or {}), where
-        if real.remark != "not set any response code":
-            assert _without_places(own.remark) == _without_places(real.remark), where
-
-
-def _progress(answer: RemotingCommand) -> dict[str, tuple[int, int, int | None]]:
-    table = ConsumeStats.from_bytes(answer.body).offset_table
-    return {
-        f"{queue.topic} {queue.queue_id}": (item.broker_offset, item.consumer_offset, item.pull_offset)
-        for queue, item in table.items()
-    }
 
 
 @pytest.fixture
 def replay() -> Iterator[Replay]:
     with EmbeddedCluster(version="5.3.3", virtual_time=True, settings={"enablePropertyFilter": "true"}) as cluster:
         found = Replay(cluster)
-        cluster.broker().on_loop(lambda broker: setattr(broker.pop, "draw", lambda: found.draws[0]))
+        found.choose_draws()
         yield found
         found.close()
-
-
-def frames_of(*sessions: str) -> list[PopFrame]:
-    return [frame for frame in recorded_pop_frames() if frame.session in sessions]
 
 
 @pytest.mark.parametrize(
@@ -242,3 +45,49 @@ def frames_of(*sessions: str) -> list[PopFrame]:
 )
 def test_answers_are_those_of_the_real_broker(replay: Replay, sessions: tuple[str, ...], at_least: int) -> None:
     assert replay.run(frames_of(*SETUP, *sessions)) > at_least
+
+
+JAVA = ("java_pop", "java_pop_restart", "java_pop_heartbeat_v2")
+
+
+def test_a_java_client_is_answered_as_by_the_real_broker(replay: Replay) -> None:
+    assert replay.run(frames_of(*SETUP, *JAVA)) > 100
+
+
+def test_the_buffer_spares_records_and_loses_with_a_kill_what_the_real_one_lost(replay: Replay) -> None:
+    frames, settings = frames_of("buffer_merge"), {"enablePopBufferMerge": "true"}
+    replay.kill(settings)
+    assert replay.run([frame for frame in frames if frame.connection == 74]) > 40
+    replay.kill(settings)
+    assert replay.run([frame for frame in frames if frame.connection == 75]) == 4
+
+
+PROXY = "grpc_proxy"
+UNREPEATABLE = {36, 37, 39}
+"""Requests that name places in the real broker's commit log."""
+THINNED = 815
+"""From here on too much of the session was left out of the recording."""
+
+
+def test_a_proxy_is_answered_as_by_the_real_broker(replay: Replay) -> None:
+    frames = [frame for frame in frames_of(PROXY) if frame.seq < THINNED and frame.request_code not in UNREPEATABLE]
+    replay.kill({"recallMessageEnable": "true"})
+    prepare(replay, frames)
+    replay.supplies = True
+    assert replay.run(frames) == 50
+
+
+def prepare(replay: Replay, frames: list[PopFrame]) -> None:
+    """Makes the topics and groups of the proxy, which are known by what 351 and 352 answered."""
+    with Peer(replay.cluster.broker().address, version=479) as peer:
+        for frame in frames:
+            if frame.command.is_response and frame.request_code == 351:
+                topic = read_topic_config(loads(frame.command.body))
+                kinds = ",".join(f"+{name}={value}" for name, value in topic.attributes.items())
+                request = CreateTopic(
+                    topic=topic.name, default_topic="TBW102", read_queue_nums=topic.read_queue_count,
+                    write_queue_nums=topic.write_queue_count, perm=6, topic_filter_type="SINGLE_TAG", attributes=kinds,
+                )  # fmt: skip
+                assert peer.call(request).code == 0
+            if frame.command.is_response and frame.request_code == 352:
+                assert peer.call(UpdateAndCreateSubscriptionGroup(), frame.command.body).code == 0
