@@ -48,6 +48,15 @@ _NOTES = {
         "administration, and a start on its store. What comes twice is matched with its window as with disks; changes "
         "of topics and groups that were acknowledged must be there.",
     ),
+    "pop_kills": (
+        "Kills under POP",
+        "python -m tests.reliability.pop_kills --rounds 200 --seed N",
+        "`kill -9` of a broker process as 5.3.3 under pops, acknowledgements and changes of invisible times; every "
+        "second store buffers its checkpoints. What was not acknowledged comes again (else lost). Again from queue: "
+        "popped twice, for the consumer offset on the disk lay before it, which is all that a kill takes back. Again "
+        "from retry: nothing surely acknowledged a delivery. Unseen: from retry, too, though no delivery was seen, for "
+        "the kill cut off the answer.",
+    ),
     "failover": (
         "A master and its slave",
         "python -m tests.reliability.failover --rounds 96 --seed N",

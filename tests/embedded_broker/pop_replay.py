@@ -65,7 +65,7 @@ class Replay:
 
     def _supply(self, answer: RemotingCommand) -> None:
         """Sends what a pop returned and nobody sent in the recording, and as much as it says was left."""
-        messages = decode_messages(answer.body) if answer.body else ()
+        messages = list(decode_messages(answer.body)) if answer.body else []
         with Peer(self.cluster.broker().address, version=479) as peer:
             rest = int((answer.ext_fields or {}).get("restNum", "0"))
             for message in messages:
