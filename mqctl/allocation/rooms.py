@@ -48,6 +48,20 @@ def room_rule(text: str, mapping: Mapping[str, str] | None = None) -> RoomRule:
     raise UsageError(f"cannot read the room rule {text!r}", remedy="use prefix:-, prefix:@, regex:PATTERN or map:FILE")
 
 
+def inferred_rule(brokers: Iterable[str], clients: Iterable[str]) -> RoomRule | None:
+    """Reads rooms from names that agree; None where they do not, and may mean anything.
+
+    Every broker has a room before its first `@` or `-`, there are several, and every client is in one of them.
+    """
+    names, ids = list(brokers), list(clients)
+    for separator in "@-":
+        rule = room_rule(f"prefix:{separator}")
+        rooms = {rule.broker_room(name) for name in names}
+        if len(rooms) > 1 and None not in rooms and ids and {rule.client_room(client) for client in ids} <= rooms:
+            return rule
+    return None
+
+
 def _prefix(separator: str) -> RoomOf:
     def room(name: str) -> str | None:
         before, found, _ = name.partition(separator)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from mqctl.allocation.observed import UNKNOWN, observed_allocation
+from mqctl.allocation.rooms import inferred_rule
 from mqctl.diagnosis.audience import SHARING, SUBSCRIBED
 from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
@@ -65,14 +66,17 @@ def _by_rooms(case: ClusterCase, view: GroupView) -> Confidence | None:
 
 def _shared(case: ClusterCase) -> Iterator[_Shared | Unknown]:
     """Yields the topics of groups that share out by rooms; what it takes to judge them is a rule for names."""
-    rule = case.settings.room_rule
     for view in case.views:
+        rule = case.settings.room_rule
         sure = _by_rooms(case, view) if view.shares else None
         if sure is None:
             continue
         if rule is None:
-            if sure is Confidence.HIGH:
-                yield Unknown(subject=view.subject, why=Why(Reason.ROOMS))
+            # The group shares out by rooms, and nobody said which name means which: names may say it themselves.
+            names = {queue.broker_name for _, queues in case.shared_topics(view) for queue in queues}
+            rule, sure = inferred_rule(names, view.client_ids), Confidence.MEDIUM
+        if rule is None:
+            yield Unknown(subject=view.subject, why=Why(Reason.ROOMS))
             continue
         if case.settling(view):
             continue

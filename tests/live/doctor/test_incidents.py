@@ -211,6 +211,10 @@ def test_a_room_without_consumers_and_names_without_a_room(
     settled = until(doctor(asked, *rule), lambda it: by_code(it, "MQ612")["names"]["holders"] is not None)
     assert all(f"@{name}" in by_code(settled, "MQ612")["what"] for name in ("one", "two"))
     same_from_snapshot(asked, tmp_path, *rule)
+    # The names say it themselves, HT-a and CP-a, and clients of HT only: without the rule it is less sure.
+    guessed = by_code(until(doctor(asked), lambda it: "MQ612" in codes(it)), "MQ612")
+    assert (guessed["names"]["room"], guessed["confidence"]) == ("CP", "medium")
+    assert dead["confidence"] == "high"
     consumers("nowhere", {"Pay": "*"})
     untold = until(doctor(asked, *rule), lambda it: "MQ611" in codes(it))
     fill(rooms, "Pay", "aaa")

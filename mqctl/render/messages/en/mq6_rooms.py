@@ -28,7 +28,9 @@ RULES: dict[str, Text] = {
         },
         effect="With the nearby strategy the other rooms consume them across rooms; with the room strategy nobody does.",
         advice="Bring the room's consumers back, or see whether the others can carry it.",
-        explain="Compares the rooms of the topic's brokers with those of the group's members.",
+        explain="Compares the rooms of the topic's brokers with those of the group's members. Without a rule (--room-rule, or the "
+        "profile's) rooms are read from the names themselves, with medium confidence, where all brokers have one of several prefixes "
+        "(HT-broker-a, CP@broker-a) and all members one of these.",
         next_command=_SHOW,
     ),
     "MQ613": Text(

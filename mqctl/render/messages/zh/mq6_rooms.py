@@ -21,7 +21,8 @@ RULES: dict[str, Text] = {
         },
         effect="就近策略下由其他机房跨机房消费；机房策略下无人消费。",
         advice="恢复该机房的消费者，或者确认其他机房能否承担。",
-        explain="比较 topic 的 broker 所在机房与消费组成员所在机房。",
+        explain="比较 topic 的 broker 所在机房与消费组成员所在机房。没有规则（--room-rule 或 profile）时，若所有 broker 的名字各有前缀"
+        "（HT-broker-a、CP@broker-a）且不止一种，而所有成员的前缀都在其中，则按前缀判断机房，置信度中等。",
     ),
     "MQ613": Text(
         title="机房负载不均",
