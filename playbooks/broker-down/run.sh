@@ -29,15 +29,15 @@ STORE=${STORE:-}
 WINDOW=${WINDOW:-30s}
 
 # 1. Which brokers do name servers know, and which of them answer?
-step "0 66 69 74 75 76" mqctl broker list
+step "0 66 69 74 75 76 77" mqctl broker list
 
 # 2. Is the broker in question known, and how is it?
 if [ -n "$BROKER" ]; then
-  step "0 66 69 74 75 76" mqctl broker describe "${BROKER}"
+  step "0 66 69 74 75 76 77" mqctl broker describe "${BROKER}"
 fi
 
 # 3. What do the rules about brokers and routes say?
-step "0 1 2 3" mqctl doctor --window "${WINDOW}" --only 'MQ11*' --only MQ504 --only MQ506 --only MQ603 --only MQ605 --only MQ608 --only MQ609 --only MQ610 --only MQ615 --only MQ617 --only MQ618
+step "0 1 2 3" mqctl doctor --window "${WINDOW}" --only 'MQ11*' --only MQ504 --only MQ506 --only MQ603 --only MQ605 --only MQ608 --only MQ609 --only MQ610 --only MQ617 --only MQ618 --only MQ619 --only 'MQ62[01367]'
 
 # 4. How did it stop, and what will its recovery do?
 if [ -n "$STORE" ]; then

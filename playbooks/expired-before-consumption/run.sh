@@ -32,7 +32,7 @@ HOURS=${HOURS:-}
 step "0 69 74 75 76" mqctl group lag -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"}
 
 # 2. Are more about to expire?
-step "0 1 2 3" mqctl doctor -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --only MQ402 --only MQ403 --only MQ409
+step "0 1 2 3" mqctl doctor -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --only MQ402 --only MQ403
 
 # 3. How long do brokers keep messages, and when do they delete?
 step "0 69 74 75 76" mqctl broker config --key fileReservedTime --key deleteWhen --key diskMaxUsedSpaceRatio --key cleanFileForciblyEnable

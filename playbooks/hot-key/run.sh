@@ -8,6 +8,7 @@
 #   KEY: the property that holds the key; else the sharding key or KEYS
 #   QUEUES: what if each broker had so many queues
 #   ORDER: order configuration to set, broker-a:4;broker-b:4
+#   WINDOW: time between two looks at the queues
 # The cluster is the one of MQCTL_NAMESRV or MQCTL_PROFILE. Nothing is changed here: changes are shown as plans.
 # `mqctl playbook run hot-key` does the same with decisions, changes, time limits and a report.
 set -uo pipefail
@@ -31,6 +32,7 @@ GROUP=${GROUP:-}
 KEY=${KEY:-}
 QUEUES=${QUEUES:-8}
 ORDER=${ORDER:-}
+WINDOW=${WINDOW:-2s}
 
 # 1. How are messages spread over the queues?
 step "0 69 74 75 76" mqctl topic stats -t "${TOPIC}"
@@ -43,7 +45,7 @@ step "0 69 74 75 76" mqctl topic route -t "${TOPIC}"
 
 # 4. Does the group keep up, and does it consume in order?
 if [ -n "$GROUP" ]; then
-  step "0 1 2 3" mqctl doctor -g "${GROUP}" -t "${TOPIC}" --only MQ301 --only MQ401 --only MQ505 --only MQ506 --only MQ507
+  step "0 1 2 3" mqctl doctor -g "${GROUP}" -t "${TOPIC}" --window "${WINDOW}" --only MQ301 --only MQ401 --only MQ505 --only MQ506 --only MQ507
 fi
 
 # 5. What is to be done?

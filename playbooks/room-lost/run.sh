@@ -46,7 +46,7 @@ if [ -n "$ROOM" ]; then
 fi
 
 # 4. Do those that are left keep up?
-step "0" mqctl group lag -g "${GROUP}" -t "${TOPIC}" --advise --window "${WINDOW}"
+step "0 69 74 75 76" mqctl group lag -g "${GROUP}" -t "${TOPIC}" --advise --window "${WINDOW}"
 
 # 5. What do the name servers tell? Each room's own name servers may tell their room only.
 step "0 69 74 75 76" mqctl topic route -t "${TOPIC}"

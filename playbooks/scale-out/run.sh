@@ -38,12 +38,12 @@ step "0 1 2 3" mqctl doctor -t "${TOPIC}" ${GROUP:+-g "${GROUP}"} --only MQ302 -
 
 # 3. What bounds the group, and what would each remedy do?
 if [ -n "$GROUP" ]; then
-  step "0" mqctl group lag -g "${GROUP}" -t "${TOPIC}" --advise --window "${WINDOW}"
+  step "0 69 74 75 76" mqctl group lag -g "${GROUP}" -t "${TOPIC}" --advise --window "${WINDOW}"
 fi
 
 # 4. Who would own what with two instances more?
 if [ -n "$GROUP" ]; then
-  step "0 69 74 75 76" mqctl allocation simulate -g "${GROUP}" -t "${TOPIC}" --add-clients 2
+  step "0 66 69 74 75 76" mqctl allocation simulate -g "${GROUP}" -t "${TOPIC}" --add-clients 2
 fi
 
 # 5. Would the new number of queues send keys elsewhere?

@@ -35,7 +35,7 @@ NEW_GROUP=${NEW_GROUP:-}
 REPLAY_PLAN=${REPLAY_PLAN:-backlog.json}
 
 # 1. How much would be skipped, and how old is it?
-step "0" mqctl group lag -g "${GROUP}" -t "${TOPIC}"
+step "0 69 74 75 76" mqctl group lag -g "${GROUP}" -t "${TOPIC}"
 
 # 2. Who else consumes this topic? A replay into the topic itself reaches all of them.
 step "0 69 74 75 76" mqctl topic groups -t "${TOPIC}"

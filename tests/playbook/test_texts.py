@@ -9,18 +9,22 @@ import shlex
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from docs.playbook_scripts import scripts
 from mqctl.cli.catalog import BY_PATH
-from mqctl.diagnosis import RULES
+from mqctl.cli.times import parse_span_ms
+from mqctl.diagnosis import RULES, Settings
 from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.errors import UsageError
 from mqctl.main import load_command
 from mqctl.model.finding import Finding, Subject, SubjectKind
 from mqctl.model.lang import Lang
+from mqctl.model.origin import OriginKind
 from mqctl.model.playbook import ParameterType, Playbook
 from mqctl.playbook import template
 from mqctl.playbook.parameters import bound
@@ -234,3 +238,23 @@ def test_the_line_that_doctor_prints_runs_the_playbook_of_its_rule(code: str) ->
         assert words[:4] == ["mqctl", "playbook", "run", RULES[code].playbook]
         parses(words[1:])
         assert ("--namesrv" in words) == source.startswith("--namesrv")
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_rules_that_a_step_names_can_be_judged_by_what_it_asks(slug: str) -> None:
+    """Its source shows them, and its two looks lie as far apart as they need, unless somebody wants them closer."""
+    playbook = load_playbook(slug)
+    usual = {item.name: item.default for item in playbook.parameters}
+    for step in playbook.steps:
+        if not (step.command or "").startswith("doctor "):
+            continue
+        words = shlex.split(str(step.command))
+        wanted = [after for word, after in pairwise(words) if word == "--only"]
+        named = {code for code in RULES if any(fnmatchcase(code, pattern) for pattern in wanted)}
+        named |= {code for result in step.results for code in re.findall(r"MQ\d{3}", result.when)}
+        source = OriginKind.STORE if "--store" in words else OriginKind.LIVE
+        window_ms = parse_span_ms(str(usual["window"])) if "{window}" in words else None
+        for code in sorted(named):
+            assert RULES[code].applies_to(source), (step.id, code)
+            least = RULES[code].least_window
+            assert least is None or (window_ms is not None and window_ms >= least(Settings())), (step.id, code)

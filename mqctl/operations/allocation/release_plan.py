@@ -16,6 +16,7 @@ from mqctl.model.member import Subscription
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.allocation.subscriptions import margin, view_of
+from mqctl.operations.allocation.what_if import nobody_there
 from mqctl.render.subscriptions import ForecastRow, ReleaseReport, ReleaseStepRow
 
 
@@ -38,6 +39,7 @@ def release_report(
 
     Raises:
         NotFoundError: the topic has no route, or no member of the group is online.
+        UnreachableError, DeadlineError, RefusedError: nobody could tell.
         RefusedError: the group filters by SQL92 now.
         UsageError: the members that change are not told, or more than there are.
     """
@@ -45,7 +47,7 @@ def release_report(
     route = snapshot.routes().get(topic)
     members = sorted_clients(view.client_ids)
     if route is None or not members:
-        raise NotFoundError(f"nobody of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
+        raise nobody_there(snapshot, group, topic)
     old = _present(view, topic)
     wanted = parse_tags(expression)
     new = None if wanted.everything else frozenset(wanted.tags)

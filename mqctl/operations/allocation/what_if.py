@@ -16,7 +16,8 @@ from mqctl.allocation.kafka import KafkaAssignor
 from mqctl.allocation.rooms import RoomRule, writable_queues
 from mqctl.allocation.simulation import Layout, LayoutChange, NewRoom, numbered_layout
 from mqctl.allocation.strategies import Strategy
-from mqctl.errors import NotFoundError, UsageError
+from mqctl.errors import MqctlError, NotFoundError, UsageError
+from mqctl.model.gap import Part
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.plain_files import read_named
@@ -183,11 +184,22 @@ def names_in(text: str | None) -> frozenset[str]:
     return frozenset(filter(None, (text or "").split(",")))
 
 
+def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
+    """Returns the error for a group without members, or a topic without queues: unknown where somebody did not tell."""
+    gaps = [*state.unavailable, *(gap for broker in state.brokers for gap in broker.unavailable)]
+    for gap in gaps:
+        if gap.part in (Part.MEMBERS, Part.ROUTES):
+            problem = f"who of {group} is online is not known"
+            return gap.as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
+    return NotFoundError(f"nobody of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
+
+
 def observed(live: LiveOptions, snapshot: Path | None, group: str, topic: str) -> Beginning:
     """Begins with a live group or a snapshot, and what its members tell of their speed.
 
     Raises:
         NotFoundError: no member of the group is online, or there is no such topic.
+        UnreachableError, DeadlineError, RefusedError: nobody could tell.
     """
     from mqctl.cli.sources.snapshot_source import read_snapshot
 
@@ -195,7 +207,7 @@ def observed(live: LiveOptions, snapshot: Path | None, group: str, topic: str) -
     ids = {client for held in state.members_of(group).values() for client in held.client_ids}
     route = state.routes().get(topic)
     if not ids or route is None or not route.readable_queues():
-        raise NotFoundError(f"nobody of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
+        raise nobody_there(state, group, topic)
     layout = Layout(queues=route.readable_queues(), clients=tuple(sorted(ids)))
     capacities = _capacities(state, group, topic)
     return Beginning(
