@@ -134,6 +134,10 @@ MQ640: timer messages are sent to a broker without timers | a broker without tim
 MQ641: retention differs between two masters of a cluster | two masters list the same name servers in another order
 MQ642: keys are sent to a broker with access control off | access control is off and no keys are sent
 MQ643: a synchronous master has no slave | a synchronous master has one slave
+MQ120: a broker refuses a message for its own topic | it takes the message in 60 ms
+MQ220: a member is gone at the second look of three and back at the third | one leaves for good, another comes
+MQ628: the VIP port is closed and the broker takes messages | the VIP port answers, and an old client is online
+MQ644: autoCreateTopicEnable is on and TBW102 is missing | it is on and TBW102 is there
 MQ423: three copies of a message came back at the same try | two copies came back at the last try that is allowed
 MQ424: a member holds messages below the stored offset | what it holds begins at the stored offset
 MQ650: a message was born 45 s after it was stored | of three messages two took long, and one 9 s less than none

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.allocation.rooms import RoomRule
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import (
     AtOption,
@@ -28,6 +29,7 @@ from mqctl.cli.options.doctor import (
     FailOnOption,
     KnownOption,
     OnlyOption,
+    ProbeOption,
     SkipOption,
     TimeScaleOption,
     WindowOption,
@@ -42,6 +44,7 @@ from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.coverage import coverage, earned, with_standing
 from mqctl.diagnosis.known import Judged, set_aside
 from mqctl.diagnosis.scope import within
+from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
@@ -72,6 +75,7 @@ def command(
     broker: BrokersOption = None,
     window: WindowOption = None,
     stacks: StacksOption = False,
+    probe: ProbeOption = False,
     time_scale: TimeScaleOption = None,
     room_rule: RoomRuleOption = None,
     only: OnlyOption = None,
@@ -90,7 +94,7 @@ def command(
     """Diagnose a live cluster, a store directory or a saved snapshot, and say what to do.
 
     Ends with 0 when nothing is wrong, 1 for warnings, 2 for errors and worse, 3 when evidence is missing and nothing
-    worse was found. Nothing is changed. Rules about movement (stuck offsets, offsets that go back) need --window.
+    worse was found. Nothing is changed (--probe sends a message). Rules about movement (stuck offsets) need --window.
     """
     options = LiveOptions(
         namesrv=namesrv,
@@ -112,15 +116,28 @@ def command(
         quick=quick,
         live=options,
     )
-    _require(state, options)
-    scale = time_scale_of(time_scale, namesrv=state.origin.location, store=store)
-    settings = Settings(time_scale=scale, room_rule=rule_of(room_rule, profile))
+    state = _ready(state, options, probe=probe)
+    settings = _settings(state, store, time_scale, rule_of(room_rule, profile))
     diagnosis = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
     backlogs = _backlogs(state, options, settings)
     judged = _judged(_scoped(diagnosis, state, options, only or (), backlogs), known)
     emit(_document(state, judged, options, settings, backlogs, lang=lang, explain=explain), output)
     _tell_remedies(state, judged.diagnosis)
     return judged.diagnosis.exit_code(fail_on)
+
+
+def _settings(state: ClusterSnapshot, store: Path | None, scale: float | None, room_rule: RoomRule | None) -> Settings:
+    used = time_scale_of(scale, namesrv=state.origin.location, store=store)
+    return Settings(time_scale=used, room_rule=room_rule)
+
+
+def _probed(state: ClusterSnapshot, options: LiveOptions) -> ClusterSnapshot:
+    """Sends what only a send shows. Raises UsageError: nothing can be sent to files."""
+    if state.origin.kind is not OriginKind.LIVE or state.origin.archive is not None:
+        raise UsageError("--probe belongs to a live cluster", remedy="name it with --namesrv or --profile")
+    from mqctl.operations.brokers.probing import probed
+
+    return probed(state, cluster_target(options.namesrv, options.profile, options.timeout))
 
 
 def _scoped(
@@ -140,7 +157,8 @@ def _names(options: LiveOptions) -> dict[str, Collection[str]]:
     return {"groups": options.groups or (), "topics": options.topics or (), "brokers": options.brokers or ()}
 
 
-def _require(state: ClusterSnapshot, options: LiveOptions) -> None:
+def _ready(state: ClusterSnapshot, options: LiveOptions, *, probe: bool) -> ClusterSnapshot:
+    """Returns the state with what was asked for in it. Raises NotFoundError: a name is none of its own."""
     for names, require in (
         (options.brokers, require_broker),
         (options.topics, require_topic),
@@ -148,6 +166,7 @@ def _require(state: ClusterSnapshot, options: LiveOptions) -> None:
     ):
         for name in names or ():
             require(state, name)
+    return _probed(state, options) if probe else state
 
 
 def _judged(diagnosis: Diagnosis, known: Path | None) -> Judged:

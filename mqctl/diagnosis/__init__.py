@@ -5,6 +5,7 @@ Importing the package registers every rule.
 
 from mqctl.diagnosis import (
     mq1_brokers,
+    mq1_probe,
     mq1_replication,
     mq1_store,
     mq1_writes,
@@ -27,6 +28,7 @@ from mqctl.diagnosis import (
     mq6_rooms,
     mq6_routes,
     mq6_settings,
+    mq6_start,
     mq7_delay,
     mq7_transactions,
 )
@@ -45,6 +47,7 @@ __all__ = [
     "Settings",
     "diagnose",
     "mq1_brokers",
+    "mq1_probe",
     "mq1_replication",
     "mq1_store",
     "mq1_writes",
@@ -67,6 +70,7 @@ __all__ = [
     "mq6_rooms",
     "mq6_routes",
     "mq6_settings",
+    "mq6_start",
     "mq7_delay",
     "mq7_transactions",
 ]

@@ -104,6 +104,8 @@ def _not_shown(entry: Rule, snapshot: ClusterSnapshot) -> Why | None:
         return Why(Reason.FILES_ONLY if live else Reason.LIVE_ONLY)
     if Part.STACKS in entry.needs and not _has_stacks(snapshot):
         return Why(Reason.NO_STACKS)
+    if Part.PROBE in entry.needs and not any(broker.probe for broker in snapshot.brokers):
+        return Why(Reason.NO_PROBE)
     return None
 
 

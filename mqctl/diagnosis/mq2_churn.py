@@ -1,17 +1,19 @@
-"""MQ219: members whose connections are made anew between two looks."""
+"""MQ219, MQ220: members that do not stay as they are from look to look."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from mqctl.diagnosis.audience import ONLINE
 from mqctl.diagnosis.group_view import group_views, named_clients
-from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, Verdict, any_window, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.snapshot import ClusterSnapshot
 
 _Connections = dict[tuple[str, str], set[str]]
+_Holders = dict[str, dict[object, frozenset[str]]]
 
 
 @cluster_rule(
@@ -24,14 +26,15 @@ _Connections = dict[tuple[str, str], set[str]]
 )
 def connections_remade(case: ClusterCase) -> Iterator[Verdict]:
     """Members that stayed and whose connections did not: each new one lets the group share its queues out anew."""
-    if case.snapshot.earlier is None:
-        return
-    before, now = _connections(case.snapshot.earlier), _connections(case.snapshot)
-    holders_before, holders = _holders(case.snapshot.earlier), _holders(case.snapshot)
-    for group in sorted(before.keys() & now.keys()):
-        then, here = before[group], now[group]
-        stayed = then.keys() & here.keys()
-        remade = {client for broker, client in stayed if then[broker, client].isdisjoint(here[broker, client])}
+    looks = [_connections(look) for look in case.looks]
+    holders_before, holders = _holders(case.looks[0]), _holders(case.snapshot)
+    for group in sorted(set.intersection(*(set(look) for look in looks))):
+        remade = {
+            client
+            for then, here in pairwise(look[group] for look in looks)
+            for broker, client in then.keys() & here.keys()
+            if then[broker, client].isdisjoint(here[broker, client])
+        }
         if remade:
             both = holders_before.get(group, {}).keys() & holders.get(group, {}).keys()
             moved = [queue for queue in both if holders_before[group][queue] != holders[group][queue]]
@@ -40,11 +43,61 @@ def connections_remade(case: ClusterCase) -> Iterator[Verdict]:
                 params={"group": group, "clients": named_clients(remade)},
                 evidence={
                     "remade_count": len(remade),
-                    "member_count": len({client for _, client in here}),
+                    "member_count": len({client for _, client in looks[-1][group]}),
                     "moved_count": len(moved),
                     "window_ms": case.window_ms,
                 },
             )
+
+
+@cluster_rule(
+    "MQ220",
+    Severity.WARNING,
+    source="ConsumerManager.doChannelCloseEvent, RebalanceService",
+    needs=(Part.MEMBERS,),
+    playbook="subscription-change",
+    groups=ONLINE,
+    least_window=any_window,
+)
+def members_flap(case: ClusterCase) -> Iterator[Verdict]:
+    """Members that leave and come back between looks, or queues that change hands again and again.
+
+    A restart takes a member away once and brings another one.
+    """
+    looks = [{view.group: view for view in group_views(look)} for look in case.looks]
+    held = [_holders(look) for look in case.looks]
+    for group in sorted(set.intersection(*(set(look) for look in looks))):
+        seen = [set(look[group].client_ids) for look in looks]
+        clients = {client for client in set.union(*seen) if _comes_back([client in some for some in seen])}
+        queues = [
+            queue
+            for queue in held[0].get(group, {})
+            if sum(one != other for one, other in pairwise(_known(held, group, queue))) > 1
+        ]
+        if clients or queues:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.GROUP, group=group),
+                params={"group": group, "clients": named_clients(clients)},
+                evidence={
+                    "look_count": len(looks),
+                    "flapping_count": len(clients),
+                    "queue_count": len(queues),
+                    "window_ms": case.window_ms,
+                },
+                variant=None if clients else "queues",
+            )
+
+
+def _comes_back(there: list[bool]) -> bool:
+    """Tells whether somebody was there, was gone, and was there again."""
+    first = there.index(True)
+    return False in there[first:] and True in there[there.index(False, first) :]
+
+
+def _known(held: list[_Holders], group: str, queue: object) -> list[frozenset[str]]:
+    """Returns who held a queue at each look that tells."""
+    told = (look.get(group, {}).get(queue) for look in held)
+    return [holders for holders in told if holders]
 
 
 def _connections(snapshot: ClusterSnapshot) -> dict[str, _Connections]:
@@ -58,7 +111,7 @@ def _connections(snapshot: ClusterSnapshot) -> dict[str, _Connections]:
     return found
 
 
-def _holders(snapshot: ClusterSnapshot) -> dict[str, dict[object, frozenset[str]]]:
+def _holders(snapshot: ClusterSnapshot) -> _Holders:
     """Returns who holds each queue, by group."""
     return {
         view.group: {

@@ -100,6 +100,12 @@ class ClusterCase:
         return self.now_ms - earlier.origin.observed_at_ms if earlier is not None else 0
 
     @cached_property
+    def looks(self) -> tuple[ClusterSnapshot, ...]:
+        """Every look at members, oldest first."""
+        earlier = self.snapshot.earlier
+        return (*((earlier,) if earlier is not None else ()), *self.snapshot.between, self.snapshot)
+
+    @cached_property
     def views(self) -> list[GroupView]:
         """Every group with members."""
         return group_views(self.snapshot)
@@ -191,7 +197,8 @@ ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]
 
 _FILES_ONLY = frozenset({Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS})
 _LIVE_ONLY = frozenset(
-    {Part.ROUTES, Part.MEMBERS, Part.PRODUCERS, Part.RUNNING_INFO, Part.RUNTIME, Part.CONFIG, Part.ACCESS, Part.NEWEST}
+    {Part.ROUTES, Part.MEMBERS, Part.PRODUCERS, Part.RUNNING_INFO, Part.RUNTIME, Part.CONFIG}
+    | {Part.ACCESS, Part.NEWEST, Part.PROBE}
 )
 
 

@@ -118,6 +118,7 @@ class Reason(StrEnum):
     FILES_ONLY = "files_only"
     LIVE_ONLY = "live_only"
     NO_STACKS = "no_stacks"
+    NO_PROBE = "no_probe"
     TWO_LOOKS = "two_looks"
     NOBODY_ONLINE = "nobody_online"
     NOBODY_ANYWHERE = "nobody_anywhere"

@@ -51,6 +51,7 @@ class Part(StrEnum):
     STACKS = "stacks"
     RECORDS = "records"
     ACCESS = "access"
+    PROBE = "probe"
     NEWEST = "newest-messages"
 
 

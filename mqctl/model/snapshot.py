@@ -16,6 +16,7 @@ from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo
 from mqctl.model.newest import NewestMessage
 from mqctl.model.origin import Origin
 from mqctl.model.pop_share import PopShare
+from mqctl.model.probe import SendProbe
 from mqctl.model.queue_state import ConsumerOffsetState, OffsetJump, QueueState, TagSample
 from mqctl.model.replication import HaView
 from mqctl.model.route import NameServerView, SeenBroker, TopicRoute
@@ -37,6 +38,7 @@ class BrokerSnapshot:
         memberships, producers: who is connected; only a live broker knows.
         pop: who shares messages instead of queues (5.x), and how far they are.
         newest: the newest messages of its busiest queues, without bodies; only a live broker is asked.
+        probe: what came of a message that was sent to it; None where none was.
         replication: what a broker of 5.x with slaves, or a slave, tells of it.
         runtime, config: a live broker's own texts (requests 28 and 26).
         access: users and what they may do, of a 5.x broker that checks; None where it does not, or did not tell.
@@ -64,6 +66,7 @@ class BrokerSnapshot:
     access: AccessState | None = None
     replication: HaView | None = None
     newest: tuple[NewestMessage, ...] = ()
+    probe: SendProbe | None = None
     unavailable: tuple[Gap, ...] = ()
 
     def lacks(self, part: Part) -> Gap | None:
@@ -84,6 +87,7 @@ class ClusterSnapshot:
         tag_samples: of topics on which members of a group want different things.
         running: what consumer instances say about themselves.
         seen_brokers: those that were registered when the cluster was looked at lately, from where this was gathered.
+        between: who was connected in between, oldest first, of the groups that had members; nothing else is in them.
         earlier: the same cluster some time before, for rules that need movement.
     """
 
@@ -94,6 +98,7 @@ class ClusterSnapshot:
     seen_brokers: tuple[SeenBroker, ...] = ()
     tag_samples: tuple[TagSample, ...] = ()
     earlier: ClusterSnapshot | None = None
+    between: tuple[ClusterSnapshot, ...] = ()
     unavailable: tuple[Gap, ...] = ()
 
     @property

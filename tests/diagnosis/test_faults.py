@@ -10,6 +10,7 @@ from mqctl.diagnosis import RULES, diagnose
 from mqctl.model.finding import Confidence, Severity
 from mqctl.model.gap import Part
 from mqctl.model.origin import ObservedFrom, OriginKind
+from mqctl.model.probe import SendProbe
 from mqctl.model.snapshot import BrokerSnapshot
 from tests.diagnosis.live_snapshots import LIVE
 from tests.diagnosis.snapshots import (
@@ -48,10 +49,11 @@ def test_a_healthy_live_cluster_has_no_findings_and_no_gaps() -> None:
     assert diagnosis.findings == ()
     assert diagnosis.not_judged == ()
     asked = {code for code, entry in RULES.items() if entry.least_window is None and entry.applies_to(OriginKind.LIVE)}
-    about_stacks = {code for code in asked if Part.STACKS in RULES[code].needs}
-    assert set(diagnosis.rules_run) == asked - about_stacks
+    on_request = {code for code in asked if {Part.STACKS, Part.PROBE} & {*RULES[code].needs}}
+    assert set(diagnosis.rules_run) == asked - on_request
     idle = tuple(replace(info, stacks=IDLE_POOL) for info in LIVE.running)
-    with_stacks = diagnose(replace(LIVE, running=idle))
+    took = tuple(replace(item, probe=SendProbe(topic=item.name or "", status="SEND_OK")) for item in LIVE.brokers)
+    with_stacks = diagnose(replace(LIVE, running=idle, brokers=took))
     assert (with_stacks.findings, with_stacks.not_judged) == ((), ())
     assert set(with_stacks.rules_run) == asked
     assert set(RULES) == {code for code, entry in RULES.items() if any(map(entry.applies_to, OriginKind))}

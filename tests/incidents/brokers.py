@@ -30,12 +30,12 @@ INCIDENTS: tuple[Incident, ...] = (
     ),
     named(33, "apache/rocketmq#5646", "timer messages come at once: timerWheelEnable", "MQ640", variant="timers"),
     named(35, "apache/rocketmq#5088", "sporadic TIMEOUT_CLEAN_QUEUE", "MQ117"),
-    shown(
+    named(
         36,
         "alibaba/RocketMQ#331",
         "the disk is free again and sends are refused until a restart",
-        "mqctl message probe",
-        "the broker's own flag; only a send shows it",
+        "MQ120",
+        variant="disk",
     ),
     waiting(37, "alibaba/RocketMQ#246", "SLAVE_NOT_AVAILABLE: the HA port is closed", _REPLICATION),
     waiting(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.diagnosis.live_faults import _with_slave
 from tests.diagnosis.live_snapshots import LIVE
 from tests.diagnosis.setting_faults import SCENES as SETTINGS
-from tests.incidents.incident import Incident, named, shown
+from tests.incidents.incident import Incident, named
 
 # Without symptoms: a group that nobody sees has none.
 _UNSEEN = next(scene for code, _, scene, _ in SETTINGS if code == "MQ418")
@@ -49,11 +49,11 @@ INCIDENTS: tuple[Incident, ...] = (
         "MQ622",
     ),
     named(49, "apache/rocketmq#3513", "endless reconnects and rebalances", "MQ219"),
-    shown(
+    named(
         53,
         "apache/rocketmq#568",
         "sendDefaultImpl call timeout: the port listenPort-2 is closed",
-        "mqctl broker reach",
-        "what firewalls stand between the client and the broker",
+        "MQ628",
+        variant="old",
     ),
 )

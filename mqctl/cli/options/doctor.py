@@ -14,7 +14,10 @@ from mqctl.model.finding import Severity
 
 _FASTEST = 1_000_000
 WindowOption = Annotated[
-    str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should move: 60s.")
+    str | None,
+    typer.Option(
+        "--window", metavar="SPAN", help="Look twice, so far apart, at what should move, and at members between: 60s."
+    ),
 ]
 TimeScaleOption = Annotated[
     float | None,
@@ -26,6 +29,13 @@ TimeScaleOption = Annotated[
 ]
 OnlyOption = Annotated[
     list[str] | None, typer.Option("--only", metavar="CODE", help="Only these rules; `MQ7*` names a family.")
+]
+ProbeOption = Annotated[
+    bool,
+    typer.Option(
+        "--probe",
+        help="Send one message to each broker's own topic, which nobody consumes, and try its VIP port (MQ120, MQ628).",
+    ),
 ]
 SkipOption = Annotated[list[str] | None, typer.Option("--skip", metavar="CODE", help="Leave these rules out.")]
 KnownOption = Annotated[

@@ -16,6 +16,8 @@ from mqctl.model.snapshot import ClusterSnapshot
 
 _LATER_STACKS = 2
 _STACKS_APART_S = 1.0
+# Members share queues out anew every 20 s.
+_LOOKS_APART_MS, _LEAST_LOOKS, _MOST_LOOKS = 20_000, 3, 9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
 
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.gatherer import gather_live
+    from mqctl.snapshot.live.members_again import look_at_members
     from mqctl.snapshot.live.stacks import with_later_stacks
 
     target = cluster_target(live.namesrv, live.profile, live.timeout)
@@ -137,8 +140,14 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
         if live.window_ms:
             if progress is not None:
                 progress("waiting for movement", 0, 1)
-            sleep(live.window_ms / 1000)
-            first = replace(look(), earlier=first)
+            between = []
+            steps = min(_MOST_LOOKS, max(_LEAST_LOOKS, live.window_ms // _LOOKS_APART_MS))
+            for number in range(steps):
+                sleep(live.window_ms / 1000 / steps)
+                if number < steps - 1:
+                    seen_ms = round(time() * 1000)
+                    between.append(look_at_members(cluster, target.deadline(), first, now_ms=seen_ms))
+            first = replace(look(), earlier=first, between=tuple(between))
         for number in range(_LATER_STACKS if live.with_stacks else 0):
             if progress is not None:
                 progress("stacks", number, _LATER_STACKS)

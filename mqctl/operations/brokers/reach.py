@@ -16,7 +16,7 @@ NAME_SERVER, LISTEN, VIP, HA, PROXY, PROXY_GRPC = "name server", "broker", "VIP"
 NEEDED = frozenset({NAME_SERVER, LISTEN, PROXY, PROXY_GRPC})
 """Ports without which clients cannot work; the VIP port is for clients that ask for it, HA for slaves."""
 # MixAll.brokerVIPChannel; DefaultHAService; ProxyConfig.
-_VIP_BELOW, _HA_ABOVE, _PROXY_REMOTING, _PROXY_GRPC = 2, 1, 8080, 8081
+VIP_BELOW, _HA_ABOVE, _PROXY_REMOTING, _PROXY_GRPC = 2, 1, 8080, 8081
 
 
 _Asked = tuple[str, str | None, int | None, PortQuestion]
@@ -61,9 +61,9 @@ def _broker_ports(broker: LiveBroker) -> Iterator[_Asked]:
     names = (broker.name, process.broker_id)
     yield LISTEN, *names, PortQuestion(process.address, Speech.REMOTING, GetBrokerRuntimeInfo())
     port = decimal(text)
-    if port is None or port <= _VIP_BELOW:
+    if port is None or port <= VIP_BELOW:
         return
-    vip = f"{host}:{port - _VIP_BELOW}"
+    vip = f"{host}:{port - VIP_BELOW}"
     yield VIP, *names, PortQuestion(vip, Speech.REMOTING, GetBrokerRuntimeInfo())
     if process.is_master:
         ha_port = decimal(broker.config.get("haListenPort", "")) or port + _HA_ABOVE

@@ -26,7 +26,7 @@ from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes
 
-_OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
+OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
 
 
 def read_subscription(data: SubscriptionData) -> Subscription:
@@ -63,8 +63,8 @@ def gather_memberships(
         error = connections.errors.get(key) or ids.errors.get(key)
         if error is None:
             topics = popped.get(key, ())
-            found.setdefault(number, []).append(_membership(group, ids.values[key], connections.values[key], topics))
-        elif not refused_with(error, _OFFLINE):
+            found.setdefault(number, []).append(membership_of(group, ids.values[key], connections.values[key], topics))
+        elif not refused_with(error, OFFLINE):
             brokers[number].miss(Part.MEMBERS, error, GapSubject(group=group))
     return {number: tuple(items) for number, items in found.items()}
 
@@ -144,7 +144,7 @@ def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dic
     return found
 
 
-def _membership(
+def membership_of(
     group: str, client_ids: tuple[str, ...], connection: ConsumerConnection, popped: tuple[str, ...] = ()
 ) -> GroupMembership:
     model = connection.message_model
@@ -183,7 +183,7 @@ def gather_running(
     gaps = (
         Gap.of(Part.RUNNING_INFO, error, GapSubject(group=key[0], client=key[1]))
         for key, error in sorted(answers.errors.items())
-        if not refused_with(error, _OFFLINE)
+        if not refused_with(error, OFFLINE)
     )
     return running, tuple(gaps)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.render.messages import Text
 from mqctl.render.messages.en import (
     mq1_brokers,
+    mq1_probe,
     mq1_replication,
     mq1_store,
     mq1_writes,
@@ -27,6 +28,7 @@ from mqctl.render.messages.en import (
     mq6_rooms,
     mq6_routes,
     mq6_settings,
+    mq6_start,
     mq7_delay,
     mq7_transactions,
 )
@@ -34,6 +36,7 @@ from mqctl.render.messages.en.phrases import PHRASES
 
 RULES: dict[str, Text] = {
     **mq1_brokers.RULES,
+    **mq1_probe.RULES,
     **mq1_replication.RULES,
     **mq1_store.RULES,
     **mq1_writes.RULES,
@@ -56,6 +59,7 @@ RULES: dict[str, Text] = {
     **mq6_rooms.RULES,
     **mq6_routes.RULES,
     **mq6_settings.RULES,
+    **mq6_start.RULES,
     **mq7_delay.RULES,
     **mq7_transactions.RULES,
 }

@@ -1,4 +1,4 @@
-"""MQ219, churn: the words of `mqctl.diagnosis.mq2_churn` in English."""
+"""MQ219, MQ220, churn: the words of `mqctl.diagnosis.mq2_churn` in English."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ RULES: dict[str, Text] = {
         effect="Each lost connection is a member that went and came: queues are shared out anew, and what was in flight is delivered again.",
         advice="Look at the network between clients and brokers (`mqctl broker reach`, from the client's machine), at pauses of the client's JVM longer than its time-outs, and at firewalls that drop idle connections.",
         explain="Compares the addresses of each client's connections at two looks: a client that stays keeps its port. A client that was restarted has another id and is not counted.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
+    "MQ220": Text(
+        title="Members come and go",
+        what={
+            "": "{flapping_count:member} of group {group} left and came back within {window_ms} ({clients}); {queue_count:queue} changed hands more than once.",
+            "queues": "{queue_count:queue} of group {group} changed hands more than once within {window_ms}, and its members stayed.",
+        },
+        effect="The group shares its queues out anew each time: consumption pauses, and what was in flight is delivered again.",
+        advice="Look at the members' logs for the reason they leave (network, long pauses, a probe that restarts them). Queues that change hands among members that stay: compare their allocation strategies and client ids.",
+        explain="Looks at the members of each group every 20 s of the window, four times at least. A rolling restart takes each member away once and brings another with a new id.",
         next_command="mqctl group members {source} -g {group}",
     ),
 }

@@ -13,6 +13,7 @@ PHRASES = {
     "why_files_only": "only a broker's files show it: --store DIR",
     "why_live_only": "only a live cluster shows it",
     "why_no_stacks": "no stacks were taken: --stacks",
+    "why_no_probe": "no message was sent: --probe",
     "why_two_looks": "it takes two looks: --window 2m",
     "why_nobody_online": "no member of the group is online",
     "why_nobody_anywhere": "no consumer group has anybody online",

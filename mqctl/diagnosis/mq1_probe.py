@@ -1,0 +1,68 @@
+"""MQ120, MQ628: what a message shows that doctor sent itself, with --probe only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.model.finding import Severity, Subject, SubjectKind, Value
+from mqctl.model.gap import Part
+from mqctl.model.probe import SendProbe
+from mqctl.model.runtime import read_runtime
+
+_STORED = "SEND_OK"
+_SLOW_MS = 500.0
+# Response code 14; `MessageStoreConfig.diskMaxUsedSpaceRatio`.
+_UNAVAILABLE, _FULL_SHARE = 14, 0.75
+# The ordinal of 4.6.0: older clients may send through the VIP port unasked.
+_VIP_BEFORE = 333
+_VARIANTS = {"FLUSH_DISK_TIMEOUT": "flush", "SLAVE_NOT_AVAILABLE": "copy", "FLUSH_SLAVE_TIMEOUT": "copy"}
+
+
+@rule("MQ120", Severity.ERROR, source="SendMessageProcessor", needs=(Part.PROBE,), playbook="broker-down")
+def refused_sends(case: Case) -> Iterator[Verdict]:
+    """A broker that does not take a message, or takes it without what its settings promise."""
+    probe = case.broker.probe
+    variant = _variant(case, probe) if probe is not None else None
+    if probe is None or variant is None:
+        return
+    params: dict[str, Value] = {"broker": case.broker.name, "topic": probe.topic}
+    yield Verdict(
+        subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
+        params={**params, "reason": probe.reason, "status": probe.status},
+        evidence={"took_ms": round(probe.took_ms)} if probe.took_ms is not None else {},
+        variant=variant,
+        severity=Severity.WARNING if variant == "slow" else None,
+    )
+
+
+def _variant(case: Case, probe: SendProbe) -> str | None:
+    if probe.status is None:
+        return "disk" if probe.code == _UNAVAILABLE and _has_room(case) else "refused"
+    if probe.status != _STORED:
+        return _VARIANTS[probe.status]
+    return "slow" if (probe.took_ms or 0) >= _SLOW_MS else None
+
+
+def _has_room(case: Case) -> bool:
+    """Tells whether every disk that the broker tells of is far from full."""
+    used = read_runtime(case.broker.runtime).disk_used_share
+    return used is not None and used < _FULL_SHARE
+
+
+@rule("MQ628", Severity.WARNING, source="MixAll.brokerVIPChannel", needs=(Part.PROBE,), playbook="broker-down")
+def closed_vip_port(case: Case) -> Iterator[Verdict]:
+    """A broker that takes messages, and whose port for important messages cannot be reached from here."""
+    probe = case.broker.probe
+    if probe is None or probe.status is None or probe.vip_open is not False:
+        return
+    connected = [*(entry.members for entry in case.broker.memberships), *(it.members for it in case.broker.producers)]
+    members = {member.client_id: member.version for some in connected for member in some}
+    old = sorted(client for client, version in members.items() if version is not None and version < _VIP_BEFORE)
+    yield Verdict(
+        subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
+        params={"broker": case.broker.name, "clients": ", ".join(old[:3])},
+        evidence={"client_count": len(old)} if old else {},
+        variant="old" if old else None,
+        severity=None if old else Severity.INFO,
+    )

@@ -1,0 +1,71 @@
+"""What one look at a cluster does not show: a message that is sent on request, members that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from embedded_broker import Answer, EmbeddedCluster
+from mqctl.client.admin.cluster import Cluster
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.diagnosis import diagnose
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.protocol.codes import RequestCode
+from mqctl.snapshot.live.members_again import look_at_members
+from tests.live.conftest import Run
+from tests.live.doctor.stage import LATER_MS, TWO, Stage, codes, numbers, staged
+
+_SENDS = {int(RequestCode.SEND_MESSAGE), int(RequestCode.SEND_MESSAGE_V2)}
+
+
+def test_a_broker_that_refuses_sends_is_named_where_one_is_allowed(live: Run, cluster: EmbeddedCluster) -> None:
+    for code in _SENDS:
+        cluster.fault(code, Answer(14, remark="service not available now"), server="broker-a")
+    cluster.record_requests()
+    silent = live("doctor", "-o", "json")
+    assert "MQ120" not in {finding["code"] for finding in silent.json["findings"]}
+    assert not [request for request in cluster.requests() if request.code in _SENDS]
+    named = live("doctor", "--probe", "-o", "json")
+    found = {finding["code"]: finding for finding in named.json["findings"]}
+    assert (named.exit_code, "broker-a" in found["MQ120"]["subject"]) == (2, True)
+    assert "service not available now" in named.stdout
+    sent = [request for request in cluster.requests() if request.code in _SENDS]
+    assert {request.ext_fields.get("topic") or request.ext_fields["b"] for request in sent} == {"broker-a", "broker-b"}
+
+
+def test_asked_for_by_name_it_says_what_it_takes(live: Run) -> None:
+    outcome = live("doctor", "--only", "MQ120")
+    assert (outcome.exit_code, "--probe" in outcome.stdout) == (3, True)
+
+
+def test_files_get_no_message(live: Run, tmp_path: Path) -> None:
+    file = tmp_path / "x.snap"
+    assert live("snapshot", "save", file).exit_code == 0
+    assert live("doctor", "--snapshot", file, "--probe").exit_code == 64
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with EmbeddedCluster(brokers=2, version="5.3.3") as running, staged(running) as found:
+        yield found
+
+
+def again(stage: Stage, first: ClusterSnapshot) -> ClusterSnapshot:
+    with Cluster(stage.cluster.namesrv) as whole:
+        return look_at_members(whole, Deadline(60_000), first, now_ms=stage.now_ms)
+
+
+def test_a_member_that_leaves_and_comes_back_is_named_and_one_that_stays_is_not(stage: Stage) -> None:
+    first = stage.look(before_ms=LATER_MS)
+    stayed = again(stage, first)
+    stage.cast.leave(TWO)
+    gone = again(stage, first)
+    stage.cast.join(stage.member(TWO))
+    last = replace(stage.look(), earlier=first)
+    assert codes(diagnose(replace(last, between=(stayed, stayed)))) == {"MQ219"}
+    flapping = diagnose(replace(last, between=(stayed, gone)))
+    assert codes(flapping) >= {"MQ220"}
+    assert numbers(flapping, "MQ220")["flapping_count"] == 1
