@@ -204,10 +204,6 @@ def _until_input_ends() -> None:
         pass
 
 
-if __name__ == "__main__":
-    run_actor(sys.argv[1])
-
-
 def keys_in_turn(weights: Mapping[str, int]) -> Iterator[str]:
     """Yields keys for ever, each as often in a round as its weight says; nothing without weights."""
     return cycle([key for key, weight in weights.items() for _ in range(weight)])
@@ -216,3 +212,7 @@ def keys_in_turn(weights: Mapping[str, int]) -> Iterator[str]:
 def with_key(message: OutgoingMessage, key: str) -> OutgoingMessage:
     """Returns the message with a sharding key, which is its index key as well unless it has one."""
     return replace(message, keys=message.keys or key, properties={**message.properties, SHARDING_KEY: key})
+
+
+if __name__ == "__main__":
+    run_actor(sys.argv[1])
