@@ -16,6 +16,17 @@ _NOTES = {
         "damaged frames. Inputs that reach lines which none before them did are kept and edited further. Only named "
         "errors count as an answer, within 5 s of processor time and 256 MiB.",
     ),
+    "answers": (
+        "Servers that lie",
+        "python -m tests.reliability.answers --runs 100000 --seed N",
+        "Every read command that asks a cluster, and every one that reads a snapshot, while answers are altered on "
+        "their way: other numbers, texts, kinds and counts (up to 70,000 of what was one), lengths that are wrong, "
+        "answers of others, errors, answers that nobody asked for, halves, silence. The output format changes from "
+        "run to run. None may end with a traceback or a code that is not documented, take more than its timeout "
+        "and a tenth (time in which the machine ran others is taken off), need more than 1 GiB, or show what a "
+        "server said on more than one line or with its control characters. A run is repeated by its number: "
+        "`--only`.",
+    ),
     "abuse": (
         "Others under an attack",
         "python -m tests.reliability.abuse --seconds 5",

@@ -19,7 +19,7 @@ import psutil
 
 from mqctl.capture.processes import PROC, LocalProcess, Runtime, loaded, runtime_of
 from mqctl.errors import MqctlError, NotFoundError, PermissionDeniedError, RefusedError
-from mqctl.model.numbers import decimal
+from mqctl.model.numbers import decimal, hexadecimal
 
 _CAP_SYS_PTRACE = 1 << 19
 _SIGQUIT = 1 << 2
@@ -118,7 +118,7 @@ def facts_of(pid: int, proc: Path = PROC) -> Facts:
         is_root=os.geteuid() == 0,
         may_attach=_may_attach(pid, proc),
         ptrace_scope=_number(proc / _YAMA),
-        has_capability=bool(int(capabilities, 16) & _CAP_SYS_PTRACE) if capabilities else None,
+        has_capability=bool((hexadecimal(capabilities) or 0) & _CAP_SYS_PTRACE) if capabilities else None,
         inside_container=inside_container(proc),
         container=_container_of(pid, proc),
     )
@@ -185,7 +185,7 @@ def _signal_obstacle(pid: int, proc: Path) -> RefusedError | None:
             remedy=_BROKER_REMEDY,
         )
     caught = _status(proc / str(pid) / "status").get("SigCgt")
-    if caught is not None and not int(caught, 16) & _SIGQUIT:
+    if caught is not None and not (hexadecimal(caught) or 0) & _SIGQUIT:
         return RefusedError(
             f"could not attach to the Java process {pid}",
             reason="it does not catch SIGQUIT (started with -Xrs?): asking for a dump would end it, as kill -3 would",

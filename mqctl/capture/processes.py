@@ -19,6 +19,7 @@ import psutil
 
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member
+from mqctl.model.numbers import decimal
 
 T = TypeVar("T")
 PROC = Path("/proc")
@@ -240,13 +241,13 @@ def _known_by(pid: int, member: Member, sockets: Sockets | None) -> str | None:
     carried = _CLIENT_PID.search(member.client_id)
     own_hosts = {address.rpartition(":")[0] for address in sockets.local}
     same_host = _plain(member.address).rpartition(":")[0] in own_hosts
-    return "client id" if carried and int(carried[1]) == pid and same_host else None
+    return "client id" if carried and decimal(carried[1]) == pid and same_host else None
 
 
 def _brokers_of(sockets: Sockets | None, around: Surroundings) -> Iterator[str]:
     for remote in sockets.remote if sockets else ():
         port = remote.rpartition(":")[2]
-        if remote in around.addresses or (not around.addresses and int(port) in _DEFAULT_PORTS):
+        if remote in around.addresses or (not around.addresses and decimal(port) in _DEFAULT_PORTS):
             yield remote
 
 

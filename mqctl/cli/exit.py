@@ -101,7 +101,7 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
 
 def _asks_for_json(arguments: Sequence[str]) -> bool:
     """Reads the output format before parsing, because the parse itself may be what fails."""
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=False):
         asked = following if word in ("-o", "--output") else word.removeprefix("--output=").removeprefix("-o")
         if asked in ("json", "ndjson") and word.startswith("-"):
             return True

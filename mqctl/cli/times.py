@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from mqctl.errors import UsageError
+from mqctl.model.numbers import decimal
 from mqctl.model.spans import DAY_MS, span_ms
 
 LONGEST_SPAN = "36500d"
@@ -72,8 +73,9 @@ def _parse(text: str, now: datetime) -> datetime | None:
         delta = timedelta(milliseconds=span)
         return now - delta if text[0] == "-" else now + delta
     try:
-        if text.isdigit() and len(text) >= 11:
-            return datetime.fromtimestamp(int(text) / 1000, now.tzinfo)
+        instant_ms = decimal(text) if len(text) >= 11 else None
+        if instant_ms is not None:
+            return datetime.fromtimestamp(instant_ms / 1000, now.tzinfo)
         return datetime.fromisoformat(text)
     except (ValueError, OverflowError, OSError):
         # Digits that are no date must not be guessed at: dateparser would swap month and day.

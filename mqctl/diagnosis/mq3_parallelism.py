@@ -11,6 +11,7 @@ from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKi
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.names import group_of, is_retry_topic, is_system_topic
+from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState
 
@@ -101,15 +102,15 @@ def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
 def ineffective_thread_maximum(case: ClusterCase) -> Iterator[Verdict]:
     """A full cache while the pool stays at its minimum: the work queue is unbounded, so it never grows."""
     for view, info in _instances(case):
-        low, high = info.properties.get("consumeThreadMin", ""), info.properties.get("consumeThreadMax", "")
+        low, high = (decimal(info.properties.get(name)) for name in ("consumeThreadMin", "consumeThreadMax"))
         full = [held for held in info.queues if held.cached_count >= case.settings.cache_limit_count]
-        if low.isdecimal() and high.isdecimal() and int(low) < int(high) and full:
+        if low is not None and high is not None and low < high and full:
             yield Verdict(
                 subject=_client(view, info.client_id),
                 params={"group": view.group, "client": info.client_id},
                 evidence={
-                    "thread_min_count": int(low),
-                    "thread_max_count": int(high),
+                    "thread_min_count": low,
+                    "thread_max_count": high,
                     "cached_count": sum(held.cached_count for held in info.queues),
                 },
             )

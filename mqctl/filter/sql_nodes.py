@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from mqctl.errors import MqctlError
+from mqctl.model.numbers import decimal
 
 Properties: TypeAlias = Mapping[str, str]
 
@@ -244,10 +245,12 @@ def _as_type_of(text: str, number: int | float) -> int | float:
     if isinstance(number, float):
         return _double(text)
     bits = 64 if isinstance(number, Long) else 32
-    if not _INTEGER.fullmatch(text) or not -(1 << (bits - 1)) <= int(text) < 1 << (bits - 1):
+    found = _INTEGER.fullmatch(text)
+    whole = decimal(text.lstrip("+"), low=-(1 << (bits - 1)), high=(1 << (bits - 1)) - 1) if found else None
+    if whole is None:
         reason = "Java throws NumberFormatException"
         raise EvaluationError(f"cannot read {text!r} as a whole number of {bits} bits", reason=reason)
-    return int(text)
+    return whole
 
 
 def _double(text: str) -> float:

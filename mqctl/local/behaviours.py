@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 
 from mqctl.client.message.received import Consumed, ReceivedMessage
+from mqctl.model.numbers import decimal
 
 _FOR_EVER_S = 86_400.0
 Handle = Callable[[ReceivedMessage], Consumed]
@@ -75,7 +76,7 @@ def _asking(downstream: str) -> Handle:
 
     def charge_card(message: ReceivedMessage) -> Consumed:
         """Asks the payment service and waits without a limit, which is the fault."""
-        with socket.create_connection((host, int(port))) as connection:
+        with socket.create_connection((host, decimal(port, high=65_535) or 0)) as connection:
             connection.sendall(b"POST /charge HTTP/1.1\r\nHost: payment\r\nContent-Length: 0\r\n\r\n")
             connection.recv(4_096)
         return Consumed.SUCCESS

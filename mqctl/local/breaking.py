@@ -24,6 +24,7 @@ from mqctl.local.scenario import (
     StopBroker,
 )
 from mqctl.local.state import ControlAddress, Ready
+from mqctl.model.numbers import decimal
 
 _TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 20
@@ -145,7 +146,7 @@ def control(at: ControlAddress, do: str, **words: object) -> object:
     host, _, port = at.address.rpartition(":")
     line = json.dumps({"token": at.token, "do": do, **words}).encode() + b"\n"
     try:
-        with socket.create_connection((host, int(port)), timeout=_TIMEOUT_S) as connection:
+        with socket.create_connection((host, decimal(port, high=65_535) or 0), timeout=_TIMEOUT_S) as connection:
             connection.sendall(line)
             with connection.makefile("rb") as stream:
                 answer = stream.readline()

@@ -14,9 +14,11 @@ from mqctl.client.producer.selectors import by_key
 from mqctl.client.producer.transactions import LocalTransactionState, TransactionProducer
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.question import Question
+from mqctl.errors import UsageError
 from mqctl.local.actor import client_settings, keys_in_turn, with_key
 from mqctl.local.scenario import MessagesDeclared, OffsetDeclared, ResizeTopic, Scenario, TopicDeclared
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_pop import POP
 
@@ -150,8 +152,11 @@ def _config(topic: TopicDeclared) -> TopicConfig:
 
 
 def _queue(topic: str, text: str) -> MessageQueue:
-    broker, _, queue_id = text.partition("/")
-    return MessageQueue(topic, broker, int(queue_id))
+    broker, _, told = text.partition("/")
+    queue_id = decimal(told, high=MOST_INT32)
+    if queue_id is None:
+        raise UsageError(f"a scenario names the queue {text!r}", remedy="write BROKER/QUEUE, broker-a/0 for instance")
+    return MessageQueue(topic, broker, queue_id)
 
 
 def _messages(declared: MessagesDeclared) -> Iterable[OutgoingMessage]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mqctl.errors import UsageError
 from mqctl.model.lag import LagState, QueueLag
+from mqctl.model.numbers import decimal
 from mqctl.model.spans import FAR, span_ms
 
 _WORD = re.compile(r"\s*(?:(<=|>=|==|!=|<|>|=|\(|\))|([%|\w.+-]+))")
@@ -222,9 +223,10 @@ class _Parser:
     def _number(self, measure: str) -> int:
         word = self._take("a number")
         if measure != "lag_time":
-            if not word.isdecimal():
+            count = decimal(word)
+            if count is None:
                 raise self._unexpected("a number of messages")
-            return int(word)
+            return count
         span = span_ms(word)
         if span is None or span > FAR:
             raise self._unexpected("a duration such as 30s or 5m")

@@ -28,6 +28,15 @@ def decimal(text: str | bytes | None, low: int = 0, high: int = MOST_INT64) -> i
     return number if low <= number <= high else None
 
 
+_HEX_DIGITS = re.compile(r"[0-9a-fA-F]{1,16}")
+
+
+def hexadecimal(text: str | None) -> int | None:
+    """Returns the number of at most 64 bits that hexadecimal digits write, `0x` before them or not; else None."""
+    digits = text.removeprefix("0x") if text is not None else ""
+    return int(digits, 16) if _HEX_DIGITS.fullmatch(digits) else None
+
+
 _FRACTION = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,40})?")
 
 

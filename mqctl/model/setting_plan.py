@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from mqctl.errors import BadInputError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig, perm_text
+from mqctl.model.numbers import decimal
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.topic_use import KeyMoves
 
@@ -128,4 +129,5 @@ def _text(value: Any) -> str:
 
 def shown_value(name: str, value: str) -> str:
     """Returns a setting as people read it: permission bits as letters."""
-    return perm_text(int(value)) if name == "perm" and value.isdigit() else value
+    bits = decimal(value) if name == "perm" else None
+    return value if bits is None else perm_text(bits)

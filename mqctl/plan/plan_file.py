@@ -8,6 +8,8 @@ from io import StringIO
 
 import msgspec
 
+from mqctl.model.numbers import decimal
+
 _REQUIRED = ("topic", "broker_name", "queue_id", "new")
 
 
@@ -70,11 +72,18 @@ def _queue(row: Mapping[str, str | None], number: int) -> FileQueue:
         return FileQueue(
             topic=row["topic"] or "",
             broker_name=row["broker_name"] or "",
-            queue_id=int(row["queue_id"] or ""),
-            new=int(row["new"] or ""),
-            old=int(old) if old else None,
+            queue_id=_whole(row["queue_id"]),
+            new=_whole(row["new"]),
+            old=_whole(old) if old else None,
             knows_old="old" in row,
             broker_address=row.get("broker_address") or None,
         )
     except ValueError as error:
         raise ValueError(f"line {number}: {error}") from error
+
+
+def _whole(text: str | None) -> int:
+    number = decimal(text, low=-1)
+    if number is None:
+        raise ValueError(f"{(text or '')[:40]!r} is no number of a queue or an offset")
+    return number

@@ -7,6 +7,7 @@ from io import StringIO
 
 import msgspec
 
+from mqctl.model.numbers import decimal
 from mqctl.model.replay import SCHEMA
 
 _REQUIRED = ("topic", "broker_name", "queue_id", "begin_offset", "end_offset")
@@ -72,11 +73,18 @@ def _from_csv(data: bytes) -> RangeFile:
             FileRange(
                 topic=row["topic"] or "",
                 broker_name=row["broker_name"] or "",
-                queue_id=int(row["queue_id"] or ""),
-                begin_offset=int(row["begin_offset"] or ""),
-                end_offset=int(row["end_offset"] or ""),
+                queue_id=_whole(row["queue_id"]),
+                begin_offset=_whole(row["begin_offset"]),
+                end_offset=_whole(row["end_offset"]),
                 broker_address=row.get("broker_address") or None,
             )
             for row in reader
         ]
     )
+
+
+def _whole(text: str | None) -> int:
+    number = decimal(text, low=-1)
+    if number is None:
+        raise ValueError(f"{(text or '')[:40]!r} is no number of a queue or an offset")
+    return number

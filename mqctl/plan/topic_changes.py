@@ -41,7 +41,7 @@ class TopicRequest:
 def parse_perm(text: str) -> int:
     """Reads a permission: `RW-`, `RW`, `R`, `W`, or the number of its bits. Raises UsageError."""
     if text in _NUMBERS:
-        return int(text)
+        return 2 * _NUMBERS.index(text)
     letters = text.upper()
     if not letters or any(letter not in _LETTERS for letter in letters):
         raise UsageError(f"cannot read the permission {text!r}", remedy="write RW, R, W or -")

@@ -10,6 +10,7 @@ import msgspec
 
 from mqctl.errors import ConfigurationError
 from mqctl.model.lang import Lang
+from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.playbook import Parameter, ParameterType, Playbook, PlaybookEnd, PlaybookStep, StepResult
 from mqctl.model.spans import UNIT_MS
 from mqctl.playbook.checking import Misplaced, check
@@ -141,14 +142,15 @@ def _playbook(slug: str, told: _File) -> Playbook:
 
 def _step(number: int, told: _Step) -> PlaybookStep:
     span = _SPAN.fullmatch(told.timeout)
-    if span is None:
+    count = decimal(span[1], high=MOST_INT32) if span else None
+    if span is None or count is None:
         raise Misplaced(f"$.steps[{number}].timeout", f"{told.timeout!r} is no span such as 90s or 5m")
     return PlaybookStep(
         id=told.id,
         about=told.about,
         command=told.run,
         options=told.decide,
-        timeout_ms=int(span[1]) * UNIT_MS[span[2]],
+        timeout_ms=count * UNIT_MS[span[2]],
         exits=told.exits,
         when=told.when,
         capture=told.capture,

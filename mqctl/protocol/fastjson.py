@@ -83,16 +83,25 @@ def _standardised(text: str) -> str:
     return _BARE_INT_KEY.sub(rf'\1"{_MARK}\2"\3', text)
 
 
+_ESCAPES = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""An escape, of a pair as one; the group is half a pair alone."""
+
+
 def loads(text: str | bytes | bytearray | memoryview) -> object:
     """Reads one document; no text, or white space only, is None.
 
-    Bytes are UTF-8; malformed sequences become U+FFFD, as in Java.
+    Bytes are UTF-8; malformed sequences become U+FFFD, as in Java, and so do halves of surrogate pairs: nothing that is
+    sent or printed can hold one.
 
     Raises:
         FastjsonError: the text is not in the dialect, or nested deeper than `fastjson_values.MAX_DEPTH`.
     """
     if not isinstance(text, str):
         text = str(text, "utf-8", "replace")
+    if "\\ud" in text or "\\uD" in text:
+        text = _ESCAPES.sub(lambda found: "\\uFFFD" if found[1] else found[0], text)
     try:
         value = _read(text)
         if _REF in text:

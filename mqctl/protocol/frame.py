@@ -252,13 +252,15 @@ def decode(frame: bytes) -> RemotingCommand:
             reason=f"lengths disagree: frame {total}, header {header_end - 8}, present {len(frame) - 4}",
         )
     header, body = frame[8:header_end], frame[header_end:]
-    if kind == SerializeType.JSON:
-        return _decode_json(header, body)
-    if kind == SerializeType.ROCKETMQ:
-        try:
+    try:
+        if kind == SerializeType.JSON:
+            return _decode_json(header, body)
+        if kind == SerializeType.ROCKETMQ:
             return _decode_binary(header, body)
-        except StructError:
-            raise FrameError("A binary header cannot be read", reason="it ends too early") from None
+    except FastjsonError as error:  # also of what can be read just so, nested too deeply to be written again
+        raise FrameError("A header cannot be read", reason=str(error)) from None
+    except StructError:
+        raise FrameError("A binary header cannot be read", reason="it ends too early") from None
     raise FrameError("A frame cannot be read", reason=f"serialize type {kind} is unknown")
 
 
@@ -285,10 +287,7 @@ def encode(command: RemotingCommand) -> bytes:
 
 
 def _decode_json(header: bytes, body: bytes) -> RemotingCommand:
-    try:
-        fields = loads(header)
-    except FastjsonError as error:
-        raise FrameError("A header cannot be read", reason=str(error)) from None
+    fields = loads(header)
     if not isinstance(fields, dict):
         raise FrameError("A header cannot be read", reason="it is no JSON object")
     get = fields.get

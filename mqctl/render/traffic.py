@@ -44,7 +44,9 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class TrafficRow:
+    """A group of a topic beside what came into that; a topic that has none stands alone."""
+
     topic: str
     in_tps: float | None
     in_day_count: int | None
@@ -57,12 +59,12 @@ def traffic_document(topics: Sequence[TopicTraffic]) -> Document:
     """Shows a row for each group of each topic, and one for a topic that has none."""
     rows = [row for item in topics for row in _rows(item)]
     return Document(
-        schema="topic.traffic/1", value=Traffic(topics=list(topics)), records=topics, blocks=[Table(COLUMNS, rows)]
+        schema="topic.traffic/1", value=Traffic(topics=list(topics)), records=rows, blocks=[Table(COLUMNS, rows)]
     )
 
 
-def _rows(item: TopicTraffic) -> list[_Row]:
-    alone = _Row(topic=item.topic, in_tps=item.in_tps, in_day_count=item.in_day_count)
+def _rows(item: TopicTraffic) -> list[TrafficRow]:
+    alone = TrafficRow(topic=item.topic, in_tps=item.in_tps, in_day_count=item.in_day_count)
     groups = [
         replace(
             alone,

@@ -47,11 +47,11 @@ def half_of(offset: int, message: Message) -> Half:
 def ended_offsets(ops: Iterable[Message]) -> set[int]:
     """Half queue offsets that op messages name: one decimal number (4.9) or several, each followed by a comma (5.1)."""
     return {
-        int(number)
+        number
         for op in ops
         if op.tags == _OP_TAG
-        for number in op.body.decode("utf-8", "replace").split(",")
-        if number.strip().isascii() and number.strip().isdigit()
+        for text in op.body.decode("utf-8", "replace").split(",")
+        if (number := decimal(text.strip())) is not None
     }
 
 

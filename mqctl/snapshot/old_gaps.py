@@ -11,6 +11,7 @@ import re
 import msgspec
 
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
+from mqctl.model.numbers import decimal
 
 _CAUSES = (
     (re.compile(r" was refused by .*(AclException|\(16\))", re.DOTALL), Cause.DENIED),
@@ -71,7 +72,7 @@ def _gap(old: _OldGap) -> Gap:
     # What stores could not read has as many reasons as files have ways to be damaged.
     cause = next((cause for words, cause in _CAUSES if words.search(old.reason)), Cause.DAMAGED)
     queue = _QUEUE.fullmatch(old.scope or "") if old.part is Part.TAGS else None
-    subject = GapSubject(topic=queue["topic"], queue_id=int(queue["queue_id"])) if queue else _subject(old)
+    subject = GapSubject(topic=queue["topic"], queue_id=decimal(queue["queue_id"])) if queue else _subject(old)
     broker = queue["broker"] if queue else None
     return Gap(part=old.part, cause=cause, reason=old.reason, subject=subject, broker=broker)
 

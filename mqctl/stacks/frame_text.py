@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 from mqctl.model.dump import StackFrame
+from mqctl.model.numbers import MOST_INT32, decimal
 
 _JAVA = re.compile(r"(?P<name>[^()]+)\((?P<where>[^()]*)\)(?:\s+#\s*(?P<code>.*)|\s.*)?$")
 _HIDDEN = re.compile(r"/0x[0-9a-f]+")
@@ -31,13 +32,13 @@ def java_frame(text: str) -> StackFrame | None:
     native = where.rpartition("/")[2] in _NATIVE_WHERE
     where = where.rpartition("/")[2]
     file, _, line = where.rpartition(":")
-    numbered = file and line.isdecimal() and len(line) < 10
+    number = decimal(line, high=MOST_INT32) if file else None
     known = None if native or where in ("Unknown Source", "") else where
     return StackFrame(
         function=function,
         module=module or None,
-        file=file if numbered else known,
-        line=int(line) if numbered else None,
+        file=known if number is None else file,
+        line=number,
         native=native,
         code=found["code"] or None,
     )
@@ -49,7 +50,7 @@ def python_frame(text: str) -> StackFrame | None:
     if found is None:
         return None
     file, line = found["file"], found["line"]
-    return py_spy_frame(found["name"], file, file, int(line) if line and len(line) < 10 else None)
+    return py_spy_frame(found["name"], file, file, decimal(line, high=MOST_INT32))
 
 
 def py_spy_frame(name: str, file: str, short_file: str, line: int | None) -> StackFrame:

@@ -9,6 +9,7 @@ import re
 from datetime import datetime, tzinfo
 
 from mqctl.model.dump import DumpTool, LockUse, StackFrame, StackLock, StackThread, ThreadState
+from mqctl.model.numbers import decimal, fraction, hexadecimal
 from mqctl.stacks.collecting import Collector, FrameTable, OpenDump
 from mqctl.stacks.frame_text import java_frame
 
@@ -152,7 +153,7 @@ class JavaReader:
         found = _PID.match(line)
         if found is not None:
             self.end_thread()
-            self._pid = int(found[1])
+            self._pid = decimal(found[1])
             return True
         return False
 
@@ -276,21 +277,16 @@ def _head(line: str) -> re.Match[str] | None:
 
 def _native_id(text: str) -> int | None:
     """Reads `0x1a2b` (up to JDK 18) or `4711`, leading zeros of a damaged dump included."""
-    if len(text) >= _LONGEST_ID:
-        return None
-    return int(text, 16 if text.startswith("0x") else 10)
+    return hexadecimal(text) if text.startswith("0x") else decimal(text)
 
 
 def _id(header: re.Match[str]) -> int | None:
     told = header["id"] or header["visual"] or ((found := _OWN_ID.search(header["rest"])) and found[1])
-    return int(told) if told and len(told) < 19 else None
+    return decimal(told)
 
 
 def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    return fraction(text)
 
 
 def _lock(line: str) -> StackLock | None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from mqctl.model.numbers import decimal
+
 CUT_LENGTHS = (15, 40)
 """Where tools cut names: Linux' `comm` at 15 characters, older console tools at 40."""
 
@@ -65,7 +67,7 @@ def understand(name: str) -> ThreadName:
     whole = _CONSUME.match(name)
     if whole is not None:
         cut = len(name) in CUT_LENGTHS  # the number, or the end of the group, may be missing
-        return ThreadName(role=Role.CONSUME, group=whole["group"], number=int(whole["number"]), cut=cut)
+        return ThreadName(role=Role.CONSUME, group=whole["group"], number=decimal(whole["number"]), cut=cut)
     part = _CONSUME_PREFIX.match(name)
     if part is not None:
         return ThreadName(role=Role.CONSUME, group=part["group"].rstrip("_") or None, cut=True)
@@ -73,6 +75,6 @@ def understand(name: str) -> ThreadName:
         return ThreadName(role=Role.CONSUME, cut=name == _CUT_CONSUME)
     lite = _LITE.match(name)
     if lite is not None:
-        return ThreadName(role=Role.CLIENT, group=lite["group"], number=int(lite["number"]) if lite["number"] else None)
+        return ThreadName(role=Role.CLIENT, group=lite["group"], number=decimal(lite["number"]))
     own = Role.RUNTIME if _RUNTIME.match(name) else Role.OTHER
     return ThreadName(role=Role.CLIENT if _CLIENT.match(name) else own)

@@ -6,6 +6,7 @@ import json
 import re
 
 from mqctl.model.dump import DumpTool, StackFrame, StackThread, ThreadState
+from mqctl.model.numbers import decimal, hexadecimal
 from mqctl.stacks.collecting import Collector, FrameTable, OpenDump
 from mqctl.stacks.frame_text import py_spy_frame, python_frame
 
@@ -44,7 +45,7 @@ class PySpyTextReader:
             return True
         if line.startswith("Process ") and (found := _PROCESS.match(line)) is not None:
             self.end_thread()
-            self._collector.open(OpenDump(tool=DumpTool.PY_SPY, pid=int(found["pid"])))
+            self._collector.open(OpenDump(tool=DumpTool.PY_SPY, pid=decimal(found["pid"])))
             return True
         if line.startswith("Python v") and (found := _RUNTIME.match(line)) is not None:
             current = self._collector.current
@@ -71,11 +72,12 @@ class PySpyTextReader:
         found = [self._frames.get(line) for line in lines[:limit]]
         if None in found:
             self._collector.note("a call could not be read")
-        number = int(header["id"], 0)
+        told = header["id"]
+        number = hexadecimal(told) if told.startswith("0x") else decimal(told)
         thread = StackThread(
             name=header["name"] or f"thread {header['id']}",
             id=number,
-            native_id=number if number < 1 << 31 else None,
+            native_id=number if number is not None and number < 1 << 31 else None,
             state=_WORDS.get(header["state"].partition("+")[0], ThreadState.UNKNOWN),
             state_text=header["state"],
             frames=tuple(frame for frame in found if frame is not None),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from mqctl.model.dump import DumpTool, StackFrame, StackThread, ThreadState
+from mqctl.model.numbers import decimal
 from mqctl.stacks.collecting import Collector, FrameTable
 from mqctl.stacks.frame_text import java_frame
 
@@ -73,7 +74,7 @@ class RemoteReader:
         word = header["state"].partition(" ")[0]
         thread = StackThread(
             name=header["name"],
-            id=int(header["id"]),
+            id=decimal(header["id"]),
             state=_STATES.get(word, ThreadState.UNKNOWN),
             state_text=header["state"],
             frames=self._stack(lines),

@@ -187,7 +187,7 @@ def _rule(number: int, item: object, problems: list[str]) -> ClassRule | None:
         why=str(item.get("why", "")),
         calls=lists["calls"],
         top=lists["top"],
-        within=int(str(within)),
+        within=within if isinstance(within, int) else 0,
         reach=Reach.WHOLE if whole else Reach.CALLED,
         code=lists["code"],
         states=tuple(ThreadState(word) for word in lists["states"]),

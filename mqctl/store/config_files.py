@@ -108,12 +108,18 @@ def _unfit(value: Table) -> str:
     return f"unparsable: {endless} is no finite number" if endless else ""
 
 
-def _endless(value: object, place: str = "") -> str | None:
-    """Returns where a number stands that is not finite."""
-    if isinstance(value, float):
-        return None if isfinite(value) else place
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return next((found for key, item in items if (found := _endless(item, f"{place}.{key}".lstrip(".")))), None)
+def _endless(document: object) -> str | None:
+    """Returns where a number stands that is not finite; references (`$ref`) may have made the document cyclic."""
+    waiting, seen = [("", document)], set[int]()
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, float) and not isfinite(value):
+            return place
+        if isinstance(value, dict | list) and id(value) not in seen:
+            seen.add(id(value))
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [(f"{place}.{key}".lstrip("."), item) for key, item in items]
+    return None
 
 
 def topic_configs(file: LoadedConfig) -> tuple[TopicConfig, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mqctl.errors import BadInputError, NotFoundError
+from mqctl.model.numbers import decimal
 from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
@@ -242,11 +243,11 @@ def _children(directory: Path) -> Iterator[Path]:
 
 def _queues(root: Path) -> list[tuple[str, int]]:
     return sorted(
-        (topic.name, int(queue.name))
+        (topic.name, number)
         for topic in _children(root)
         if topic.is_dir()
         for queue in _children(topic)
-        if queue.name.isascii() and queue.name.isdigit() and queue.is_dir()
+        if (number := decimal(queue.name)) is not None and queue.is_dir()
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from mqctl.model.numbers import decimal
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT, QUEUE_FILE_BYTES
 from mqctl.store.log_writer import file_starts
@@ -387,9 +388,8 @@ class ConsumeQueues:
 
 def _directories(root: str) -> Iterator[tuple[str, int]]:
     for topic in _names(root):
-        for name in _names(f"{root}/{topic}"):
-            if name.isascii() and name.isdigit():
-                yield topic, int(name)
+        numbers = map(decimal, _names(f"{root}/{topic}"))
+        yield from ((topic, number) for number in numbers if number is not None)
 
 
 def _names(directory: str) -> list[str]:

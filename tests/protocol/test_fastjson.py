@@ -204,3 +204,13 @@ def test_garbage_raises_only_the_declared_error(text: str) -> None:
         loads(text)
     except FastjsonError as error:
         assert 0 <= error.position <= len(text)
+
+
+def test_half_a_surrogate_pair_is_replaced_as_it_is_read() -> None:
+    """What cannot be sent again or printed does not come in; pairs and escaped backslashes stay."""
+    assert loads(r'["\ud800", "a\uDC00b", "\ud83d\ude00", "\\ud800"]') == [
+        "\ufffd",
+        "a\ufffdb",
+        "\U0001f600",
+        r"\ud800",
+    ]

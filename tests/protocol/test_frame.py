@@ -182,3 +182,11 @@ def test_garbage_raises_only_the_declared_error(data: bytes, kind: int, header_b
         FrameDecoder().feed(frame)
     except FrameError as error:
         assert error.reason
+
+
+def test_a_field_that_can_be_read_and_not_written_again_is_no_frame() -> None:
+    """Fields become text: a reference makes one endless, and a reader's thread may have no room for a deep one."""
+    header = b'{"code":0,"extFields":{"a":{"$ref":"@"}}}'
+    frame = (4 + len(header)).to_bytes(4, "big") + len(header).to_bytes(4, "big") + header
+    with pytest.raises(FrameError):
+        decode(frame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -17,12 +18,26 @@ DIRECTORY = Path(__file__).resolve().parents[2] / "docs" / "reliability"
 
 def write(name: str, figures: dict[str, object], *, save: bool) -> None:
     """Prints figures as JSON; saved ones say when and on what they were measured."""
-    measured = {"date": f"{datetime.now(UTC):%Y-%m-%d}", "python": platform.python_version(), **figures}
+    measured = {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "python": platform.python_version(),
+        "commit": _commit(),
+        **figures,
+    }
     text = json.dumps(measured, indent=1) + "\n"
     sys.stdout.write(text)
     if save:
         DIRECTORY.mkdir(exist_ok=True)
         (DIRECTORY / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+def _commit() -> str:
+    """The commit that is checked out here; a plus sign when files differ from it."""
+    words = ["git", "-C", str(DIRECTORY.parent), "describe", "--always", "--dirty=+", "--abbrev=10", "--exclude=*"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 class Figures(Protocol):

@@ -11,6 +11,7 @@ import typer
 from mqctl.cli.places import state_dir
 from mqctl.errors import ConfigurationError, UsageError
 from mqctl.model.finding import Severity
+from mqctl.model.numbers import fraction
 
 _FASTEST = 1_000_000
 WindowOption = Annotated[
@@ -71,10 +72,9 @@ def time_scale_of(given: float | None, *, namesrv: str | None = None, store: Pat
         UsageError: it is no number above 0.
     """
     text = os.environ.get("MQCTL_TIME_SCALE")
-    try:
-        scale = float(text) if given is None and text else given
-    except ValueError as error:
-        raise UsageError(f"MQCTL_TIME_SCALE={text} is no number") from error
+    scale = fraction(text) if given is None and text else given
+    if scale is None and text:
+        raise UsageError(f"MQCTL_TIME_SCALE={text} is no number")
     if scale is None:
         return _of_scenario(namesrv, store)
     if not 0 < scale < _FASTEST:

@@ -48,12 +48,14 @@ def command(
 def _which(name: str | None, known: list[str]) -> str:
     if name is None and len(known) == 1:
         return known[0]
-    if name is None:
+    if name is None and known:
         raise UsageError(
             "several clusters are there", reason=", ".join(known), remedy=f"mqctl cluster describe {known[0]}"
         )
     if name not in known:
         raise NotFoundError(
-            f"there is no cluster {name}", reason=f"known: {', '.join(known)}", remedy="mqctl cluster list"
+            f"there is no cluster {name or 'at all'}",
+            reason=f"known: {', '.join(known) or 'none'}",
+            remedy="mqctl cluster list",
         )
     return name

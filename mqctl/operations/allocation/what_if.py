@@ -18,8 +18,10 @@ from mqctl.allocation.simulation import Layout, LayoutChange, NewRoom, numbered_
 from mqctl.allocation.strategies import Strategy
 from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.gap import Part
+from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.plan.topic_changes import MAX_QUEUES
 from mqctl.store.plain_files import read_named
 
 if TYPE_CHECKING:
@@ -226,8 +228,8 @@ def _capacities(state: ClusterSnapshot, group: str, topic: str) -> dict[str, Cap
         if info.group != group:
             continue
         times = [rates.consume_rt_ms for rates in info.rates if rates.topic == topic and rates.consume_rt_ms > 0]
-        batch = info.properties.get("consumeMessageBatchMaxSize", "")
-        tps = (info.thread_count or 0) * (int(batch) if batch.isdecimal() else 1) * 1000 / times[0] if times else None
+        batch = decimal(info.properties.get("consumeMessageBatchMaxSize"), high=MOST_INT32) or 1
+        tps = (info.thread_count or 0) * batch * 1000 / times[0] if times else None
         found[info.client_id] = Capacity(
             tps=tps or None, thread_count=info.thread_count, mode=Mode.of(orderly=bool(info.orderly))
         )
@@ -287,25 +289,25 @@ def room_change(
 
 def new_broker(text: str, usual: int) -> tuple[str, int]:
     """Reads `NAME` or `NAME=QUEUES`. Raises UsageError."""
-    name, sign, count = text.partition("=")
-    if not name or (sign and not (count.isdecimal() and int(count))):
+    name, sign, told = text.partition("=")
+    count = decimal(told, low=1, high=MAX_QUEUES) if sign else usual
+    if not name or count is None:
         raise UsageError(f"cannot read the broker {text}", remedy="write NAME or NAME=QUEUES")
-    return name, int(count) if sign else usual
+    return name, count
 
 
 def new_room(text: str) -> NewRoom:
     """Reads `ROOM=BROKERSxQUEUES+CLIENTS`. Raises UsageError."""
     match = _NEW_ROOM.fullmatch(text)
-    if match is None or "0" in (match["brokers"], match["queues"], match["clients"]):
+    counts = (
+        [decimal(match[part], low=1, high=MAX_QUEUES) for part in ("brokers", "queues", "clients")] if match else []
+    )
+    brokers, queues, clients = counts or (None, None, None)
+    if match is None or brokers is None or queues is None or clients is None:
         raise UsageError(
             f"cannot read the room {text}", remedy="write for instance SH=2x8+3: brokers, queues each, clients"
         )
-    return NewRoom(
-        name=match["room"],
-        broker_count=int(match["brokers"]),
-        queue_count=int(match["queues"]),
-        client_count=int(match["clients"]),
-    )
+    return NewRoom(name=match["room"], broker_count=brokers, queue_count=queues, client_count=clients)
 
 
 def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] | None:
@@ -327,10 +329,11 @@ def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] 
 
 
 def _queue(text: str, topic: str) -> MessageQueue:
-    broker, _, number = text.rpartition("/")
-    if not broker:
+    broker, _, told = text.rpartition("/")
+    number = decimal(told, high=MOST_INT32)
+    if not broker or number is None:
         raise ValueError(f"{text} is no broker/queue")
-    return MessageQueue(topic, broker, int(number))
+    return MessageQueue(topic, broker, number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

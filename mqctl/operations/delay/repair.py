@@ -190,7 +190,7 @@ def _write(store: Path, change: StepRecord, texts: Mapping[str, str | None], sav
     same = delay_files.contents(store) == dict(texts)
     table = delay_offsets(read_config(store / "config", DELAY_OFFSETS)).offsets
     for step in change.parts:
-        level = int(step.subject.removeprefix("level ")) if step.subject.startswith("level ") else None
+        level = decimal(step.subject.removeprefix("level ")) if step.subject.startswith("level ") else None
         found = table.get(level) if level is not None else None
         step.found = (None if found is None else str(found)) if level is not None else step.new
         done = same and step.found == step.new

@@ -170,12 +170,14 @@ def split_offset_key(key: str) -> tuple[str, str]:
 
 def _each(asking: Asking, brokers: list[LiveBroker], question: Question[T], part: Part) -> list[tuple[LiveBroker, T]]:
     """Puts one question to each broker; one that does not answer gets a gap."""
-    reachable = [broker for broker in brokers if not _lost(broker)]
+    reachable: list[LiveBroker] = []
+    lost: list[LiveBroker] = []
+    for broker in brokers:
+        (lost if _lost(broker) else reachable).append(broker)
     answers = asking.put((number, broker.address.address, question) for number, broker in enumerate(reachable))
     _note(reachable, answers, part)
-    for broker in brokers:
-        if broker not in reachable:
-            broker.gaps.append(replace(broker.gaps[0], part=part))
+    for broker in lost:
+        broker.gaps.append(replace(broker.gaps[0], part=part))
     return [(broker, answers.values[number]) for number, broker in enumerate(reachable) if number in answers.values]
 
 

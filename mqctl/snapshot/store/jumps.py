@@ -7,6 +7,7 @@ import json
 from mqctl.errors import MqctlError
 from mqctl.model.gap import GapSubject, Part
 from mqctl.model.names import OFFSET_MOVED_TOPIC
+from mqctl.model.numbers import decimal
 from mqctl.model.queue_state import OffsetJump
 from mqctl.snapshot.store.reading import Reading
 
@@ -37,11 +38,18 @@ def _jump(reading: Reading, physical_offset: int) -> OffsetJump | None:
         return OffsetJump(
             group=str(event["consumerGroup"]),
             topic=str(queue["topic"]),
-            queue_id=int(queue["queueId"]),
+            queue_id=_whole(queue["queueId"]),
             broker_name=queue.get("brokerName"),
-            requested_offset=int(event["offsetRequest"]),
-            corrected_offset=int(event["offsetNew"]),
+            requested_offset=_whole(event["offsetRequest"]),
+            corrected_offset=_whole(event["offsetNew"]),
             store_time_ms=message.store_time_ms,
         )
-    except (MqctlError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+    except (MqctlError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _whole(value: object) -> int:
+    number = decimal(str(value), low=-1)
+    if number is None:
+        raise ValueError("no offset")
+    return number

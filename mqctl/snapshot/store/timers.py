@@ -17,6 +17,7 @@ from mqctl.model.delay_state import TimerTopicState
 from mqctl.model.gap import Part, cause_of
 from mqctl.model.message import REAL_TOPIC, UNIQ_KEY
 from mqctl.model.names import TIMER_TOPIC
+from mqctl.model.numbers import decimal
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.commitlog import records_at
 from mqctl.store.consumequeue import is_filler
@@ -89,8 +90,8 @@ def waiting_timers(store: StoreDirectory) -> tuple[list[WaitingTimer], int]:
             if records.marks[row]:
                 deleted.add((slot, topic, _text(buffer, spans[_DELETED_KEY], at)))
                 continue
-            out = _text(buffer, spans[_OUT_MS], at)
-            timer = WaitingTimer(topic, int(out) if out.isdigit() else slot, int(headers.store_time_ms[at]))
+            out_ms = decimal(_text(buffer, spans[_OUT_MS], at))
+            timer = WaitingTimer(topic, slot if out_ms is None else out_ms, int(headers.store_time_ms[at]))
             found.append((slot, _text(buffer, spans[UNIQ_KEY], at), timer))
     return [timer for slot, key, timer in found if (slot, timer.topic, key) not in deleted], missing
 

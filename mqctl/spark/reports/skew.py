@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.java_hash import java_string_hash
+from mqctl.model.numbers import decimal
 from mqctl.model.report_rows import (
     Resharded,
     SkewKey,
@@ -173,7 +174,8 @@ def _new_queue(key: str, what_if: WhatIf | None) -> int | None:
     if what_if is None or key.endswith(")"):
         return None
     if what_if.selector is Selector.NUMBER:
-        return int(key) % what_if.queues if key.isascii() and key.isdigit() else None
+        number = decimal(key)
+        return None if number is None else number % what_if.queues
     return abs(java_string_hash(key)) % what_if.queues
 
 

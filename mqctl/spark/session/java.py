@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mqctl.errors import ConfigurationError
+from mqctl.model.numbers import decimal
 
 MINIMUM_JAVA = 17
 VECTOR_MODULE = "jdk.incubator.vector"
@@ -146,7 +147,7 @@ def _judge(home: Path, origin: str) -> Java | _Unfit:
 def parse_version(text: str) -> int | None:
     """Gives the feature version of a Java version text (`17.0.15` is 17, `1.8.0_392` is 8), or None."""
     match = re.match(r"(?:1\.)?(\d+)", text)
-    return int(match.group(1)) if match else None
+    return decimal(match[1]) if match else None
 
 
 def _read_release(home: Path) -> dict[str, str]:

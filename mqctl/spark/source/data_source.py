@@ -26,6 +26,7 @@ from uuid import uuid4
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from mqctl.errors import UsageError
+from mqctl.model.numbers import decimal
 from mqctl.model.spans import FAR
 from mqctl.spark.brokers import broker_names
 from mqctl.spark.carried import carrying
@@ -204,10 +205,10 @@ def _bounds(options: Mapping[str, str], key: str) -> Bounds:
 
 def _number(options: Mapping[str, str], key: str, default: int) -> int:
     text = options.get(key, str(default))
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"read option {key}={text}", reason="it must be a whole number") from None
+    number = decimal(text, low=-FAR, high=FAR)
+    if number is None:
+        raise UsageError(f"read option {key}={text}", reason="it must be a whole number")
+    return number
 
 
 def _names(options: Mapping[str, str], key: str) -> tuple[str, ...]:
