@@ -32,6 +32,9 @@ MQ135: a SYNC_MASTER of 5.x wants one replica, itself | it wants two, and its sl
 MQ136: a broker with role SLAVE is registered with id 0 | so is one under a controller, whatever its settings say
 MQ137: master and slave have log files of different sizes | their queue files have different sizes, which is no matter
 MQ138: two name servers tell different masters | the master is the same in both looks, the slave has changed
+MQ139: a slave lacks a topic and all groups of its master | its master made the topic ten seconds ago
+MQ140: a slave has its master's tables and nothing of its log | so has one that started five seconds ago
+MQ141: nobody is in sync with a master under a controller | its slave is in sync
 MQ201: a group with offsets has no settings | a tool's group has offsets and needs no settings
 MQ202: one of two members does not subscribe the topic | both subscribe the same topics, listed in another order
 MQ203: members want different tags of one topic | members want the same two tags

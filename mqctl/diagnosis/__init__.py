@@ -5,6 +5,7 @@ Importing the package registers every rule.
 
 from mqctl.diagnosis import (
     mq1_brokers,
+    mq1_copies,
     mq1_probe,
     mq1_replication,
     mq1_store,
@@ -47,6 +48,7 @@ __all__ = [
     "Settings",
     "diagnose",
     "mq1_brokers",
+    "mq1_copies",
     "mq1_probe",
     "mq1_replication",
     "mq1_store",

@@ -1,4 +1,4 @@
-"""MQ116, MQ130 to MQ138: slaves, and what is really replicated."""
+"""MQ116, MQ130 to MQ138: logs of slaves, and what is really replicated."""
 
 from __future__ import annotations
 
@@ -19,20 +19,28 @@ _SLAVE_BEHIND_BYTES = 256 << 20
 _STARTING_MS = 60_000
 # haHousekeepingInterval: a slave reports every 5 s, and is given up after 20 s.
 _SILENT_MS = 20_000
+_NAMED = 3
 _FILE_SIZE = "mappedFileSizeCommitLog"
 
 
-def _verdict(
+def of_slave(
     replica: Replica,
     *,
     variant: str | None = None,
     severity: Severity | None = None,
     confidence: Confidence = Confidence.HIGH,
+    names: str | None = None,
     **evidence: Value,
 ) -> Verdict:
+    """Returns what is wrong with a slave; `names` is a parameter, as numbers are evidence."""
     return Verdict(
         subject=Subject(kind=SubjectKind.BROKER, broker=replica.name),
-        params={"broker": replica.name, "broker_id": replica.broker_id, "address": replica.address},
+        params={
+            "broker": replica.name,
+            "broker_id": replica.broker_id,
+            "address": replica.address,
+            **({} if names is None else {"names": names}),
+        },
         evidence=evidence,
         variant=variant,
         severity=severity,
@@ -40,9 +48,10 @@ def _verdict(
     )
 
 
-def _starting(case: ClusterCase, replica: Replica) -> bool:
+def starting(case: ClusterCase, name: str, broker_id: int) -> bool:
+    """Whether a broker was started within the last minute."""
     for broker in case.snapshot.brokers:
-        if (broker.name, broker.broker_id) == (replica.name, replica.broker_id):
+        if (broker.name, broker.broker_id) == (name, broker_id):
             booted_ms = decimal(broker.runtime.get("bootTimestamp"))
             return booted_ms is not None and case.now_ms - booted_ms < _STARTING_MS
     return False
@@ -60,19 +69,23 @@ def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
     for replica in replicas(case.snapshot.brokers):
         behind = replica.behind_bytes
         if behind is not None and behind > _SLAVE_BEHIND_BYTES and replica.end:
-            yield _verdict(replica, behind_bytes=behind)
+            yield of_slave(replica, behind_bytes=behind)
 
 
 @cluster_rule("MQ130", Severity.ERROR, source="HAConnection.WriteSocketService", needs=_RUNTIME, playbook="broker-down")
 def slave_incomplete(case: ClusterCase) -> Iterator[Verdict]:
     """A slave that has nothing of its master's log, or not its beginning; a new one gets the last file only."""
+    copies = {(broker.name, broker.broker_id): broker.copied for broker in case.snapshot.brokers}
     for replica in replicas(case.snapshot.brokers):
-        if replica.state is ReplicaState.EMPTY and not _starting(case, replica):
-            yield _verdict(replica, missing_bytes=(replica.master_end or 0) - (replica.master_start or 0))
+        copied = copies[replica.name, replica.broker_id]
+        if replica.state is ReplicaState.EMPTY and not starting(case, replica.name, replica.broker_id):
+            if copied is not None and copied.is_same:
+                continue  # MQ140: the master is within reach, its replication port is not
+            yield of_slave(replica, missing_bytes=(replica.master_end or 0) - (replica.master_start or 0))
         elif replica.start is not None and replica.master_start is not None and replica.end:
             missing = replica.start - replica.master_start
             if missing > 0:
-                yield _verdict(
+                yield of_slave(
                     replica,
                     variant="partial",
                     severity=Severity.WARNING,
@@ -86,7 +99,7 @@ def slave_ahead(case: ClusterCase) -> Iterator[Verdict]:
     """A slave whose log ends behind its master's: what it has there, the master has lost or never had."""
     for replica in replicas(case.snapshot.brokers):
         if replica.state is ReplicaState.AHEAD and replica.behind_bytes is not None:
-            yield _verdict(replica, ahead_bytes=-replica.behind_bytes)
+            yield of_slave(replica, ahead_bytes=-replica.behind_bytes)
 
 
 @cluster_rule(
@@ -100,7 +113,7 @@ def slave_diverged(case: ClusterCase) -> Iterator[Verdict]:
             continue
         earlier = before.get((replica.name, replica.broker_id))
         if earlier is None:
-            yield _verdict(
+            yield of_slave(
                 replica,
                 variant="once",
                 severity=Severity.WARNING,
@@ -108,7 +121,7 @@ def slave_diverged(case: ClusterCase) -> Iterator[Verdict]:
                 undispatched_bytes=replica.undispatched_bytes,
             )
         elif 0 < earlier.undispatched_bytes <= replica.undispatched_bytes:
-            yield _verdict(replica, undispatched_bytes=replica.undispatched_bytes)
+            yield of_slave(replica, undispatched_bytes=replica.undispatched_bytes)
 
 
 @cluster_rule("MQ133", Severity.ERROR, source="HAService.HAClient", needs=_RUNTIME, playbook="broker-down")
@@ -122,10 +135,10 @@ def replication_stopped(case: ClusterCase) -> Iterator[Verdict]:
         view = views.get((replica.name, replica.broker_id))
         silent_ms = case.now_ms - view.written_ms if view is not None and view.written_ms else 0
         earlier = before.get((replica.name, replica.broker_id))
-        if silent_ms > _SILENT_MS and not _starting(case, replica):
-            yield _verdict(replica, variant="silent", silent_ms=silent_ms, behind_bytes=replica.behind_bytes)
+        if silent_ms > _SILENT_MS and not starting(case, replica.name, replica.broker_id):
+            yield of_slave(replica, variant="silent", silent_ms=silent_ms, behind_bytes=replica.behind_bytes)
         elif earlier is not None and _stood(earlier, replica):
-            yield _verdict(replica, behind_bytes=replica.behind_bytes, window_ms=case.window_ms)
+            yield of_slave(replica, behind_bytes=replica.behind_bytes, window_ms=case.window_ms)
 
 
 def _stood(earlier: Replica, replica: Replica) -> bool:
@@ -137,22 +150,31 @@ def _stood(earlier: Replica, replica: Replica) -> bool:
 
 @cluster_rule("MQ134", Severity.ERROR, source="DefaultHAConnection", needs=_RUNTIME, playbook="broker-down")
 def strangers(case: ClusterCase) -> Iterator[Verdict]:
-    """A connection to the replication port that is no slave, and counts as one (5.x tells its connections)."""
-    ahead = {item.name for item in replicas(case.snapshot.brokers) if item.state is ReplicaState.AHEAD}
+    """Connections to the replication port that are no slaves, and count as such (5.x tells its connections)."""
+    found = replicas(case.snapshot.brokers)
+    ahead = {item.name for item in found if item.state is ReplicaState.AHEAD}
     for broker in case.snapshot.brokers:
         if broker.replication is None or not broker.replication.is_master:
             continue
         _, end = log_bounds(broker)
+        subject = Subject(kind=SubjectKind.BROKER, broker=broker.name)
+        mute = [one.address for one in broker.replication.connections if one.acknowledged_offset < 0]
+        if mute:
+            slaves = sum(item.name == broker.name for item in found)
+            yield Verdict(
+                subject=subject,
+                params={"broker": broker.name, "addresses": ", ".join(mute[:_NAMED])},
+                evidence={"mute_count": len(mute), "slave_count": slaves},
+                severity=Severity.WARNING,
+            )
         for connection in broker.replication.connections:
             position = connection.acknowledged_offset
-            impossible = end is not None and position > end and broker.name not in ahead
-            if position < 0 or impossible:
+            if end is not None and position > end and broker.name not in ahead:
                 yield Verdict(
-                    subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
+                    subject=subject,
                     params={"broker": broker.name, "address": connection.address},
                     evidence={"reported_offset": position},
-                    variant="impossible" if impossible else None,
-                    severity=None if impossible else Severity.WARNING,
+                    variant="impossible",
                 )
 
 

@@ -1,4 +1,4 @@
-"""Replication as brokers tell it (request 907 of 5.x; 4.9 has none)."""
+"""Replication as brokers tell it (request 907 of 5.x; 4.9 has none), and the tables that slaves copied."""
 
 from __future__ import annotations
 
@@ -36,3 +36,21 @@ class HaView:
     connections: tuple[HaConnection, ...] = ()
     master_address: str | None = None
     written_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedTables:
+    """The tables of a slave, which it copies from its master every 10 s (4.9) or 60 s (5.x).
+
+    Attributes:
+        topics, groups: names in its tables.
+        offset_count: committed offsets in its table; None when it did not tell.
+        is_same: whether both tables have the versions of its master's; None without a master.
+        changed_ms: when its master changed one of them last, epoch milliseconds; None without a master.
+    """
+
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+    offset_count: int | None
+    is_same: bool | None = None
+    changed_ms: int | None = None

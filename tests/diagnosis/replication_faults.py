@@ -1,11 +1,11 @@
-"""Faults of replication (MQ116, MQ130 to MQ138), injected into the healthy live cluster, and what looks like them."""
+"""Faults of replication (MQ116, MQ130 to MQ141), injected into the healthy live cluster, and what looks like them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from mqctl.model.origin import Origin
-from mqctl.model.replication import HaConnection, HaView
+from mqctl.model.replication import CopiedTables, HaConnection, HaView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from tests.diagnosis.live_faults import Scene
 from tests.diagnosis.live_snapshots import BROKERS, HOUR, LIVE, MINUTE, NOW
@@ -32,6 +32,7 @@ def pair(
     config: tuple[dict[str, str], dict[str, str]] = ({}, {}),
     view: HaView | None = None,
     slave_view: HaView | None = None,
+    copied: CopiedTables | None = None,
     version: str = "V5_3_3",
 ) -> ClusterSnapshot:
     """The first broker with a slave; both tell what is given, and the settings of each."""
@@ -44,6 +45,7 @@ def pair(
         runtime=slave,
         config=config[1],
         replication=slave_view,
+        copied=copied,
         version=version,
     )
     return replace(LIVE, brokers=(first, second, *LIVE.brokers[1:]))
@@ -82,6 +84,15 @@ def connected(*positions: int) -> HaView:
     )
 
 
+def without_master(snapshot: ClusterSnapshot) -> ClusterSnapshot:
+    """The same after the first broker is gone: its slave is there, and routes name its topics."""
+    return replace(snapshot, brokers=snapshot.brokers[1:])
+
+
+TOPICS = tuple(sorted(config.name for config in LIVE.brokers[0].topics))
+GROUPS = tuple(sorted(config.name for config in LIVE.brokers[0].groups))
+WHOLE = CopiedTables(topics=TOPICS, groups=GROUPS, offset_count=7, is_same=True, changed_ms=NOW - HOUR)
+CONTROLLED = ({"enableControllerMode": "true"}, {"enableControllerMode": "true"})
 MASTER_ADDRESS = LIVE.name_servers[0].endpoints[0].addresses[0]
 IDLE = told(END)
 BEHIND = told(END - 5 * MIB)
@@ -110,12 +121,30 @@ SCENES: list[Scene] = [
         pair(IDLE, slave_view=HaView(is_master=False, written_ms=NOW - MINUTE)),
         {"silent_ms": MINUTE, "behind_bytes": 0},
     ),
-    ("MQ134", None, pair(IDLE, view=connected(END, -1)), {"reported_offset": -1}),
+    ("MQ134", None, pair(IDLE, view=connected(END, -1)), {"mute_count": 1, "slave_count": 1}),
     ("MQ134", "impossible", pair(IDLE, view=connected(END, 6_075_407_785_597_603_082)), {}),
     ("MQ135", None, pair(IDLE, config=({**SYNC, "inSyncReplicas": "1"}, {})), {"in_sync_replicas": 1}),
     ("MQ136", None, alone({"brokerRole": "ASYNC_MASTER"}, broker_id=1), {"broker_id": 1}),
     ("MQ136", "slave", alone({"brokerRole": "SLAVE"}), {"broker_id": 0}),
     ("MQ137", None, pair(IDLE, config=({FILE: "1073741824"}, {FILE: "98304"})), {"slave_file_bytes": 98_304}),
+    (
+        "MQ139",
+        None,
+        pair(IDLE, copied=replace(WHOLE, topics=TOPICS[1:], groups=(), is_same=False)),
+        {"topic_count": 1, "group_count": len(GROUPS)},
+    ),
+    ("MQ139", "none", pair(IDLE, copied=replace(WHOLE, topics=(), is_same=False)), {"topic_count": len(TOPICS)}),
+    (
+        "MQ139",
+        "alone",
+        without_master(pair(IDLE, copied=replace(WHOLE, topics=("TBW102",), is_same=None))),
+        {"log_bytes": END},
+    ),
+    ("MQ139", "other", pair(IDLE, copied=replace(WHOLE, is_same=False)), {"age_ms": HOUR}),
+    ("MQ139", "offsets", pair(IDLE, copied=replace(WHOLE, offset_count=0)), {}),
+    ("MQ140", None, pair(told(0), copied=WHOLE, version="V4_9_8"), {"missing_bytes": END}),
+    ("MQ140", "connection", pair(IDLE, copied=WHOLE, view=connected()), {"behind_bytes": 0}),
+    ("MQ141", None, pair(IDLE, view=connected(), config=CONTROLLED), {"slave_count": 1, "connection_count": 0}),
     ("MQ138", None, registered({0: MASTER_ADDRESS}, {0: "192.0.2.8:10999"}), {"master_count": 2}),
 ]
 STATES: dict[str, ClusterSnapshot] = {
@@ -134,6 +163,9 @@ STATES: dict[str, ClusterSnapshot] = {
             {FILE: "1073741824", "mappedFileSizeConsumeQueue": "6000"},
         ),
     ),
+    "MQ139": pair(IDLE, copied=replace(WHOLE, topics=TOPICS[1:], is_same=False, changed_ms=NOW - 10_000)),
+    "MQ140": pair(told(0, up_ms=5_000), copied=WHOLE, view=connected()),
+    "MQ141": pair(IDLE, view=connected(END), config=CONTROLLED),
     "MQ138": after(
         registered({0: MASTER_ADDRESS, 1: SLAVE_ADDRESS}), registered({0: MASTER_ADDRESS, 1: "192.0.2.8:10951"})
     ),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tests.diagnosis.live_faults import _with_slave
-from tests.incidents.incident import Incident, named, shown, waiting
-
-_REPLICATION = "the role of replication"
+from tests.incidents.incident import Incident, named, shown
 
 INCIDENTS: tuple[Incident, ...] = (
     named(
@@ -37,10 +35,6 @@ INCIDENTS: tuple[Incident, ...] = (
         "MQ120",
         variant="disk",
     ),
-    waiting(37, "alibaba/RocketMQ#246", "SLAVE_NOT_AVAILABLE: the HA port is closed", _REPLICATION),
-    waiting(
-        38, "apache/rocketmq#9879", "the master is down and its slave serves nothing: no topics there", _REPLICATION
-    ),
     named(
         40,
         "apache/rocketmq#681",
@@ -51,10 +45,6 @@ INCIDENTS: tuple[Incident, ...] = (
     named(45, "apache/rocketmq#8765", "with RocksDB queues delayed messages are late", "MQ640", variant="rocksdb"),
     named(50, "alibaba/RocketMQ#98", "create mapped file failed: vm.max_map_count is too small", "MQ109"),
     named(51, "apache/rocketmq#1560", "an upgrade fails: the size of consume queue files was changed", "MQ104"),
-    waiting(52, "apache/rocketmq#8875", "heap exhausted: probes of the HA port leak connections", _REPLICATION),
-    waiting(
-        56, "apache/rocketmq#10812", "failover of the controller: heartbeats of slaves miss the leader", _REPLICATION
-    ),
     shown(
         58,
         "apache/rocketmq#5493",

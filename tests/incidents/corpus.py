@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.incidents import brokers, consumers, offsets, routing
+from tests.incidents import brokers, consumers, offsets, replication, routing
 from tests.incidents.incident import Incident
 
 INCIDENTS: tuple[Incident, ...] = tuple(
     sorted(
-        (*consumers.INCIDENTS, *routing.INCIDENTS, *offsets.INCIDENTS, *brokers.INCIDENTS),
+        (*consumers.INCIDENTS, *routing.INCIDENTS, *offsets.INCIDENTS, *brokers.INCIDENTS, *replication.INCIDENTS),
         key=lambda incident: incident.number,
     )
 )

@@ -319,6 +319,16 @@ def test_index_damage(tmp_path: Path) -> None:
     ]
 
 
+def test_an_index_whose_time_goes_back_is_no_damage(tmp_path: Path) -> None:
+    """Its header has the times of its first and last message, and the clock may have been set back between them."""
+    small_store(tmp_path / "s")
+    path = next((tmp_path / "s" / "index").iterdir())
+    data = bytearray(path.read_bytes())
+    data[8:16] = (int.from_bytes(data[0:8], "big") - 5_000).to_bytes(8, "big")
+    path.write_bytes(data)
+    assert DamageCode.INDEX_HEADER not in codes(tmp_path / "s")
+
+
 def test_several_commit_log_directories_are_merged_by_name(tmp_path: Path) -> None:
     built = small_store(tmp_path / "s", count=60)
     extra = tmp_path / "disk2"

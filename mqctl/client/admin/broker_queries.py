@@ -85,6 +85,11 @@ def topic_configs() -> Question[dict[str, TopicConfig]]:
     )
 
 
+def topic_table() -> Question[TopicConfigTable]:
+    """The topic table of the broker, with its version."""
+    return Question(admin.GetAllTopicConfig(), body_of(TopicConfigTable))
+
+
 def topic_stats(topic: str) -> Question[TopicStatsTable]:
     """Bounds and last store times of a topic's queues on the broker."""
     return Question(admin.GetTopicStatsInfo(topic=topic), body_of(TopicStatsTable))
@@ -105,6 +110,11 @@ def group_configs() -> Question[dict[str, SubscriptionGroupConfig]]:
         admin.GetAllSubscriptionGroupConfig(),
         lambda answer: dict(SubscriptionGroupTable.from_bytes(answer.body).subscription_group_table),
     )
+
+
+def group_table() -> Question[SubscriptionGroupTable]:
+    """The table of consumer groups of the broker, with its version."""
+    return Question(admin.GetAllSubscriptionGroupConfig(), body_of(SubscriptionGroupTable))
 
 
 def consume_stats(group: str, topic: str | None = None) -> Question[ConsumeStats]:

@@ -11,12 +11,12 @@ from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.question import Question
 from mqctl.errors import MqctlError
 from mqctl.model.access import AccessState
-from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.newest import NewestMessage
-from mqctl.model.replication import HaView
+from mqctl.model.replication import CopiedTables, HaView
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.protocol.bodies_client import ProducerTable
 from mqctl.protocol.bodies_pop import MessageRequestModes
@@ -43,6 +43,8 @@ class LiveBroker:
         access: its users, where it has any and tells them (5.x).
         reserved: names of clusters and brokers, for each of which brokers keep a topic.
         newest: the newest messages of its busiest queues.
+        table_versions: of its tables of topics and of groups, as far as they were asked.
+        copied: of a slave: its tables.
         request_modes: who pops and who pulls (402), or why that is not known; None before it was asked.
     """
 
@@ -58,6 +60,8 @@ class LiveBroker:
     gaps: list[Gap] = field(default_factory=list)
     reserved: frozenset[str] = frozenset()
     replication: HaView | None = None
+    table_versions: dict[Part, DataVersion] = field(default_factory=dict)
+    copied: CopiedTables | None = None
     newest: tuple[NewestMessage, ...] = ()
     lost: bool = False
     access: AccessState | None = None
@@ -126,14 +130,17 @@ def ask_settings(asking: Asking, brokers: list[LiveBroker]) -> None:
 
 def ask_topics(asking: Asking, brokers: list[LiveBroker]) -> None:
     """Asks for topic tables."""
-    for broker, topics in _each(asking, brokers, ask.topic_configs(), Part.TOPICS):
-        broker.topics = topics
+    for broker, table in _each(asking, brokers, ask.topic_table(), Part.TOPICS):
+        broker.topics = dict(table.topic_config_table)
+        broker.table_versions[Part.TOPICS] = table.data_version
 
 
 def ask_groups(asking: Asking, brokers: list[LiveBroker], scope: Scope) -> None:
     """Asks for consumer group tables."""
-    for broker, groups in _each(asking, brokers, ask.group_configs(), Part.GROUPS):
+    for broker, table in _each(asking, brokers, ask.group_table(), Part.GROUPS):
+        groups = table.subscription_group_table
         broker.told_groups = groups.keys()
+        broker.table_versions[Part.GROUPS] = table.data_version
         broker.groups = {name: config for name, config in groups.items() if scope.has_group(name)}
 
 

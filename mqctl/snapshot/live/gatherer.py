@@ -30,7 +30,7 @@ from mqctl.snapshot.live.members import ask_unplaced, gather_memberships, gather
 from mqctl.snapshot.live.newest import ask_newest
 from mqctl.snapshot.live.pop import gather_pop
 from mqctl.snapshot.live.queues import gather_offsets, gather_queues
-from mqctl.snapshot.live.replication import ask_replication
+from mqctl.snapshot.live.replication import ask_copies, ask_replication
 from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
 from mqctl.snapshot.live.tags import sample_tags
 from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
@@ -157,6 +157,7 @@ def _whole_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: 
     brokers = gather_brokers(asking, addresses, scope)
     ask_checked_access(asking, masters_of(brokers))
     ask_replication(asking, brokers)
+    ask_copies(asking, brokers)
     return brokers
 
 
@@ -269,6 +270,7 @@ def _snapshot(
         transactions=pending.get(broker.address),
         pop=popped.get(broker.address, ()),
         replication=broker.replication,
+        copied=broker.copied,
         newest=broker.newest,
         unavailable=(*broker.gaps, *(replace(broker.gaps[0], part=part) for part in whole)),
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.broker_messages import message_at
 from mqctl.model.gap import Part
-from mqctl.model.replication import HaConnection, HaView
+from mqctl.model.replication import CopiedTables, HaConnection, HaView
 from mqctl.protocol.bodies_ha import HaRuntimeInfo
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
@@ -33,6 +33,37 @@ def ask_replication(asking: Asking, brokers: list[LiveBroker]) -> None:
             broker.replication = _view(answers.values[number])
         elif not refused_with(error, _NOT_SUPPORTED):
             broker.miss(Part.RUNTIME, error)
+
+
+def ask_copies(asking: Asking, brokers: list[LiveBroker]) -> None:
+    """Asks slaves for the tables that they copy; their masters must have been asked for theirs."""
+    masters = {broker.name: broker for broker in brokers if broker.address.is_master}
+    slaves = [broker for broker in brokers if not broker.address.is_master and not broker.lost]
+    topics = asking.put((number, item.address.address, ask.topic_table()) for number, item in enumerate(slaves))
+    groups = asking.put((number, item.address.address, ask.group_table()) for number, item in enumerate(slaves))
+    offsets = asking.put(
+        (number, item.address.address, ask.all_consumer_offsets()) for number, item in enumerate(slaves)
+    )
+    for number, broker in enumerate(slaves):
+        error = topics.errors.get(number) or groups.errors.get(number)
+        if error is not None:
+            broker.miss(Part.TOPICS if number in topics.errors else Part.GROUPS, error)
+            continue
+        own = {
+            Part.TOPICS: topics.values[number].data_version,
+            Part.GROUPS: groups.values[number].data_version,
+        }
+        master = masters.get(broker.name)
+        versions = master.table_versions if master is not None else {}
+        is_known = versions.keys() >= own.keys()
+        table = offsets.values.get(number)
+        broker.copied = CopiedTables(
+            topics=tuple(sorted(topics.values[number].topic_config_table)),
+            groups=tuple(sorted(groups.values[number].subscription_group_table)),
+            offset_count=sum(map(len, table.offset_table.values())) if table is not None else None,
+            is_same=all(versions[part] == own[part] for part in own) if is_known else None,
+            changed_ms=max(versions[part].timestamp_ms for part in own) if is_known else None,
+        )
 
 
 def _view(told: HaRuntimeInfo) -> HaView:

@@ -62,13 +62,14 @@ RULES: dict[str, Text] = {
         next_command=_STATUS,
     ),
     "MQ134": Text(
-        title="A connection to the replication port is no slave",
+        title="Connections to the replication port that are no slaves",
         what={
-            "": "{address} is connected to the replication port of {broker} and has reported nothing.",
+            "": "{mute_count:connection} to the replication port of {broker} never reported anything ({addresses}); {slave_count:slave is/slaves are} registered.",
             "impossible": "{address} reported offset {reported_offset} to the replication port of {broker}, which is beyond the end of its log.",
         },
-        effect="It counts as a slave: synchronous sends wait for it, or are confirmed although no slave has the message.",
-        advice="Find out who it is, a port scan, a load balancer's health check, and keep it away from haListenPort. A slave that just "
+        effect="Each counts as a slave: synchronous sends wait for it, or are confirmed although no slave has the message. Connections of health "
+        "checks that are not closed pile up and fill the heap.",
+        advice="Find out who it is, a port scan, a health check of a load balancer or Kubernetes, and keep it away from haListenPort. A slave that just "
         "connected reports within 5 s. On 4.9 restart a master that was probed with data.",
         explain="There is no handshake: whoever connects is a slave, and the last eight bytes that it sent are an offset. An HTTP request "
         "reads as 6075407785597603082.",

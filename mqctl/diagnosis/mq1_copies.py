@@ -1,0 +1,114 @@
+"""MQ139 to MQ141: tables of slaves, connections of slaves, and the sync state set of a controller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mqctl.diagnosis.mq1_replication import of_slave, starting
+from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.names import is_system_group, is_system_topic
+from mqctl.model.replicas import Replica, ReplicaState, replicas
+from mqctl.model.replication import CopiedTables
+from mqctl.model.route import MASTER_ID
+from mqctl.model.snapshot import BrokerSnapshot
+
+# Two periods of copying, after which a change of the master's has arrived.
+_COPIED_MS, _COPIED_V5_MS = 20_000, 120_000
+_NAMED = 3
+
+
+@cluster_rule(
+    "MQ139", Severity.ERROR, source="SlaveSynchronize", needs=(Part.RUNTIME, Part.TOPICS), playbook="broker-down"
+)
+def tables_differ(case: ClusterCase) -> Iterator[Verdict]:
+    """A slave without the topics, groups or offsets of its master: what it has of the log, nobody can read there."""
+    masters = {broker.name: broker for broker in case.snapshot.brokers if broker.broker_id == MASTER_ID}
+    copies = {(broker.name, broker.broker_id): broker.copied for broker in case.snapshot.brokers}
+    for replica in replicas(case.snapshot.brokers):
+        copied = copies.get((replica.name, replica.broker_id))
+        if copied is not None:
+            yield from _tables(case, replica, masters.get(replica.name), copied)
+
+
+def _tables(
+    case: ClusterCase, replica: Replica, master: BrokerSnapshot | None, copied: CopiedTables
+) -> Iterator[Verdict]:
+    if master is None:
+        if replica.end and not _applications(case, copied.topics):
+            yield of_slave(replica, variant="alone", log_bytes=replica.end - (replica.start or 0))
+        return
+    topics = _applications(case, [config.name for config in master.topics])
+    missing = sorted(topics - {*copied.topics})
+    if topics and len(missing) == len(topics):
+        is_young = starting(case, replica.name, replica.broker_id)
+        severity = Severity.WARNING if is_young else None
+        yield of_slave(replica, variant="none", severity=severity, topic_count=len(topics))
+        return
+    if not _is_settled(case, master, copied):
+        return
+    groups = {config.name for config in master.groups if not is_system_group(config.name)}
+    lacking = [*missing, *sorted(groups - {*copied.groups})]
+    if lacking:
+        named = ", ".join(lacking[:_NAMED]) + (" ..." if len(lacking) > _NAMED else "")
+        yield of_slave(replica, names=named, topic_count=len(missing), group_count=len(lacking) - len(missing))
+    elif copied.is_same is False:
+        yield of_slave(
+            replica, variant="other", severity=Severity.WARNING, age_ms=case.now_ms - (copied.changed_ms or 0)
+        )
+    elif copied.offset_count == 0 and master.consumer_offsets and not starting(case, replica.name, replica.broker_id):
+        yield of_slave(replica, variant="offsets", offset_count=len(master.consumer_offsets))
+
+
+def _applications(case: ClusterCase, topics: Iterable[str]) -> set[str]:
+    """Returns the topics of applications; every broker has some of its own, named after it and its cluster."""
+    own = {name for broker in case.snapshot.brokers for name in (broker.name, broker.cluster)}
+    return {name for name in topics if name not in own and not is_system_topic(name)}
+
+
+def _is_settled(case: ClusterCase, master: BrokerSnapshot, copied: CopiedTables) -> bool:
+    """Whether the master's last change of its tables is so old that the slave must have copied it."""
+    if copied.changed_ms is None:
+        return False
+    is_v5 = (master.version or "").startswith("V5")
+    return case.now_ms - copied.changed_ms > (_COPIED_V5_MS if is_v5 else _COPIED_MS)
+
+
+@cluster_rule(
+    "MQ140", Severity.ERROR, source="BrokerOuterAPI", needs=(Part.RUNTIME, Part.TOPICS), playbook="broker-down"
+)
+def log_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
+    """A slave that copies its master's tables and has no connection to its replication port."""
+    masters = {broker.name: broker for broker in case.snapshot.brokers if broker.broker_id == MASTER_ID}
+    copies = {(broker.name, broker.broker_id): broker.copied for broker in case.snapshot.brokers}
+    for replica in replicas(case.snapshot.brokers):
+        copied, master = copies.get((replica.name, replica.broker_id)), masters.get(replica.name)
+        if (
+            master is None
+            or copied is None
+            or any(starting(case, replica.name, item) for item in (MASTER_ID, replica.broker_id))
+        ):
+            continue
+        if replica.state is ReplicaState.EMPTY and copied.is_same:
+            yield of_slave(replica, missing_bytes=replica.master_end)
+        elif master.replication is not None and not master.replication.connections:
+            yield of_slave(replica, variant="connection", behind_bytes=replica.behind_bytes)
+
+
+@cluster_rule(
+    "MQ141", Severity.ERROR, source="AutoSwitchHAService", needs=(Part.RUNTIME, Part.CONFIG), playbook="broker-down"
+)
+def alone_in_sync_state_set(case: ClusterCase) -> Iterator[Verdict]:
+    """A master under a controller with nobody beside it in the sync state set: if it fails, there is no master."""
+    for broker in case.snapshot.brokers:
+        view = broker.replication
+        if broker.broker_id != MASTER_ID or view is None or broker.config.get("enableControllerMode") != "true":
+            continue
+        if not any(connection.is_in_sync for connection in view.connections):
+            slaves = sum(item.name == broker.name for item in replicas(case.snapshot.brokers))
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
+                params={"broker": broker.name},
+                evidence={"slave_count": slaves, "connection_count": len(view.connections)},
+            )
