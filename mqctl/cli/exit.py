@@ -122,5 +122,8 @@ def _secret_option(error: typer.TyperException) -> _Failure | None:
 
 
 def _usage_remedy(error: typer.TyperException) -> str:
-    context = getattr(error, "ctx", None)
+    context, missing = getattr(error, "ctx", None), getattr(error, "param", None)
+    # What is missing is an option with a value: to type it is the next thing to do, not to read about it.
+    if missing is not None and "Missing" in type(error).__name__ and missing.param_type_name == "option":
+        return f"add {min(missing.opts, key=len)} {missing.metavar or ''}".rstrip()
     return f"{context.command_path} --help" if context is not None else "mqctl --help"

@@ -10,6 +10,7 @@ import typer
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.limit import LimitOption, most_of
 from mqctl.cli.terminal.screen import is_terminal
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
@@ -22,6 +23,7 @@ EXAMPLES = (
     "mqctl top -o ndjson --every 10s >> top.ndjson",
 )
 _LEAST_EVERY_MS = 100
+_ROWS = 40  # of groups, and as many of topics: two screens
 _ASKED_GROUPS = 40
 
 
@@ -35,6 +37,7 @@ def command(
     ] = "10s",
     count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after so many frames.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Look twice, --every apart, and print one frame.")] = False,
+    limit: LimitOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -58,7 +61,8 @@ def command(
     from mqctl.snapshot.live.top import TopGatherer
 
     target = cluster_target(namesrv, profile, timeout)
-    pace = FramePace(every_ms=every_ms, round_ms=min(target.timeout_ms, DEFAULT_TIMEOUT_MS), count=count)
+    round_ms = min(target.timeout_ms, DEFAULT_TIMEOUT_MS)
+    pace = FramePace(every_ms=every_ms, round_ms=round_ms, count=count, rows=most_of(limit, _ROWS))
     with target.open() as cluster:
         scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()))
         frames = TopFrames(

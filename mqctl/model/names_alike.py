@@ -10,15 +10,16 @@ _ALIKE = 0.65
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
-    """Returns at most three of `known`, the likeliest first: those that differ in case only, those with a few letters
-    changed, those that begin with `name`."""
+    """Returns at most three of `known`, the likeliest first: those that differ in case only, those that begin with
+    `name`, those with a few letters changed."""
     from difflib import get_close_matches
 
     places: dict[str, str] = {item.lower(): item for item in sorted(known, reverse=True)}
     typed = name.lower()
     alike = get_close_matches(typed, places, n=_MOST, cutoff=_ALIKE)
-    begun = sorted(item for item in places if typed and item.startswith(typed))
-    return [places[item] for item in dict.fromkeys([*alike, *begun])][:_MOST]
+    begun = sorted((item for item in places if typed and item.startswith(typed)), key=lambda item: (len(item), item))
+    same = [item for item in alike if item == typed]
+    return [places[item] for item in dict.fromkeys([*same, *begun, *alike])][:_MOST]
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mqctl.errors import NotFoundError
 from mqctl.model.lang import Lang
+from mqctl.model.names_alike import meant
 from mqctl.model.playbook import Playbook
 from mqctl.playbook.reading import read_playbook
 
@@ -52,5 +53,5 @@ def _folder(slug: str) -> Traversable:
     if "/" in slug and (Path(slug) / "playbook.yaml").is_file():
         return Path(slug)
     if slug not in slugs():
-        raise NotFoundError(f"there is no playbook {slug}", remedy="mqctl playbook list")
+        raise NotFoundError(f"there is no playbook {slug}", remedy=meant(slug, slugs(), "mqctl playbook list"))
     return directory() / slug

@@ -43,6 +43,16 @@ TASKS: dict[str, tuple[Step, ...]] = {
     "which groups are behind": (
         step("group lag --min-lag 1", "svc-1991", "shown; --limit all", most=56),
         step("group lag --online", _SLOW, "billing", never=("svc-",), most=8),
+        step("top --once --every 200ms", "svc-1991", "40 of 2,0", "--limit all"),
+        step("group lag oder-service", "did you mean order-service?", code=66, most=2),
+        step(
+            "topic describe order-service",
+            "it is a consumer group",
+            "mqctl group describe order-service",
+            code=66,
+            most=2,
+        ),
+        step("group describe orders", "it is a topic", "mqctl topic describe orders", code=66, most=2),
     ),
     "why is this group behind": (
         step(f"group lag {_SLOW} --advise --window 1s", "CONSUMED/S", "COMMITTED/S", "BOUNDED BY", most=40),
@@ -65,6 +75,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("doctor billing --only MQ203", "MQ203", "would be skipped", code=2, most=20),
     ),
     "find a message and who consumed it": (
+        step("message find ORD-7", "Missing option", "next: add -t TOPIC", code=64, most=2),
         step("message find ORD-7 -t orders", "orders queue", "KEYS = ORD-7", most=15),
         step("message trace ORD-7 -t orders", _SLOW, most=25),
     ),
@@ -161,6 +172,14 @@ def test_what_a_colleague_gets_names_no_machine(ask: Run, shift: EmbeddedCluster
     text = gzip.decompress(saved.read_bytes()).decode()
     assert [word for word in ("127.0.0.1", str(shift.data_dir)) if word in text] == []
     hold(ask("group", "lag", "--snapshot", saved, "--min-lag", 1), step("group lag --snapshot", "shown", most=56))
+
+
+@pytest.mark.parametrize("line", ["report run --no-spark", "report backlog --no-spark", "store describe", "doctor"])
+def test_the_store_of_thousands_of_groups_is_answered_within_two_screens(
+    ask: Run, shift: EmbeddedCluster, line: str
+) -> None:
+    said = ask(*shlex.split(line), "--store", shift.data_dir / "broker-a").stdout
+    assert ("--limit all" in said or "-o json for all" in said, len(said.splitlines()) <= TWO_SCREENS) == (True, True)
 
 
 def test_the_page_for_a_ticket_says_its_verdict_first(ask: Run, shift: EmbeddedCluster, tmp_path: Path) -> None:

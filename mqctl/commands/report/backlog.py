@@ -9,6 +9,7 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import AllOption, GroupOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.options.spark import (
     LOCAL,
     ConfOption,
@@ -62,6 +63,7 @@ def command(
     no_spark: NoSparkOption = False,
     master: MasterOption = LOCAL,
     conf: ConfOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -104,7 +106,7 @@ def command(
     # A group without messages behind it has neither tags nor times.
     if not settings.is_local and by not in (BacklogBy.TAG, BacklogBy.TIME):
         _require_groups(group or (), {row.group for row in rows}, paths)
-    emit(backlog_document(paths, by, rows, unread), output)
+    emit(limited(backlog_document(paths, by, rows, unread), output, limit), output)
     return tell_unread(unread)
 
 

@@ -21,6 +21,7 @@ from mqctl.cli.options.common import (
     TopicOption,
     at_ms,
 )
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 from mqctl.cli.terminal.progress import reported_steps
 from mqctl.model.report_rows import Unread
@@ -84,6 +85,7 @@ def command(
     no_spark: NoSparkOption = False,
     master: MasterOption = LOCAL,
     conf: ConfOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
     lang: LangOption = None,
@@ -118,7 +120,8 @@ def command(
     _write(question, wanted.stores, known.place(wanted.stores), reports, html=html, save=save)
     from mqctl.render.runs import run_document
 
-    emit(run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None, lang), output)
+    document = run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None, lang)
+    emit(limited(document, output, limit), output)
     tell_skipped(getattr(reports["capacity"], "read", []))
     return tell_unread(_unread(reports))
 

@@ -9,6 +9,7 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.render.description import description_document
 from mqctl.snapshot.archive import load_snapshot
 
@@ -17,8 +18,9 @@ EXAMPLES = ("mqctl snapshot show ticket-4711.snap", "mqctl snapshot show ticket-
 
 def command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by `mqctl snapshot save`.")],
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
     """Show what a snapshot holds: source, files, topics, groups, and what could not be read."""
-    emit(description_document(load_snapshot(file), schema="snapshot.show/1"), output)
+    emit(limited(description_document(load_snapshot(file), schema="snapshot.show/1"), output, limit), output)

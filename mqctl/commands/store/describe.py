@@ -6,6 +6,7 @@ from datetime import datetime
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import BrokerNameOption, NoColorOption, OutputOption, StoreOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.render.description import description_document
 
@@ -15,6 +16,7 @@ EXAMPLES = ("mqctl store describe --store /backup/store", "mqctl store describe 
 def command(
     store: StoreOption,
     broker_name: BrokerNameOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
@@ -24,4 +26,4 @@ def command(
     """
     now = datetime.now().astimezone()
     state = read_snapshot(store=store, snapshot=None, now=now, broker_name=broker_name, quick=True)
-    emit(description_document(state, schema="store.describe/1"), output)
+    emit(limited(description_document(state, schema="store.describe/1"), output, limit), output)

@@ -15,6 +15,7 @@ from mqctl.cli.options.limit import ALL, limited
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_pop, with_rates
+from mqctl.model.names_alike import meant
 from mqctl.render.lag import By, lag_document
 
 if TYPE_CHECKING:  # the lag of a store asks nobody
@@ -114,8 +115,25 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest) -> LagVi
         system=request.system or bool(request.groups),
         with_consumers=request.with_consumers,
     )
-    view = lag_view(evidence, request)
+    try:
+        view = lag_view(evidence, request)
+    except NotFoundError as error:
+        raise _with_names(error, Asking(cluster, deadline), request.groups) from error
     return _online(Asking(cluster, deadline), view) if request.online else view
+
+
+def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -> NotFoundError:
+    """Adds the groups that may be meant: only those asked for have been looked at so far."""
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.brokers import ask_groups, list_brokers, masters_of
+
+    brokers = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
+    ask_groups(asking, brokers, Scope(groups=frozenset(groups)))
+    told = {name for broker in brokers for name in broker.told_groups}
+    missing = next((name for name in groups if name not in told), None)
+    if missing is None:
+        return error
+    return NotFoundError(error.problem, reason=error.reason, remedy=meant(missing, told, "mqctl group list --all"))
 
 
 def _online(asking: Asking, view: LagView) -> LagView:

@@ -10,11 +10,13 @@ from time import monotonic, sleep
 
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.gaps import tell_remedies
+from mqctl.cli.language import spoken
 from mqctl.cli.terminal.keyboard import Keys, single_keys
 from mqctl.cli.terminal.screen import Screen, fitted_lines, plain_lines, whole_screen
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.gap import exit_code_of
 from mqctl.operations.top.frames import TopFrames
+from mqctl.render.cut import cut_tables
 from mqctl.render.top import Sort, TopFrame, frame_document, sorted_groups
 
 _KEYS = {"t": Sort.TIME, "l": Sort.LAG, "i": Sort.IN, "o": Sort.OUT, "m": Sort.MOVED, "n": Sort.NAME}
@@ -24,11 +26,13 @@ _FIXED_LINES = 11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramePace:
-    """How often, how long one look may take, and how many frames; None for no end."""
+    """How often, how long one look may take, how many frames (None for no end), and how many rows in each table of a
+    frame that is printed (None for all)."""
 
     every_ms: int
     round_ms: int
     count: int | None = None
+    rows: int | None = None
 
 
 def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output, *, once: bool) -> int:
@@ -49,7 +53,9 @@ def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output,
                 tell(f"mqctl: {problem}")
         if not once or number == 2:
             if output in (Output.TABLE, Output.WIDE):
-                text = "\n".join(plain_lines(frame_document(frame, sort=sort)))
+                document = frame_document(frame, sort=sort)
+                shown = document if pace.rows is None else cut_tables(document, pace.rows, spoken())
+                text = "\n".join(plain_lines(shown))
                 sys.stdout.write(text + ("\n" if once else "\n\n"))
             else:
                 emit(frame_document(frame, sort=sort), output)

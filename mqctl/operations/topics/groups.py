@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from time import time
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
@@ -12,7 +13,7 @@ from mqctl.model.member import GroupMembership
 from mqctl.model.names_alike import meant
 from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.snapshot.live.asking import Scope
-from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_settings, masters_of
+from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_settings, ask_topics, masters_of
 
 
 def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
@@ -24,6 +25,10 @@ def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
     brokers = masters_of(source.brokers({Part.GROUPS, Part.MEMBERS}))
     source.ask(ask_groups, brokers, Scope(groups=frozenset({group})))
     if not any(group in broker.groups or broker.gaps for broker in brokers):
+        source.ask(ask_topics, brokers)
+        if any(group in broker.topics for broker in brokers):
+            topic = shlex.join(["mqctl", "topic", "describe", group])
+            raise NotFoundError(f"there is no consumer group {group}", reason="it is a topic", remedy=topic)
         told = {name for broker in brokers for name in broker.told_groups or broker.groups}
         raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, told, "mqctl group list --all"))
     return brokers

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import QueueLag
+from mqctl.model.names import retry_topic
 from mqctl.model.names_alike import meant
 from mqctl.protocol.codes import NO_TOPIC
 from mqctl.render.topics import GroupOfTopic, QueueRow, queue_rows
@@ -27,6 +29,9 @@ def topic_holders(source: LiveOrSaved, topic: str) -> list[LiveBroker]:
     holders = [broker for broker in brokers if topic in broker.topics or broker.gaps]
     if not holders:
         known = {name for broker in brokers for name in broker.topics}
+        if retry_topic(topic) in known:
+            group = shlex.join(["mqctl", "group", "describe", topic])
+            raise NotFoundError(f"there is no topic {topic}", reason="it is a consumer group", remedy=group)
         raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
     return holders
 

@@ -70,7 +70,7 @@ th { background: #f2f5f8; }
   th, td { padding: .2rem .4rem; } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } nav, .save { display: none; }
   .wide { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .15rem .3rem; min-width: 0; }
-  th, th.n { white-space: normal; } td:not(.n) { min-width: 9ch; }
+  th, th.n { white-space: normal; } td:not(.n) { min-width: 12ch; }
   figure, tr, h2, h3 { break-inside: avoid; } h2, h3 { break-after: avoid; } }
 """
 
