@@ -38,9 +38,9 @@ def run(name: str, snapshot: ClusterSnapshot, family: str) -> None:
     print(f"{name:<6}{taken:7.2f} s  {len(diagnosis.rules_run):3} rules  {len(diagnosis.findings)} findings")
 
 
-def cluster() -> ClusterSnapshot:
+def cluster(group_count: int = GROUPS, topic_count: int = TOPICS) -> ClusterSnapshot:
     """Returns a healthy cluster in which each group consumes two topics."""
-    topics = [f"topic-{number}" for number in range(TOPICS)]
+    topics = [f"topic-{number}" for number in range(topic_count)]
     names = [f"broker-{number}" for number in range(BROKERS)]
     endpoints = tuple(BrokerEndpoint(cluster="C", name=name, addresses={0: f"{name}:10911"}) for name in names)
     routes = tuple(
@@ -54,7 +54,7 @@ def cluster() -> ClusterSnapshot:
         )
         for topic in topics
     )
-    wants = {f"group-{number}": (topics[number], topics[number + GROUPS]) for number in range(GROUPS)}
+    wants = {f"group-{number}": (topics[number], topics[number + group_count]) for number in range(group_count)}
     return ClusterSnapshot(
         origin=Origin(kind=OriginKind.LIVE, location="x", observed_at_ms=NOW, observed_from=ObservedFrom.CLOCK),
         brokers=tuple(_broker(name, topics, wants) for name in names),

@@ -27,24 +27,28 @@ _Holders = dict[str, dict[object, frozenset[str]]]
 def connections_remade(case: ClusterCase) -> Iterator[Verdict]:
     """Members that stayed and whose connections did not: each new one lets the group share its queues out anew."""
     looks = [_connections(look) for look in case.looks]
-    holders_before, holders = _holders(case.looks[0]), _holders(case.snapshot)
-    for group in sorted(set.intersection(*(set(look) for look in looks))):
-        remade = {
+    remade = {
+        group: {
             client
             for then, here in pairwise(look[group] for look in looks)
             for broker, client in then.keys() & here.keys()
             if then[broker, client].isdisjoint(here[broker, client])
         }
-        if remade:
-            both = holders_before.get(group, {}).keys() & holders.get(group, {}).keys()
-            moved = [queue for queue in both if holders_before[group][queue] != holders[group][queue]]
+        for group in set.intersection(*(set(look) for look in looks))
+    }
+    if not any(remade.values()):
+        return
+    before, now = _holders(case.looks[0]), _holders(case.snapshot)
+    for group, clients in sorted(remade.items()):
+        if clients:
+            then, here = before.get(group, {}), now.get(group, {})
             yield Verdict(
                 subject=Subject(kind=SubjectKind.GROUP, group=group),
-                params={"group": group, "clients": named_clients(remade)},
+                params={"group": group, "clients": named_clients(clients)},
                 evidence={
-                    "remade_count": len(remade),
+                    "remade_count": len(clients),
                     "member_count": len({client for _, client in looks[-1][group]}),
-                    "moved_count": len(moved),
+                    "moved_count": sum(then[queue] != here[queue] for queue in then.keys() & here.keys()),
                     "window_ms": case.window_ms,
                 },
             )
@@ -64,6 +68,8 @@ def members_flap(case: ClusterCase) -> Iterator[Verdict]:
 
     A restart takes a member away once and brings another one.
     """
+    if not case.snapshot.between:
+        return  # what is there twice may have been away
     looks = [{view.group: view for view in group_views(look)} for look in case.looks]
     held = [_holders(look) for look in case.looks]
     for group in sorted(set.intersection(*(set(look) for look in looks))):
@@ -113,14 +119,10 @@ def _connections(snapshot: ClusterSnapshot) -> dict[str, _Connections]:
 
 def _holders(snapshot: ClusterSnapshot) -> _Holders:
     """Returns who holds each queue, by group."""
-    return {
-        view.group: {
-            queue: frozenset(
-                client
-                for client, info in view.running.items()
-                if any(held.queue == queue and not held.dropped for held in info.queues)
-            )
-            for queue in {held.queue for info in view.running.values() for held in info.queues}
-        }
-        for view in group_views(snapshot)
-    }
+    found: dict[str, dict[object, set[str]]] = {}
+    for info in snapshot.running:
+        owners = found.setdefault(info.group, {})
+        for held in info.queues:
+            if not held.dropped:
+                owners.setdefault(held.queue, set()).add(info.client_id)
+    return {group: {queue: frozenset(owners) for queue, owners in held.items()} for group, held in found.items()}

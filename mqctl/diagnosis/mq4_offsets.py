@@ -11,7 +11,7 @@ from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_ru
 from mqctl.model.config import PERM_READ
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Why
 from mqctl.model.gap import Part
-from mqctl.model.lag import GroupLag, LagState, QueueLag, group_lags, queue_lags
+from mqctl.model.lag import GroupLag, LagState, QueueLag
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_system_group
 from mqctl.model.queue import MessageQueue
 
@@ -29,14 +29,10 @@ def _names(row: QueueLag | GroupLag) -> dict[str, str]:
     return {"group": row.group, "topic": row.topic}
 
 
-def _totals(case: Case) -> list[GroupLag]:
-    return group_lags(queue_lags(case.broker, case.now_ms))
-
-
 def _by_group(case: Case, state: LagState) -> Iterator[list[QueueLag]]:
     """Yields the queues in `state`, those of one group and topic together."""
     found: dict[tuple[str, str], list[QueueLag]] = {}
-    for row in queue_lags(case.broker, case.now_ms):
+    for row in case.lags:
         if row.state is state:
             found.setdefault((row.group, row.topic), []).append(row)
     yield from found.values()
@@ -57,7 +53,7 @@ def _queue_list(rows: list[QueueLag]) -> str:
 )
 def backlog(case: Case) -> Iterator[Verdict | Unknown]:
     """A group whose next message to consume is old."""
-    for total in _totals(case):
+    for total in case.lag_totals:
         if total.topic.startswith(RETRY_PREFIX) or (total.lag_count or 0) < case.settings.lag_min_count:
             continue
         subject = _group(case, total.group, total.topic)
@@ -120,7 +116,7 @@ def expired(case: Case) -> Iterator[Verdict]:
 def about_to_expire(case: Case) -> Iterator[Verdict]:
     """The next message to consume is so old that retention may delete it first."""
     reserved_ms = case.broker.file_reserved_ms or case.settings.file_reserved_ms
-    for total in _totals(case):
+    for total in case.lag_totals:
         if (
             total.lag_ms is not None
             and total.lag_count
@@ -150,7 +146,7 @@ def beyond_max(case: Case) -> Iterator[Verdict]:
     """
     known = {config.name for config in case.broker.topics}
     found: dict[tuple[str, str], list[QueueLag]] = {}
-    for row in queue_lags(case.broker, case.now_ms):
+    for row in case.lags:
         gone = row.state is LagState.NO_QUEUE and row.topic in known
         if gone or row.state is LagState.BEYOND_MAX:
             found.setdefault((row.group, row.topic), []).append(row)
@@ -178,7 +174,7 @@ def beyond_max(case: Case) -> Iterator[Verdict]:
 )
 def retries_waiting(case: Case) -> Iterator[Verdict]:
     """Retries that a group has not consumed: it fails faster than it retries, or it is gone."""
-    for total in _totals(case):
+    for total in case.lag_totals:
         old = total.lag_ms is None or total.lag_ms >= case.settings.scaled(case.settings.retry_waiting_ms)
         if total.topic.startswith(RETRY_PREFIX) and (total.lag_count or 0) > 0 and old:
             yield Verdict(
@@ -249,7 +245,7 @@ def consume_disabled(case: Case) -> Iterator[Verdict]:
     if not disabled:
         return
     lags: dict[str, list[int]] = {}
-    for total in _totals(case):
+    for total in case.lag_totals:
         lags.setdefault(total.group, []).extend([] if total.lag_count is None else [total.lag_count])
     for group in disabled:
         yield Verdict(

@@ -18,6 +18,7 @@ from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, Value, Why
 from mqctl.model.gap import Part
+from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
 from mqctl.model.member import RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import OriginKind
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from mqctl.stacks.verdict import StackVerdict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
-    """What a rule looks at: one broker at one moment.
+    """What a rule looks at: one broker at one moment; what several rules need is put together once.
 
     Attributes:
         now_ms: the moment all ages refer to.
@@ -48,6 +49,16 @@ class Case:
     age_confidence: Confidence = Confidence.HIGH
     tag_samples: Mapping[tuple[str, int], TagSample] = field(default_factory=dict)
     signed: bool = False
+
+    @cached_property
+    def lags(self) -> list[QueueLag]:
+        """How far every group is behind, queue by queue."""
+        return queue_lags(self.broker, self.now_ms)
+
+    @cached_property
+    def lag_totals(self) -> list[GroupLag]:
+        """The same by group and topic."""
+        return group_lags(self.lags)
 
     def queues_by_topic(self) -> dict[str, list[QueueState]]:
         queues: dict[str, list[QueueState]] = {}
