@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.errors import ExitCode
 from mqctl.model.gap import Gap, exit_code_of, remedies_of
+from mqctl.model.remark import on_one_line
 from mqctl.render.document import Document
 
 _SUBJECTS_NAMED = 5
@@ -60,5 +61,5 @@ def _line(broker: str | None, reason: str, gaps: Sequence[Gap]) -> str:
     named = ", ".join(subjects[:_SUBJECTS_NAMED])
     if len(subjects) > _SUBJECTS_NAMED:
         named += f" and {len(subjects) - _SUBJECTS_NAMED:,} more"
-    where = " ".join(text for text in (broker, named) if text)
+    where = " ".join(text for text in (on_one_line(broker) if broker else "", named) if text)
     return f"{parts}{f' ({where})' if where else ''} not read: {reason}"

@@ -19,6 +19,7 @@ from mqctl.errors import (
     UnreachableError,
     UnsupportedError,
 )
+from mqctl.model.remark import on_one_line
 
 
 class Part(StrEnum):
@@ -124,15 +125,20 @@ class GapSubject:
     place: str | None = None
 
     def __str__(self) -> str:
-        if self.client is not None:
-            return f"{self.client} of {self.group}" if self.group else self.client
-        if self.address is not None:
-            return f"{self.topic} at {self.address}" if self.topic else f"name server {self.address}"
-        if self.producer_group is not None:
-            return f"producer group {self.producer_group}"
-        topic = self.topic if self.queue_id is None else f"{self.topic}/{self.queue_id}"
-        names = " on ".join(name for name in (self.group, topic) if name)
-        offset = None if self.offset is None else f"{'' if self.topic else 'physical '}offset {self.offset}"
+        """In words, on one line whatever a server calls what it has."""
+        group, topic, client, address, producer_group = (
+            None if name is None else on_one_line(name)
+            for name in (self.group, self.topic, self.client, self.address, self.producer_group)
+        )
+        if client is not None:
+            return f"{client} of {group}" if group else client
+        if address is not None:
+            return f"{topic} at {address}" if topic else f"name server {address}"
+        if producer_group is not None:
+            return f"producer group {producer_group}"
+        queue = topic if self.queue_id is None else f"{topic}/{self.queue_id}"
+        names = " on ".join(name for name in (group, queue) if name)
+        offset = None if self.offset is None else f"{'' if topic else 'physical '}offset {self.offset}"
         return " ".join(text for text in (names, offset, self.place) if text)
 
 
@@ -159,7 +165,8 @@ class Gap:
     scope: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        words = " ".join(str(part) for part in (self.broker, self.subject) if part)
+        broker = on_one_line(self.broker) if self.broker else None
+        words = " ".join(str(part) for part in (broker, self.subject) if part)
         object.__setattr__(self, "scope", words or None)
 
     @classmethod

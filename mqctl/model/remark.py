@@ -17,6 +17,14 @@ def quoted(words: str) -> str:
     return f'"{shown}"... ({LONGEST_REMARK} of {len(words):,} characters)'
 
 
+def on_one_line(name: str) -> str:
+    """Returns a name that others gave, as it is where it is one; else escaped and cut as their words are, unmarked."""
+    if name.isprintable() and len(name) <= LONGEST_REMARK:
+        return name
+    shown = "".join(map(_escaped, name[:LONGEST_REMARK]))
+    return shown if len(name) <= LONGEST_REMARK else f"{shown}... ({LONGEST_REMARK} of {len(name):,} characters)"
+
+
 def _escaped(char: str) -> str:
     if char in '"\\':
         return f"\\{char}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqctl.cli.gaps import gap_lines
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.remark import LONGEST_REMARK, quoted
 
 
@@ -21,3 +23,14 @@ def test_whatever_is_said_is_one_printable_line(words: str) -> None:
     shown = quoted(words)
     assert shown.isprintable()
     assert len(shown) < 10 * LONGEST_REMARK + 50
+
+
+def test_a_gap_is_told_on_one_line_whatever_the_names_are() -> None:
+    """A client names itself: its line break, its terminal sequence and its length stay its own."""
+    subject = GapSubject(client="x\nnext: rm -rf\x1b[2J", group="g" * 5_000)
+    gap = Gap(part=Part.MEMBERS, cause=Cause.REFUSED, reason="it said no", subject=subject, broker="b\r\nc")
+    for told in (str(subject), gap.scope or "", *gap_lines([gap])):
+        assert told.isprintable()
+        assert len(told) < 800
+    assert "of 5,000 characters" in str(subject)
+    assert str(GapSubject(client="10.0.0.1@7", group="G")) == "10.0.0.1@7 of G"

@@ -2,8 +2,8 @@
 
 Each attack is a few small requests, or a few connections, that once held the broker's loop for seconds or took all its
 memory. A healthy client sends a message every few milliseconds meanwhile. For each attack the 99th percentile and the
-longest of its answers are printed, and the most memory that the broker's process held. A quiet round comes first: its
-figures are those of the machine.
+longest of its answers are printed, and the most memory that the broker's process held; beside it the percentile of the
+same broker and client just before the attack, which is that of the machine.
 """
 
 from __future__ import annotations
@@ -250,10 +250,12 @@ def main() -> None:
 
 def _figures(attack: Callable[[Target], None], seconds: float) -> dict[str, object]:
     with running() as target:
+        before = under(quiet, target, seconds)
         outcome = under(attack, target, seconds)
     return {
         "sends": len(outcome.answers),
         "failed": outcome.failed,
+        "p99 just before, ms": round(before.at(0.99), 1),
         "p99, ms": round(outcome.at(0.99), 1),
         "longest, ms": round(outcome.at(1), 1),
         "memory, MiB": outcome.memory_bytes // _MIB,

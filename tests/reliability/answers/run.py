@@ -115,8 +115,8 @@ def problem_of(ran: Ran, words: list[str]) -> str | None:
     for line in ran.err.split("\n"):
         if len(line) > _LONGEST_SAID:
             return f"a line of {len(line)} characters on standard error: {line[:200]}"
-    raw = "" if "csv" in words else ran.out  # quoted cells hold what they hold, for programs
-    for stream, text in (("output", raw), ("error", ran.err)):
+    shown = "" if {"csv", "yaml", "prometheus"} & {*words} else ran.out  # quoted values hold what they hold
+    for stream, text in (("output", shown), ("error", ran.err)):
         problem = _unquoted(text)
         if problem:
             return f"{problem} on standard {stream}"
