@@ -1,4 +1,5 @@
-"""Names the tests that a run left out, and fails when a shell's completion or the man pages were not tried.
+"""Names the ten modules whose tests took longest and the tests that a run left out, and fails when a shell's completion
+or the man pages were not tried.
 
 Usage: python .ci/ran.py JUNIT_XML
 """
@@ -6,6 +7,7 @@ Usage: python .ci/ran.py JUNIT_XML
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from xml.etree import ElementTree
 
 # Part of the class, part of the name.
@@ -20,13 +22,17 @@ WANTED = (
 def main(file: str) -> int:
     """Returns 1 when something that must run did not."""
     ran: list[tuple[str, str]] = []
+    seconds: Counter[str] = Counter()
     for case in ElementTree.parse(file).iter("testcase"):
         name = (case.get("classname", ""), case.get("name", ""))
+        seconds[name[0]] += float(case.get("time", "0"))
         skipped = case.find("skipped")
         if skipped is None:
             ran.append(name)
         else:
             sys.stdout.write(f"left out: {'.'.join(name)}: {skipped.get('message')}\n")
+    for module, took in seconds.most_common(10):
+        sys.stdout.write(f"{took:6.1f} s  {module}\n")
     lost = [want for want in WANTED if not any(want[0] in place and want[1] in name for place, name in ran)]
     for place, name in lost:
         sys.stderr.write(f"no test of {place} with {name} ran\n")
