@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from embedded_broker.broker import Broker
     from embedded_broker.log.store import Dispatched
     from embedded_broker.pop.service import Pop
-    from embedded_broker.pop.taking import Wish
+    from embedded_broker.pop.taking import PopOptions
     from embedded_broker.remoting.handler_table import Call, Words
     from mqctl.errors import MqctlError
     from mqctl.model.config import TopicConfig
@@ -135,9 +135,9 @@ def filters_of(
         raise refusal from error
 
 
-def entry_test(broker: Broker, wish: Wish) -> Callable[[Dispatched], bool] | None:
+def entry_test(broker: Broker, options: PopOptions) -> Callable[[Dispatched], bool] | None:
     """Returns the test by which a new message wakes a pop; None for every message."""
-    wants, wants_record = wish.wants, wish.wants_record
+    wants, wants_record = options.wants, options.wants_record
     if wants is None and wants_record is None:
         return None
 

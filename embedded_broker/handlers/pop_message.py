@@ -17,7 +17,7 @@ from embedded_broker.handlers.pop_checks import (
     with_empty,
 )
 from embedded_broker.pop.polls import Polling, PopRequest
-from embedded_broker.pop.taking import Taken, Wish, look, take
+from embedded_broker.pop.taking import PopOptions, Taken, look, take
 from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
@@ -40,7 +40,7 @@ def _popped(broker: Broker, request: PopMessage, call: Call, born_ms: int) -> Re
     wants, wants_record = filters_of(broker, request)
     pop = pop_of(broker)
     ordered = bool(request.order)
-    wish = Wish(
+    options = PopOptions(
         group=request.consumer_group,
         topic=request.topic,
         queue_id=request.queue_id,
@@ -55,14 +55,14 @@ def _popped(broker: Broker, request: PopMessage, call: Call, born_ms: int) -> Re
         wants=wants,
         wants_record=wants_record,
     )
-    taken = take(pop, wish, log)
-    key = (wish.topic, wish.group, wish.queue_id)
+    taken = take(pop, options, log)
+    key = (options.topic, options.group, options.queue_id)
     code = ResponseCode.SUCCESS
     if not taken.count:
         code = ResponseCode.POLLING_TIMEOUT
         if request.poll_time > 0:
             again = partial(call.resume, partial(_popped, broker, request, call, born_ms))
-            waiting = PopRequest(key, born_ms + request.poll_time, call.connection, again, entry_test(broker, wish))
+            waiting = PopRequest(key, born_ms + request.poll_time, call.connection, again, entry_test(broker, options))
             polling = pop.polls.wait(waiting)
             if polling is Polling.WAITS:
                 return None
@@ -70,22 +70,22 @@ def _popped(broker: Broker, request: PopMessage, call: Call, born_ms: int) -> Re
                 code = ResponseCode.POLLING_FULL
     elif taken.rest > 0:
         pop.polls.wake(key)
-    answer = _answer(call, code, wish, taken)
+    answer = _answer(call, code, options, taken)
     if not taken.count:
         return answer
     answer_when_durable(broker, call, answer)  # without its checkpoint on disk nothing would come again
     return None
 
 
-def _answer(call: Call, code: ResponseCode, wish: Wish, taken: Taken) -> RemotingCommand:
+def _answer(call: Call, code: ResponseCode, options: PopOptions, taken: Taken) -> RemotingCommand:
     reply = PopMessageReply(
-        pop_time=wish.pop_ms,
-        invisible_time=wish.invisible_ms,
-        revive_qid=wish.revive_queue,
+        pop_time=options.pop_ms,
+        invisible_time=options.invisible_ms,
+        revive_qid=options.revive_queue,
         rest_num=taken.rest,
         start_offset_info=start_offset_info(taken.starts),
         msg_offset_info=msg_offset_info(taken.offsets),
-        order_count_info=";".join(taken.order_counts) if wish.ordered else None,
+        order_count_info=";".join(taken.order_counts) if options.ordered else None,
     )
     remark = _FOUND if taken.count else _NOTHING
     return call.answer(code, remark=remark, reply=reply, body=b"".join(taken.data))
@@ -96,14 +96,14 @@ def peek_message(broker: Broker, request: PeekMessage, call: Call) -> RemotingCo
     check_readable(broker, "peek")
     check_place(broker, request, call, "peeking")
     pop = pop_of(broker)
-    wish = Wish(
+    options = PopOptions(
         group=request.consumer_group,
         topic=request.topic,
         queue_id=request.queue_id,
         most=request.max_msg_nums,
         draw=pop.draw(),
     )
-    seen = look(pop, wish)
+    seen = look(pop, options)
     reply = PopMessageReply(rest_num=seen.rest)
     if not seen.count:
         return call.answer(ResponseCode.PULL_NOT_FOUND, remark=_NOTHING, reply=reply)

@@ -7,7 +7,7 @@ from functools import partial
 from embedded_broker.broker import Broker
 from embedded_broker.handlers.pop_checks import check_place, check_readable, pop_of, with_empty
 from embedded_broker.pop.polls import Polling, PopRequest
-from embedded_broker.pop.taking import Wish, has_something
+from embedded_broker.pop.taking import PopOptions, has_something
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_pop import Notification, NotificationReply, PollingInfo, PollingInfoReply
@@ -23,7 +23,7 @@ def _told(broker: Broker, request: Notification, call: Call, born_ms: int) -> Re
     check_readable(broker, "peek")
     check_place(broker, request, call, "peeking")
     pop = pop_of(broker)
-    wish = Wish(
+    options = PopOptions(
         group=request.consumer_group,
         topic=request.topic,
         queue_id=request.queue_id,
@@ -32,9 +32,9 @@ def _told(broker: Broker, request: Notification, call: Call, born_ms: int) -> Re
         attempt_id=request.attempt_id,
         draw=pop.draw(),
     )
-    found, full = has_something(pop, wish), False
+    found, full = has_something(pop, options), False
     if not found and request.poll_time > 0:
-        key = (wish.topic, wish.group, wish.queue_id)
+        key = (options.topic, options.group, options.queue_id)
         again = partial(call.resume, partial(_told, broker, request, call, born_ms))
         polling = pop.notifications.wait(PopRequest(key, born_ms + request.poll_time, call.connection, again))
         if polling is Polling.WAITS:

@@ -32,7 +32,7 @@ _ELSEWHERE = (ReadStatus.OFFSET_TOO_SMALL, ReadStatus.OFFSET_OVERFLOW_BADLY, Rea
 _NOTHING_WANTED = (ReadStatus.NO_MATCHED_MESSAGE, ReadStatus.OFFSET_FOUND_NULL, ReadStatus.MESSAGE_WAS_REMOVING)
 
 
-class Wish(NamedTuple):
+class PopOptions(NamedTuple):
     """What a pop asks for.
 
     Attributes:
@@ -82,17 +82,17 @@ class _Part(NamedTuple):
     data: Sequence[bytes | memoryview]
 
 
-def retry_topic_of(ground: Ground, wish: Wish) -> str:
+def retry_topic_of(ground: Ground, options: PopOptions) -> str:
     """Returns the retry topic that a pop reads: with the second name in use, the first one every other time."""
     settings = ground.settings
-    old = settings.retrieve_message_from_pop_retry_topic_v1 and wish.draw % 2 == 0
-    return pop_retry_topic(wish.group, wish.topic, v2=settings.enable_retry_topic_v2 and not old)
+    old = settings.retrieve_message_from_pop_retry_topic_v1 and options.draw % 2 == 0
+    return pop_retry_topic(options.group, options.topic, v2=settings.enable_retry_topic_v2 and not old)
 
 
-def places(ground: Ground, wish: Wish, *, retry_first: bool) -> Iterator[tuple[str, int]]:
+def places(ground: Ground, options: PopOptions, *, retry_first: bool) -> Iterator[tuple[str, int]]:
     """Yields topic and queue id in the order in which a pop looks at them; not beyond what fills it."""
-    own = _queues(ground, wish.topic, wish.queue_id, wish.draw)
-    retry = [] if wish.ordered else _queues(ground, retry_topic_of(ground, wish), ALL_QUEUES, wish.draw)
+    own = _queues(ground, options.topic, options.queue_id, options.draw)
+    retry = [] if options.ordered else _queues(ground, retry_topic_of(ground, options), ALL_QUEUES, options.draw)
     yield from (*retry, *own) if retry_first else (*own, *retry)
 
 
@@ -106,32 +106,32 @@ def _queues(ground: Ground, topic: str, queue_id: int, draw: int) -> list[Queue]
     return [(topic, (draw + number) % queues) for number in range(queues)]
 
 
-def next_offset(pop: Pop, wish: Wish, topic: str, queue_id: int, *, begins: bool) -> int:
+def next_offset(pop: Pop, options: PopOptions, topic: str, queue_id: int, *, begins: bool) -> int:
     """Returns where the next pop of a queue begins.
 
     Args:
         begins: a pop does begin there: a first offset is committed, a reset is taken.
     """
     ground = pop.ground
-    offset = ground.offsets.query(wish.group, topic, queue_id)
+    offset = ground.offsets.query(options.group, topic, queue_id)
     if offset < 0:
-        offset = _first_offset(ground, wish, topic, queue_id)
+        offset = _first_offset(ground, options, topic, queue_id)
         if begins:
-            ground.offsets.commit(wish.group, topic, queue_id, offset)
+            ground.offsets.commit(options.group, topic, queue_id, offset)
     if begins:
-        reset = ground.offsets.take_reset(wish.group, topic, queue_id)
+        reset = ground.offsets.take_reset(options.group, topic, queue_id)
         if reset is not None:
-            pop.orders.clear((topic, wish.group, queue_id))
-            pop.buffer.clear((wish.group, topic, queue_id))
+            pop.orders.clear((topic, options.group, queue_id))
+            pop.buffer.clear((options.group, topic, queue_id))
             return reset
-    latest = pop.buffer.latest((wish.group, topic, queue_id))
+    latest = pop.buffer.latest((options.group, topic, queue_id))
     return offset if latest is None else max(offset, latest)
 
 
-def _first_offset(ground: Ground, wish: Wish, topic: str, queue_id: int) -> int:
+def _first_offset(ground: Ground, options: PopOptions, topic: str, queue_id: int) -> int:
     storage = ground.storage
     low = storage.min_offset(topic, queue_id)
-    if wish.init_mode != NEWEST or topic.startswith(RETRY_PREFIX):
+    if options.init_mode != NEWEST or topic.startswith(RETRY_PREFIX):
         return low
     if ground.settings.init_pop_offset_by_check_msg_in_mem and low <= 0:
         entries = storage.entries(topic, queue_id, 0, 1)
@@ -140,84 +140,84 @@ def _first_offset(ground: Ground, wish: Wish, topic: str, queue_id: int) -> int:
     return max(0, storage.max_offset(topic, queue_id) - 1)
 
 
-def take(pop: Pop, wish: Wish, log: logging.Logger) -> Taken:
-    """Takes up to `wish.most` messages and notes that they are taken."""
+def take(pop: Pop, options: PopOptions, log: logging.Logger) -> Taken:
+    """Takes up to `options.most` messages and notes that they are taken."""
     taken = Taken()
-    retry_first = wish.draw < pop.ground.settings.pop_from_retry_probability and not wish.ordered
-    for topic, queue_id in places(pop.ground, wish, retry_first=retry_first):
-        if taken.count >= wish.most and topic != wish.topic and not retry_first:
+    retry_first = options.draw < pop.ground.settings.pop_from_retry_probability and not options.ordered
+    for topic, queue_id in places(pop.ground, options, retry_first=retry_first):
+        if taken.count >= options.most and topic != options.topic and not retry_first:
             break  # the retry topic comes last, and there is no room for it
         try:
-            _take_from(pop, wish, topic, queue_id, taken)
+            _take_from(pop, options, topic, queue_id, taken)
         except (MqctlError, Refusal) as error:
-            log.error("group %s pops nothing from queue %d of %s: %s", wish.group, queue_id, topic, error)
+            log.error("group %s pops nothing from queue %d of %s: %s", options.group, queue_id, topic, error)
     return taken
 
 
-def _take_from(pop: Pop, wish: Wish, topic: str, queue_id: int, taken: Taken) -> None:
-    start = next_offset(pop, wish, topic, queue_id, begins=True)
-    if wish.ordered and pop.orders.is_blocked((topic, wish.group, queue_id), wish.attempt_id):
+def _take_from(pop: Pop, options: PopOptions, topic: str, queue_id: int, taken: Taken) -> None:
+    start = next_offset(pop, options, topic, queue_id, begins=True)
+    if options.ordered and pop.orders.is_blocked((topic, options.group, queue_id), options.attempt_id):
         return
-    if taken.count >= wish.most:
+    if taken.count >= options.most:
         taken.rest += max(0, pop.ground.storage.max_offset(topic, queue_id) - start)
         return
-    read = _read(pop.ground, wish, (topic, queue_id), start, wish.most - taken.count)
+    read = _read(pop.ground, options, (topic, queue_id), start, options.most - taken.count)
     if read.status in _ELSEWHERE:
         start = read.next_offset
-        pop.ground.offsets.commit(wish.group, topic, queue_id, start)
-        read = _read(pop.ground, wish, (topic, queue_id), start, wish.most - taken.count)
+        pop.ground.offsets.commit(options.group, topic, queue_id, start)
+        read = _read(pop.ground, options, (topic, queue_id), start, options.most - taken.count)
     if read.count:
-        _add(pop.ground, wish, taken, _note(pop, wish, (topic, queue_id), start, read))
+        _add(pop.ground, options, taken, _note(pop, options, (topic, queue_id), start, read))
     elif read.status in _NOTHING_WANTED:
-        if wish.ordered:
-            pop.ground.offsets.commit(wish.group, topic, queue_id, read.next_offset)
+        if options.ordered:
+            pop.ground.offsets.commit(options.group, topic, queue_id, read.next_offset)
         else:
-            pop.buffer.skip((wish.group, topic, queue_id), read.next_offset)
+            pop.buffer.skip((options.group, topic, queue_id), read.next_offset)
     taken.rest += max(0, read.max_offset - read.next_offset)
 
 
-def _read(ground: Ground, wish: Wish, queue: Queue, start: int, most: int) -> Read:
-    return ground.storage.read(*queue, start, max_count=most, wants=wish.wants, wants_record=wish.wants_record)
+def _read(ground: Ground, options: PopOptions, queue: Queue, start: int, most: int) -> Read:
+    return ground.storage.read(*queue, start, max_count=most, wants=options.wants, wants_record=options.wants_record)
 
 
-def _note(pop: Pop, wish: Wish, queue: Queue, start: int, read: Read) -> _Part:
+def _note(pop: Pop, options: PopOptions, queue: Queue, start: int, read: Read) -> _Part:
     """Notes what was read as taken. Raises MqctlError, Refusal: it is not."""
     topic, queue_id = queue
     ground = pop.ground
     whole = read.count == read.next_offset - start  # nothing is missing between them
     offsets = list(range(start, read.next_offset)) if whole else _offsets(read.data)
-    flag = retry_flag(topic, wish.group)
+    flag = retry_flag(topic, options.group)
     counts: list[str] = []
-    if wish.ordered:
+    if options.ordered:
         now_ms = ground.clock.now_ms()
         batch = OrderInfo(
-            attempt_id=wish.attempt_id, pop_ms=wish.pop_ms, invisible_ms=wish.invisible_ms, used_ms=now_ms
+            attempt_id=options.attempt_id, pop_ms=options.pop_ms, invisible_ms=options.invisible_ms, used_ms=now_ms
         )
-        delivered = pop.orders.begin((topic, wish.group, queue_id), offsets, batch)
-        ground.offsets.commit(wish.group, topic, queue_id, start)
+        delivered = pop.orders.begin((topic, options.group, queue_id), offsets, batch)
+        ground.offsets.commit(options.group, topic, queue_id, start)
         counts = [f"{flag} qo{queue_id}%{offset} {times}" for offset, times in delivered.items()]
         fewest = min(delivered.values()) if len(delivered) == len(offsets) else 0
         counts.append(f"{flag} {queue_id} {fewest}")
     else:
         checkpoint = PopCheckPoint(
             broker_name=ground.name,
-            consumer_group=wish.group,
+            consumer_group=options.group,
             offset_differences=tuple(range(len(offsets)) if whole else [offset - start for offset in offsets]),
-            invisible_ms=wish.invisible_ms,
+            invisible_ms=options.invisible_ms,
             count=len(offsets),
-            pop_ms=wish.pop_ms,
+            pop_ms=options.pop_ms,
             queue_id=queue_id,
-            revive_ms=wish.pop_ms + wish.invisible_ms,
+            revive_ms=options.pop_ms + options.invisible_ms,
             start_offset=start,
             topic=topic,
         )
-        pop.buffer.add(checkpoint, wish.revive_queue, read.next_offset)
+        pop.buffer.add(checkpoint, options.revive_queue, read.next_offset)
     size_bytes = sum(map(len, read.data))
-    ground.intake.stats.count_get(topic, wish.group, len(offsets), size_bytes)
+    ground.intake.stats.count_get(topic, options.group, len(offsets), size_bytes)
     return _Part((flag, queue_id), start, offsets, counts, read.data)
 
 
-def _add(ground: Ground, wish: Wish, taken: Taken, part: _Part) -> None:
+def _add(ground: Ground, options: PopOptions, taken: Taken, part: _Part) -> None:
     flag = part.place[0]
     taken.starts[part.place] = part.start
     taken.offsets[part.place] = part.offsets
@@ -226,7 +226,7 @@ def _add(ground: Ground, wish: Wish, taken: Taken, part: _Part) -> None:
     if flag == NORMAL or ground.settings.pop_response_return_actual_retry_topic:
         taken.data += part.data
     else:
-        taken.data += _renamed(ground, wish, part)
+        taken.data += _renamed(ground, options, part)
 
 
 def _offsets(data: Sequence[bytes | memoryview]) -> list[int]:
@@ -241,7 +241,7 @@ def _offsets(data: Sequence[bytes | memoryview]) -> list[int]:
     return found
 
 
-def _renamed(ground: Ground, wish: Wish, part: _Part) -> Iterator[bytes]:
+def _renamed(ground: Ground, options: PopOptions, part: _Part) -> Iterator[bytes]:
     """Yields retried messages as they are delivered: under the topic they came from, each with its receipt handle."""
     for data in part.data:
         at = 0
@@ -250,39 +250,39 @@ def _renamed(ground: Ground, wish: Wish, part: _Part) -> Iterator[bytes]:
             at += message.size_bytes
             receipt = Receipt(
                 start_offset=part.start,
-                pop_ms=wish.pop_ms,
-                invisible_ms=wish.invisible_ms,
-                revive_queue=wish.revive_queue,
+                pop_ms=options.pop_ms,
+                invisible_ms=options.invisible_ms,
+                revive_queue=options.revive_queue,
                 retry=part.place[0],
                 broker_name=ground.name,
                 queue_id=message.queue_id,
                 offset=message.queue_offset,
             )
             properties = {POP_CK: str(receipt), **message.properties}
-            yield encode_message(replace(message, topic=wish.topic, properties=properties), trailing_separator=True)
+            yield encode_message(replace(message, topic=options.topic, properties=properties), trailing_separator=True)
 
 
-def look(pop: Pop, wish: Wish) -> Taken:
+def look(pop: Pop, options: PopOptions) -> Taken:
     """Returns what a pop would take; nothing is noted."""
     taken = Taken()
-    for topic, queue_id in places(pop.ground, wish, retry_first=wish.draw % 5 == 0):
-        if topic != wish.topic and taken.count >= wish.most:
+    for topic, queue_id in places(pop.ground, options, retry_first=options.draw % 5 == 0):
+        if topic != options.topic and taken.count >= options.most:
             continue
-        start = next_offset(pop, wish, topic, queue_id, begins=False)
+        start = next_offset(pop, options, topic, queue_id, begins=False)
         taken.rest += max(0, pop.ground.storage.max_offset(topic, queue_id) - start)
-        if taken.count < wish.most:
-            read = _read(pop.ground, wish, (topic, queue_id), start, wish.most - taken.count)
+        if taken.count < options.most:
+            read = _read(pop.ground, options, (topic, queue_id), start, options.most - taken.count)
             taken.data += read.data
             taken.count += read.count
     return taken
 
 
-def has_something(pop: Pop, wish: Wish) -> bool:
+def has_something(pop: Pop, options: PopOptions) -> bool:
     """Tells whether a pop would find a message, wanted or not."""
-    for topic, queue_id in places(pop.ground, wish, retry_first=wish.draw % 5 == 0):
-        if wish.ordered and pop.orders.is_blocked((topic, wish.group, queue_id), wish.attempt_id):
+    for topic, queue_id in places(pop.ground, options, retry_first=options.draw % 5 == 0):
+        if options.ordered and pop.orders.is_blocked((topic, options.group, queue_id), options.attempt_id):
             continue
-        start = next_offset(pop, wish, topic, queue_id, begins=False)
+        start = next_offset(pop, options, topic, queue_id, begins=False)
         if pop.ground.storage.max_offset(topic, queue_id) > start:
             return True
     return False

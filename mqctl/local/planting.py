@@ -95,12 +95,16 @@ class Planting:
         declared = [topic for topic in self._scenario.topics if topic.cluster == self._cluster and topic.name in topics]
         return {self._addresses[broker] for topic in declared for broker in self.brokers_of(topic)}
 
-    def resize(self, wish: ResizeTopic) -> None:
+    def resize(self, change: ResizeTopic) -> None:
         """Gives a topic other numbers of queues."""
         declared = TopicDeclared(
-            name=wish.topic, queues=wish.queues, read_queues=wish.read_queues, perm=wish.perm, brokers=wish.brokers
+            name=change.topic,
+            queues=change.queues,
+            read_queues=change.read_queues,
+            perm=change.perm,
+            brokers=change.brokers,
         )
-        self.ask([(broker, put_topic(_config(declared))) for broker in self.brokers_of(wish)])
+        self.ask([(broker, put_topic(_config(declared))) for broker in self.brokers_of(change)])
 
     def send(self, messages: MessagesDeclared) -> None:
         """Sends messages. Raises what the producer raises."""
@@ -118,12 +122,12 @@ class Planting:
             for message in _messages(messages):
                 send(message)
 
-    def move(self, wish: OffsetDeclared) -> None:
+    def move(self, change: OffsetDeclared) -> None:
         """Commits an offset for a group that is not there."""
         (topic,) = [
-            topic for topic in self._scenario.topics if (topic.name, topic.cluster) == (wish.topic, wish.cluster)
+            topic for topic in self._scenario.topics if (topic.name, topic.cluster) == (change.topic, change.cluster)
         ]
-        named = None if wish.queue is None else _queue(wish.topic, wish.queue)
+        named = None if change.queue is None else _queue(change.topic, change.queue)
         queues = [
             MessageQueue(topic.name, broker, queue_id)
             for broker in self.brokers_of(topic)
@@ -132,12 +136,12 @@ class Planting:
         with Cluster(self._namesrv) as cluster:
             for queue in queues if named is None else [named]:
                 address = self._addresses[queue.broker_name]
-                if isinstance(wish.at, int):
-                    offset = wish.at
+                if isinstance(change.at, int):
+                    offset = change.at
                 else:
-                    ask = max_offset if wish.at == "end" else min_offset
+                    ask = max_offset if change.at == "end" else min_offset
                     offset = cluster.ask(address, ask(queue.topic, queue.queue_id), Deadline(_TIMEOUT_MS))
-                question = commit_offset(wish.group, queue.topic, queue.queue_id, offset)
+                question = commit_offset(change.group, queue.topic, queue.queue_id, offset)
                 cluster.ask(address, question, Deadline(_TIMEOUT_MS))
 
 

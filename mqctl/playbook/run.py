@@ -62,7 +62,7 @@ class _Shown:
 @dataclass
 class _Run:
     playbook: Playbook
-    wish: RunOptions
+    options: RunOptions
     world: World
     captured: dict[str, Scalar] = field(default_factory=dict)
     exits: dict[str, int] = field(default_factory=dict)
@@ -85,14 +85,14 @@ class _Run:
 
     def _facts(self) -> dict[str, object]:
         told = {"exit": self.exits, "choice": self.choices, "done": self.done}
-        return {**self.wish.values, **self.captured, **told}
+        return {**self.options.values, **self.captured, **told}
 
     def _holds(self, condition: str) -> bool:
-        return conditions.condition_holds(condition, self._facts(), self.wish.values)
+        return conditions.condition_holds(condition, self._facts(), self.options.values)
 
     def _text(self, words: Words) -> str:
         """Returns words with what is known in their places."""
-        return template.fill(words[self.wish.lang], self._facts(), unknown=True)
+        return template.fill(words[self.options.lang], self._facts(), unknown=True)
 
     def _outcome(self, step: PlaybookStep, state: StepState, *means: str) -> StepRun:
         return StepRun(id=step.id, state=state, about=self._text(step.about), means=list(means))
@@ -127,7 +127,7 @@ class _Run:
         self.world.begins(number, step, line)
         spoken = self._speak(step, connected or words)
         outcome = self._judged(step, line, spoken, StepState.PLANNED if step.changes else StepState.EXPECTED)
-        if not step.changes or not self.wish.execute or outcome.state is not StepState.PLANNED:
+        if not step.changes or not self.options.execute or outcome.state is not StepState.PLANNED:
             return outcome
         if spoken.plan is None:
             return replace(outcome, state=StepState.UNEXPECTED, means=["it showed no plan; nothing was changed"])
@@ -154,7 +154,7 @@ class _Run:
         return replace(outcome, change=change, took_ms=planned.took_ms + outcome.took_ms)
 
     def _speak(self, step: PlaybookStep, words: Sequence[str], plan: bytes | None = None) -> Spoken:
-        return self.world.speak(words, self.wish.timeout_ms or step.timeout_ms, self.world.heard, plan)
+        return self.world.speak(words, self.options.timeout_ms or step.timeout_ms, self.world.heard, plan)
 
     def _judged(self, step: PlaybookStep, line: str, spoken: Spoken, good: StepState) -> StepRun:
         run = replace(
@@ -166,7 +166,7 @@ class _Run:
             complained=spoken.stderr,
         )
         if spoken.exit_code is None:
-            limit_ms = self.wish.timeout_ms or step.timeout_ms
+            limit_ms = self.options.timeout_ms or step.timeout_ms
             return replace(run, state=StepState.TIMED_OUT, means=[f"no end within {limit_ms / 1000:g} s"])
         self.exits[step.id] = spoken.exit_code
         meanings = step.meanings
@@ -198,7 +198,9 @@ class _Run:
         if found is None:
             lines = spoken.stderr.strip().splitlines()
             raise _End(Ending.NO_CLUSTER, lines[0] if lines else "the name servers told of no cluster")
-        wrong = identity.unlike(found, cluster=self.wish.cluster, fingerprint=self.wish.fingerprint, first=self.first)
+        wrong = identity.unlike(
+            found, cluster=self.options.cluster, fingerprint=self.options.fingerprint, first=self.first
+        )
         self.first = self.first or found
         if wrong is not None:
             raise _End(Ending.OTHER_CLUSTER, wrong)

@@ -144,9 +144,9 @@ class SimpleConsumer:
             if found or (looks >= len(brokers) and self.instance.clock.now_ms() >= ends_ms):
                 return found
 
-    def _take(self, topic: str, broker: tuple[str, str], wish: tuple[int, int, int]) -> tuple[PoppedMessage, ...]:
+    def _take(self, topic: str, broker: tuple[str, str], limits: tuple[int, int, int]) -> tuple[PoppedMessage, ...]:
         name, address = broker
-        most, invisible_ms, poll_ms = wish
+        most, invisible_ms, poll_ms = limits
         wanted = self._subscriptions[topic]
         request = PopMessage(
             consumer_group=self._group,

@@ -130,8 +130,7 @@ class Producer:
         if queues or instance.routes.route(topic) is not None:
             return self._some(queues, topic, "its route has no writable queue on a master")
         try:
-            wish = self.settings.default_topic_queues
-            if instance.routes.refresh_from_template(topic, queues=wish):
+            if instance.routes.refresh_from_template(topic, queues=self.settings.default_topic_queues):
                 instance.after_route_change(topic)
         except NotFoundError as error:
             raise self._no_route(topic, "it does not exist, and no broker creates topics by itself") from error

@@ -159,12 +159,12 @@ def _report(
     )
 
 
-def _measured(wish: DedupOptions | None, messages: Sequence[ReceivedMessage]) -> Deduplication | None:
-    if wish is None:
+def _measured(options: DedupOptions | None, messages: Sequence[ReceivedMessage]) -> Deduplication | None:
+    if options is None:
         return None
     from mqctl.operations.messages.dedup import measure
 
-    return measure(wish, messages)
+    return measure(options, messages)
 
 
 def _starts(asking: Asking, addresses: dict[MessageQueue, str], since_ms: int | None) -> dict[MessageQueue, int]:
