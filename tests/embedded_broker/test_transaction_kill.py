@@ -20,6 +20,8 @@ from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.test_process import process
 from tests.embedded_broker.wire import Peer
 
+pytestmark = pytest.mark.slow
+
 _COMMIT, _ROLLBACK = 8, 12
 _ROUNDS = 3
 

@@ -136,6 +136,7 @@ def test_half_a_record_over_the_rest_of_another_is_no_record(tmp_path: Path) -> 
     assert sound(tmp_path)
 
 
+@pytest.mark.quick
 def test_zeros_that_a_client_sent_are_kept_where_the_log_goes_on(tmp_path: Path) -> None:
     storage = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
     storage.open()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.reliability.failover import run
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_master_and_a_slave_that_die_in_turn_lose_nothing_that_was_replicated() -> None:

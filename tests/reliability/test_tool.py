@@ -18,6 +18,7 @@ def test_rounds_of_commands_that_die_leave_all_in_order() -> None:
     assert figures.taken_back + figures.finished + figures.done + figures.untouched >= 6
 
 
+@pytest.mark.quick
 def test_the_checks_see_a_journal_that_was_not_on_the_disk() -> None:
     """A mqctl that forgets to sync is found out: its change was sent, and the power failure took the record."""
     runs = (run(3, seed=seed, kinds=("topic update",), hows=(POWER,), forgets=True) for seed in range(1, 9))
