@@ -343,6 +343,7 @@ class RunningCluster:
         """Brings the cluster back to its first state: everything empty and running, faults gone, same ports."""
         if self.grpc is not None:
             await self.grpc.stop()
+            self.grpc.forget()
         for name in list(self.brokers):
             await self.kill_broker(name)
         for name in list(self.name_servers):

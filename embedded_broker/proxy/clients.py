@@ -18,6 +18,7 @@ from embedded_broker.proxy.channels import Channel
 from embedded_broker.proxy.statuses import Refused
 from mqctl.filter.tags import TagExpressionError
 from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
+from mqctl.protocol.declared import replaced
 from mqctl.protocol.requests_client import Heartbeat, UnregisterClient
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class GrpcClient:
         channel: what brokers see of it.
         send: puts a command on its telemetry stream, where it has one; tells whether it could.
         seen_ms: its last heartbeat, or its settings.
+        since_ms: its first settings.
     """
 
     def __init__(self, client_id: str, settings: pb.Settings, channel: Channel, language: Language) -> None:
@@ -50,7 +52,7 @@ class GrpcClient:
         self.channel = channel
         self.language = language
         self.send: Callable[[pb.TelemetryCommand], bool] | None = None
-        self.seen_ms = 0
+        self.seen_ms = self.since_ms = channel.active_ms
 
     @property
     def group(self) -> str:
@@ -68,6 +70,10 @@ class GrpcClients:
     Args:
         on_request: gets what a broker asks a client.
         on_gone: called when a client has left, or is silent for too long.
+
+    Attributes:
+        remembered: settings of clients of an endpoint that ran here before; they are taken when such a client calls.
+            The Python client tells its settings anew after five minutes only.
     """
 
     def __init__(
@@ -78,6 +84,7 @@ class GrpcClients:
     ) -> None:
         self._ground = ground
         self._on_request, self._on_gone = on_request, on_gone
+        self.remembered: dict[str, pb.Settings] = {}
         self._clients: dict[str, GrpcClient] = {}
         self._awaited: dict[str, list[asyncio.Future[None]]] = {}
         self._scan = Periodic(ground.clock, _SCAN_MS, self._drop_silent, first_ms=_SCAN_MS)
@@ -85,20 +92,28 @@ class GrpcClients:
     def __len__(self) -> int:
         return len(self._clients)
 
-    def find(self, client_id: str) -> GrpcClient | None:
-        """Returns a client whose settings are known."""
+    def _recalled(self, caller: Caller) -> GrpcClient | None:
+        """Returns a client whose settings are known, from before perhaps."""
+        client_id = caller.client_id
+        if client_id not in self._clients and client_id in self.remembered:
+            return self.take(caller, self.remembered.pop(client_id))
         return self._clients.get(client_id)
 
-    def known(self, client_id: str) -> GrpcClient:
+    def all_settings(self) -> dict[str, pb.Settings]:
+        """Returns the settings of all clients by id."""
+        return self.remembered | {client_id: client.settings for client_id, client in self._clients.items()}
+
+    def known(self, caller: Caller) -> GrpcClient:
         """Returns a client whose settings are known. Raises Refused."""
-        client = self._clients.get(client_id)
+        client = self._recalled(caller)
         if client is None:
             raise Refused(pb.Code.UNRECOGNIZED_CLIENT_TYPE, "cannot find client settings for this client")
         return client
 
-    async def awaited(self, client_id: str) -> GrpcClient | None:
+    async def awaited(self, caller: Caller) -> GrpcClient | None:
         """Returns a client, waiting a moment for one whose settings are on their way: some ask before."""
-        if client_id not in self._clients:
+        client_id = caller.client_id
+        if self._recalled(caller) is None:
             arrival: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._awaited.setdefault(client_id, []).append(arrival)
             try:
@@ -186,9 +201,15 @@ def _heartbeat(client: GrpcClient, ground: ProxyGround) -> HeartbeatData:
     group = ConsumerData(
         group_name=client.group,
         consume_type="CONSUME_PASSIVELY" if is_push else "CONSUME_ACTIVELY",
-        subscription_data_set=tuple(_subscription(entry) for entry in settings.subscription.subscriptions),
+        subscription_data_set=subscriptions_of(client),
     )
     return HeartbeatData(client_id=client.client_id, consumer_data_set=(group,))
+
+
+def subscriptions_of(client: GrpcClient) -> tuple[SubscriptionData, ...]:
+    """Returns what a client subscribes to, as brokers know it."""
+    entries = client.settings.subscription.subscriptions
+    return tuple(replaced(_subscription(entry), sub_version=client.since_ms) for entry in entries)
 
 
 def _subscription(entry: pb.SubscriptionEntry) -> SubscriptionData:

@@ -106,7 +106,7 @@ def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
 
 async def note_heartbeat(parts: Parts, request: pb.HeartbeatRequest, caller: Caller) -> pb.HeartbeatResponse:
     """Notes that a client is there. Raises Refused."""
-    client = parts.clients.known(caller.client_id)
+    client = parts.clients.known(caller)
     if client.group:
         checked_group(request.group)
     await parts.clients.register(client)
@@ -117,7 +117,7 @@ async def notify_termination(
     parts: Parts, request: pb.NotifyClientTerminationRequest, caller: Caller
 ) -> pb.NotifyClientTerminationResponse:
     """Has a client leave. Raises Refused."""
-    client = parts.clients.known(caller.client_id)
+    client = parts.clients.known(caller)
     if client.group:
         checked_group(request.group)
     await parts.clients.drop(client)

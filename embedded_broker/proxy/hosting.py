@@ -8,6 +8,7 @@ from mqctl.errors import ConfigurationError, RefusedError
 
 if TYPE_CHECKING:
     from embedded_broker.broker import Broker
+    from embedded_broker.proxy import messages as pb
     from embedded_broker.proxy.endpoint import Endpoint
     from embedded_broker.proxy.ground import Members
     from embedded_broker.remoting.ports import HeldPorts
@@ -26,6 +27,7 @@ class HostedEndpoint:
     def __init__(self, members: Members, ports: HeldPorts, host: str, port: int, tls: ServerTls | None) -> None:
         self._members, self._ports, self._host, self._port, self._tls = members, ports, host, port, tls
         self._running: Endpoint | None = None
+        self._settings: dict[str, pb.Settings] = {}
 
     @property
     def is_running(self) -> bool:
@@ -53,6 +55,7 @@ class HostedEndpoint:
                 "could not start the gRPC endpoint", reason=str(error), remedy="pip install 'mqctl[grpc]'"
             ) from error
         endpoint = Endpoint(self._members)
+        endpoint.parts.clients.remembered |= self._settings
         await endpoint.start(self._host, self._ports.to_listen(_NAME, self._port), self._tls)
         self._ports.note(_NAME, endpoint.port)
         self._running = endpoint
@@ -61,7 +64,12 @@ class HostedEndpoint:
         """Ends all connections and listens no more; harmless when it does not run."""
         endpoint, self._running = self._running, None
         if endpoint is not None:
+            self._settings = endpoint.parts.clients.all_settings()
             await endpoint.stop()
+
+    def forget(self) -> None:
+        """Forgets the clients of before."""
+        self._settings = {}
 
     def gone(self, broker: Broker) -> None:
         """Ends what waits for a broker that leaves."""

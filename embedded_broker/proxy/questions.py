@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from embedded_broker.proxy import messages as pb
+from embedded_broker.proxy.clients import GrpcClient, subscriptions_of
 from embedded_broker.proxy.given import given
 from mqctl.protocol.bodies_client import ConsumeMessageDirectlyResult, ConsumerRunningInfo
 from mqctl.protocol.codes import RequestCode, ResponseCode
@@ -15,7 +16,6 @@ from mqctl.protocol.message_record import decode_message
 from mqctl.protocol.requests_client import CheckTransactionState, GetConsumerRunningInfo
 
 if TYPE_CHECKING:
-    from embedded_broker.proxy.clients import GrpcClient
     from embedded_broker.proxy.ground import ProxyGround
     from embedded_broker.proxy.halves import KnownHalves
     from mqctl.protocol.frame import RemotingCommand
@@ -103,7 +103,9 @@ class Questions:
         request = GetConsumerRunningInfo.from_ext(command.ext_fields)
 
         def answer(stacks: str | None) -> None:
-            info = ConsumerRunningInfo(jstack=stacks, properties=_told(client))
+            info = ConsumerRunningInfo(
+                jstack=stacks, properties=_told(client), subscription_set=subscriptions_of(client)
+            )
             client.channel.answered(command, command.answer(ResponseCode.SUCCESS, body=info.to_bytes()))
 
         question, nonce = pb.TelemetryCommand(), self._nonce()
@@ -119,15 +121,16 @@ def _stacks(answer: pb.TelemetryCommand) -> str | None:
 
 
 def _told(client: GrpcClient) -> dict[str, str]:
-    """Returns a client's settings under the names that remoting clients use for theirs, and under ours."""
+    """Returns a client's settings, under the names that remoting clients use for theirs where they have them."""
     settings = client.settings
     agent = settings.user_agent
     return {
         "PROP_CLIENT_VERSION": f"{pb.Language.Name(agent.language)} {agent.version}".strip(),
         "PROP_CONSUME_TYPE": pb.ClientType.Name(settings.client_type),
         "PROP_CONSUMEORDERLY": "true" if client.is_ordered else "false",
-        "platform": agent.platform,
-        "hostname": agent.hostname,
-        "maxAttempts": str(settings.backoff_policy.max_attempts),
-        "receiveBatchSize": str(settings.subscription.receive_batch_size),
+        "PROP_CONSUMER_START_TIMESTAMP": str(client.since_ms),
+        "grpcClientVersion": agent.version,
+        "grpcClientType": pb.ClientType.Name(settings.client_type),
+        "grpcMaxAttempts": str(settings.backoff_policy.max_attempts),
+        "grpcReceiveBatchSize": str(settings.subscription.receive_batch_size),
     }

@@ -69,7 +69,7 @@ def delivered_at(parts: Parts) -> pb.ReceiveMessageResponse:
 async def _received(
     parts: Parts, request: pb.ReceiveMessageRequest, caller: Caller, channel: Channel
 ) -> list[pb.Message]:
-    client = await parts.clients.awaited(caller.client_id)
+    client = await parts.clients.awaited(caller)
     if client is None:
         raise Refused(pb.Code.INTERNAL_SERVER_ERROR, _NO_SETTINGS)
     poll_ms = _poll_ms(request, client, caller)

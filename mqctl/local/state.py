@@ -44,6 +44,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         namesrv: `host:port;host:port`.
         nsaddr: URL of the address service by room.
+        grpc: address of the gRPC endpoint, where there is one.
     """
 
     pid: int
@@ -54,6 +55,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     nsaddr: dict[str, str] = {}
     time_scale: float = 1.0
     control: ControlAddress | None = None
+    grpc: str | None = None
 
 
 class LocalCluster(msgspec.Struct, frozen=True, kw_only=True):

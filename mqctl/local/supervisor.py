@@ -63,6 +63,7 @@ class LocalClusterOptions:
         settings: properties of every broker, `name=value`.
         acl_file: access list of all brokers; switches access control on.
         tls: how connections are secured; None leaves them plain.
+        grpc: serve gRPC clients, too; `grpc_port` says where, and switches it on as well.
     """
 
     brokers: str | None = None
@@ -79,6 +80,8 @@ class LocalClusterOptions:
     control: bool = False
     acl_file: Path | None = None
     tls: TlsOptions | None = None
+    grpc: bool = False
+    grpc_port: int | None = None
 
     def words(self) -> list[str]:
         """Returns the command line of the process."""
@@ -90,10 +93,12 @@ class LocalClusterOptions:
             "--time-scale": self.time_scale,
             "--namesrv-port": self.namesrv_port,
             "--broker-port": self.broker_port,
+            "--grpc-port": self.grpc_port,
             "--acl": self.acl_file,
         }
         words = [word for name, value in valued.items() if value is not None for word in (name, str(value))]
         words += ["--as-real"] if self.as_real else []
+        words += ["--grpc"] if self.grpc else []
         words += ["--memory"] if self.memory else ["--data-dir", str(self.data_dir)]
         words += [word for item in self.settings for word in ("--set", item)]
         words += self.tls.words() if self.tls is not None else []

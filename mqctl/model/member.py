@@ -193,6 +193,20 @@ class RunningInfo:
         return decimal(self.properties.get("PROP_CONSUMER_START_TIMESTAMP"))
 
     @property
+    def grpc_version(self) -> str | None:
+        """Version of a gRPC client, told by the embedded endpoint; None for a client of the remoting protocol."""
+        return self.properties.get("grpcClientVersion")
+
+    @property
+    def grpc_settings(self) -> str | None:
+        """Settings of a gRPC client as its endpoint answered them; None for a client of the remoting protocol."""
+        if self.grpc_version is None:
+            return None
+        kind, most = self.properties.get("grpcClientType", ""), self.properties.get("grpcMaxAttempts", "?")
+        batch = self.properties.get("grpcReceiveBatchSize", "?")
+        return f"{kind.lower()}, {most} deliveries, batches of {batch}"
+
+    @property
     def thread_count(self) -> int | None:
         """Core size of the consume thread pool; the pool never grows beyond it, its queue being unbounded."""
         return decimal(self.properties.get("PROP_THREADPOOL_CORE_SIZE"))

@@ -42,6 +42,7 @@ MEMBER_COLUMNS = (
     Column("cached_count", "cached", CellKind.COUNT, none="?"),
     Column("subscriptions", "subscribes", none="?"),
     Column("start_time_ms", "started", CellKind.TIME_MS, wide=True),
+    Column("grpc_settings", "gRPC settings", none="-", wide=True),
 )
 SUBSCRIPTION_COLUMNS = (
     Column("broker", "broker"),
@@ -129,6 +130,8 @@ class MemberRow:
         addresses: of its connections; each broker sees another port.
         queue_count, cached_count: queues it holds and messages in its cache; None when it did not tell.
         subscriptions: topics with their expression, as the instance itself tells.
+        version: of the client library; a gRPC client's own, where its endpoint tells it.
+        grpc_settings: of a gRPC client, as its endpoint answered them.
     """
 
     client_id: str
@@ -140,6 +143,7 @@ class MemberRow:
     cached_count: int | None
     subscriptions: str | None
     start_time_ms: int | None
+    grpc_settings: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,13 +272,21 @@ def _member(
         client_id=client,
         addresses=", ".join(dict.fromkeys(address for _, address, _, _ in entries)),
         language=entries[0][2],
-        version=version_text(version) if version else None,
+        version=_version(version, info),
         brokers=", ".join(dict.fromkeys(broker for broker, _, _, _ in entries)),
         queue_count=len(held) if info else None,
         cached_count=sum(queue.cached_count for queue in held) if info else None,
         subscriptions="; ".join(map(subscription_text, wanted)) if info else None,
         start_time_ms=info.start_time_ms if info else None,
+        grpc_settings=info.grpc_settings if info else None,
     )
+
+
+def _version(ordinal: int | None, info: RunningInfo | None) -> str | None:
+    """Returns a client's release; a gRPC client has its own, and brokers know that of its proxy."""
+    if info is not None and info.grpc_version is not None:
+        return f"{info.grpc_version} (gRPC)"
+    return version_text(ordinal) if ordinal else None
 
 
 def members_document(

@@ -11,6 +11,7 @@ COLUMNS = (
     Column("name", "cluster"),
     Column("state", "state"),
     Column("namesrv", "name server"),
+    Column("grpc", "gRPC", none="-"),
     Column("broker_names", "brokers"),
     Column("version", "as version"),
     Column("pid", "pid"),
@@ -40,6 +41,7 @@ class LocalRow:
         state: `running`, or `dead` when its process ended by itself.
         namesrv: what clients need: `host:port;host:port`.
         nsaddr: URL of the address service by room.
+        grpc: address of the gRPC endpoint, where there is one.
         control: address of the control socket, where it is open. Its token is in the state file.
     """
 
@@ -50,6 +52,7 @@ class LocalRow:
     broker_names: str
     brokers: list[LocalBrokerRow]
     nsaddr: dict[str, str]
+    grpc: str | None
     version: str
     uptime_ms: int | None
     memory_bytes: int | None
@@ -67,10 +70,11 @@ class LocalStatus:
 
 def local_document(rows: Sequence[LocalRow]) -> Document:
     """Builds the document of one or more local clusters."""
+    columns = COLUMNS if any(row.grpc for row in rows) else tuple(one for one in COLUMNS if one.key != "grpc")
     empty = "no local cluster was started; try: mqctl local up"
     return Document(
         schema="local.status/1",
         value=LocalStatus(clusters=list(rows)),
         records=rows,
-        blocks=[Table(COLUMNS, rows, empty=empty)],
+        blocks=[Table(columns, rows, empty=empty)],
     )

@@ -57,8 +57,12 @@ class Stream:
 class GrpcWire:
     """A connection to an endpoint."""
 
-    def __init__(self, address: str) -> None:
-        self.channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
+    def __init__(self, address: str, trusted: grpc.ChannelCredentials | None = None) -> None:
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        if trusted is None:
+            self.channel = grpc.insecure_channel(address, options=options)
+        else:
+            self.channel = grpc.secure_channel(address, trusted, options=options)
         self._streams: list[Stream] = []
 
     def __enter__(self) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from embedded_broker import EmbeddedCluster
 from embedded_broker.proxy import messages as pb
 from embedded_broker.proxy.sending import consistent_hash
 from mqctl.errors import UsageError
+from mqctl.protocol.bodies_client import ConsumerRunningInfo
 from mqctl.protocol.requests_admin import CreateTopic
+from mqctl.protocol.requests_client import GetConsumerRunningInfo
 from tests.client.consuming import wait_until
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, messages_of, settings
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
@@ -143,6 +145,36 @@ def test_members_of_groups_are_known_to_the_broker_until_they_leave(shared: Embe
     leave.group.name = "GMembers"
     assert wire.call("NotifyClientTermination", leave, "member").status.code == pb.Code.OK
     assert members() == []
+
+
+def test_what_a_client_told_is_seen_by_the_command_line(
+    shared: EmbeddedCluster, wire: GrpcWire, mqctl: Callable[..., Outcome]
+) -> None:
+    topic = make_topic(shared, "Seen")
+    stream = wire.telemetry("seen")
+    stream.send(settings("PUSH_CONSUMER", topic, group="GSeen", expression="A || B"))
+    assert stream.next().HasField("settings")
+    (member,) = mqctl("group", "members", "GSeen", "--namesrv", shared.namesrv, "-o", "json").json["members"]
+    assert (member["client_id"], member["language"], member["version"]) == ("seen", "PYTHON", "5.1.2 (gRPC)")
+    assert member["subscriptions"] == "Seen: A || B"
+    assert member["grpc_settings"] == "push_consumer, 17 deliveries, batches of 32"
+
+
+def test_stacks_come_by_telemetry_from_a_client_that_gives_them(shared: EmbeddedCluster, wire: GrpcWire) -> None:
+    topic = make_topic(shared, "Stacks")
+    stream = wire.telemetry("stacks")
+    stream.send(settings("PUSH_CONSUMER", topic, group="GStacks"))
+    assert stream.next().HasField("settings")
+    with Peer(shared.broker().address) as peer:
+        request = GetConsumerRunningInfo(consumer_group="GStacks", client_id="stacks", jstack_enable=True)
+        opaque = peer.post(request)
+        question = stream.next()
+        answer = pb.TelemetryCommand()
+        answer.thread_stack_trace.nonce = question.print_thread_stack_trace_command.nonce
+        answer.thread_stack_trace.thread_stack_trace = "at shop.Billing.wait(Billing.java:7)"
+        stream.send(answer)
+        told = ConsumerRunningInfo.from_bytes(peer.answer_to(opaque).body)
+    assert (told.jstack, told.properties["grpcClientVersion"]) == ("at shop.Billing.wait(Billing.java:7)", "5.1.2")
 
 
 def test_the_endpoint_goes_and_comes_back_on_its_port(wire: GrpcWire) -> None:

@@ -68,9 +68,9 @@ class Replay:
             if call["note"] == "recall":
                 with Peer(self.cluster.broker().address) as peer:
                     assert peer.call(UpdateBrokerConfig(), b"recallMessageEnable=true").code == 0
-            self._play_one(call)
+            self.play_one(call)
 
-    def _play_one(self, call: Call) -> None:
+    def play_one(self, call: Call) -> None:
         number, method, metadata = call["call"], call["method"], list(call["headers"].items())
         requests, wanted = said(call, "c2s"), said(call, "s2c")
         if method == "Telemetry":

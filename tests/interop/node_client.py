@@ -15,16 +15,22 @@ from tests.conftest import REPOSITORY
 
 _SOURCE = Path(__file__).parent / "node"
 _TARGET = REPOSITORY / "build" / "interop-node"
+_DRIVERS = ("driver.js", "grpc.js")
 _INSTALL_SECONDS = 280
 _HOW = "install the development extra (pip install -e '.[dev]') or Node 18 or newer with npm"
 
 
 @cache
-def node_command() -> list[str]:
-    """Returns the command that runs the driver, with its packages in place."""
+def node_command(driver: str = "driver.js") -> list[str]:
+    """Returns the command that runs a driver, with its packages in place."""
     node, npm = _find()
     _install(node, npm)
-    return [node, str(_TARGET / "driver.js")]
+    return [node, str(_TARGET / driver)]
+
+
+def grpc_command() -> list[str]:
+    """Returns the command that runs the driver of the gRPC client."""
+    return node_command("grpc.js")
 
 
 def _find() -> tuple[str, list[str]]:
@@ -40,14 +46,15 @@ def _find() -> tuple[str, list[str]]:
     return system, [npm]
 
 
-def _put_driver() -> None:
-    """Puts the driver beside its packages, whole: another worker's Node may be reading it."""
-    source, target = (_SOURCE / "driver.js").read_bytes(), _TARGET / "driver.js"
-    if target.is_file() and target.read_bytes() == source:
-        return
-    fresh = _TARGET / "driver.js.tmp"
-    fresh.write_bytes(source)
-    fresh.replace(target)
+def _put_drivers() -> None:
+    """Puts the drivers beside their packages, whole: another worker's Node may be reading them."""
+    for name in _DRIVERS:
+        source, target = (_SOURCE / name).read_bytes(), _TARGET / name
+        if target.is_file() and target.read_bytes() == source:
+            continue
+        fresh = _TARGET / f"{name}.tmp"
+        fresh.write_bytes(source)
+        fresh.replace(target)
 
 
 def _install(node: str, npm: list[str]) -> None:
@@ -56,7 +63,7 @@ def _install(node: str, npm: list[str]) -> None:
     wanted = (_SOURCE / "package-lock.json").read_bytes()
     mark = _TARGET / ".installed"
     with FileLock(_TARGET / ".lock"):
-        _put_driver()
+        _put_drivers()
         if mark.is_file() and mark.read_bytes() == wanted:
             return
         for name in ("package.json", "package-lock.json"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -56,6 +57,18 @@ def test_a_cluster_comes_up_serves_and_goes_down(local: Run, tmp_path: Path) -> 
     assert again["brokers"][0]["store"] == str(store)
     assert local("down", "--purge").exit_code == 0
     assert not store.exists()
+
+
+def test_a_cluster_for_grpc_clients_says_where_they_find_it(local: Run) -> None:
+    up = local("up", "--memory", "--grpc", "-o", "json")
+    assert up.exit_code == 0, up.stderr
+    (cluster,) = up.json["clusters"]
+    assert cluster["version"] == "5.3.3"
+    assert f"gRPC clients find it at {cluster['grpc']}" in up.stderr
+    host, _, port = cluster["grpc"].rpartition(":")
+    socket.create_connection((host, int(port)), timeout=10).close()
+    status = local("status")
+    assert "GRPC" in status.stdout.upper() and cluster["grpc"] in status.stdout
 
 
 def test_stores_that_cannot_be_deleted_are_told(local: Run, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ EXAMPLES = (
     "mqctl local up",
     "mqctl local up --memory --brokers 2",
     "mqctl local up --brokers 2 --slaves 1",
+    "mqctl local up --grpc",
     "mqctl local up --acl plain_acl.yml",
     "mqctl local up --rooms HT,CP --brokers HT-broker-a,CP-broker-a",
     "mqctl local up -o json | jq -r '.clusters[0].namesrv'",
@@ -76,6 +77,13 @@ _NamesrvPort = Annotated[
 _BrokerPort = Annotated[
     int | None,
     typer.Option("--broker-port", metavar="PORT", min=0, max=65_535, help="Port of the first broker. Default: any."),
+]
+_Grpc = Annotated[
+    bool, typer.Option("--grpc", help="Serve gRPC clients, too; behaves like 5.3.3. Needs the extra mqctl[grpc].")
+]
+_GrpcPort = Annotated[
+    int | None,
+    typer.Option("--grpc-port", metavar="PORT", min=0, max=65_535, help="Port of the gRPC endpoint. Default: any."),
 ]
 _AsReal = Annotated[
     bool, typer.Option("--as-real", help="Answer before messages can be read, and out of order, as real brokers do.")
@@ -118,6 +126,8 @@ def command(
     time_scale: _TimeScale = None,
     namesrv_port: _NamesrvPort = None,
     broker_port: _BrokerPort = None,
+    grpc: _Grpc = False,
+    grpc_port: _GrpcPort = None,
     as_real: _AsReal = False,
     settings: _Settings = None,
     acl: _Acl = None,
@@ -147,6 +157,8 @@ def command(
         time_scale=time_scale,
         namesrv_port=namesrv_port,
         broker_port=broker_port,
+        grpc=grpc or grpc_port is not None,
+        grpc_port=grpc_port,
         as_real=as_real,
         settings=tuple(settings or ()),
         control=control,
@@ -156,6 +168,8 @@ def command(
     state = Supervisor(places, told=note).up(name, options)
     emit(local_document([local_row(state)]), output)
     tell(f"mqctl: name server {state.ready.namesrv}; stop it with: mqctl local down{_named(name)}")
+    if state.ready.grpc is not None:
+        tell(f"mqctl: gRPC clients find it at {state.ready.grpc}")
     _tell_where_commands_go(state.ready.namesrv)
 
 

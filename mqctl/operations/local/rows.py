@@ -25,6 +25,7 @@ def local_row(cluster: LocalCluster) -> LocalRow:
             for item in ready.brokers
         ],
         nsaddr=dict(ready.nsaddr),
+        grpc=ready.grpc,
         version=ready.version,
         uptime_ms=round(time() * 1000) - cluster.started_ms if alive else None,
         memory_bytes=_memory_bytes(ready.pid) if alive else None,

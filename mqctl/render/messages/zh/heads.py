@@ -53,7 +53,7 @@ bounded by=瓶颈|option=手段|effect=效果|total needed=总数|because=原因
 late by=迟到|next due=下次到期|what it is for=用途|parameters=参数|findings=发现|step=步骤|only when=条件|expected owner=按各自视图
 marks=标记|multiple=整除|doubles=重复持有|strategies=策略|expected=应有|holds=持有|first ms=首次毫秒|median ms=中位毫秒|max ms=最大毫秒
 in today=今日写入|out today=今日消费|oldest message=最早消息|up since=启动于|exit=退出码|what it means=含义|now=现在|then=当时
-asked for=要求|to topic=目标 Topic|plan=计划|sent as=发送为|check=检查|found=发现|as version=模拟版本|up for=已运行|stores=存储|log=日志
+gRPC=gRPC|gRPC settings=gRPC 设置|asked for=要求|to topic=目标 Topic|plan=计划|sent as=发送为|check=检查|found=发现|as version=模拟版本|up for=已运行|stores=存储|log=日志
 first stored=最早存储|last stored=最近存储|by=来自|copies=份数|born host=生产者主机|gini=基尼系数|max/mean=最大/平均|hot broker=热点 Broker
 hot queue=热点队列|its share=其占比|hot key=热点 Key|gini of bytes=字节基尼系数|max/mean of bytes=字节最大/平均|hot store=热点存储
 of bytes=占字节|of queue=占队列|may be more by=可能多出|new queue=新队列|queues now=现有队列|selector=选择器|would move=会改道

@@ -1,0 +1,135 @@
+"""The gRPC endpoint with users, with certificates, and against callers that mean it no good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+import trustme
+
+from embedded_broker import EmbeddedCluster
+from embedded_broker.proxy import messages as pb
+from embedded_broker.remoting.tls import ServerTls
+from mqctl.protocol.bodies_access import UserInfo
+from tests.client.consuming import wait_until
+from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, headers, settings
+from tests.embedded_broker.test_grpc import CLIENT, make_topic, message
+from tests.embedded_broker.test_grpc_replay import Replay, recorded
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(grpc=True) as cluster:
+        make_topic(cluster, "Plain")
+        yield cluster
+
+
+@pytest.fixture
+def wire(shared: EmbeddedCluster) -> Iterator[GrpcWire]:
+    with GrpcWire(shared.grpc) as wire:
+        yield wire
+
+
+def raw(wire: GrpcWire, method: str, body: bytes, metadata: list[tuple[str, str]] | None = None) -> grpc.RpcError:
+    """Makes a call with these bytes and returns how it failed."""
+    call = wire.channel.unary_unary(SERVICE + method, lambda data: data, lambda data: data)
+    with pytest.raises(grpc.RpcError) as failed:
+        call(body, metadata=headers(CLIENT) if metadata is None else metadata, timeout=20)
+    return failed.value
+
+
+def is_served(wire: GrpcWire) -> bool:
+    request = pb.SendMessageRequest(messages=[message("Plain", b"x")])
+    return bool(wire.call("SendMessage", request, CLIENT).status.code == pb.Code.OK)
+
+
+def test_users_and_acls_judge_grpc_calls_as_recorded() -> None:
+    checks = {
+        "authenticationEnabled": "true",
+        "authorizationEnabled": "true",
+        "initAuthenticationUser": '{"username":"admin","password":"adm12345"}',
+    }
+    calls = recorded("raw_auth")
+    at = next(
+        number for number, call in enumerate(calls) if (call["method"], call["note"]) == ("SendMessage", "super user")
+    )
+    with EmbeddedCluster(grpc=True, settings=checks) as cluster, GrpcWire(cluster.grpc) as wire:
+        bob = UserInfo(username="bob", password="bob12345")
+        cluster.broker().on_loop(lambda broker: broker.access.users.create(bob) if broker.access.users else None)
+        replay = Replay(cluster, wire)
+        try:
+            for call in calls[:at]:
+                replay.play_one(call)
+            cluster.broker().on_loop(lambda broker: broker.topics.find_or_create("GTN", 2))
+            cluster.broker().on_loop(lambda broker: broker.register_again())
+            wait_until(
+                lambda: (
+                    cluster.on_loop(lambda running: running.name_servers["namesrv"].routes.route("GTN")) is not None
+                ),
+                "the topic is registered",
+            )
+            for call in calls[at:]:
+                replay.play_one(call)
+        finally:
+            replay.close()
+    assert not replay.differences, "\n".join(replay.differences)
+
+
+def test_with_a_certificate_the_endpoint_is_secured(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("127.0.0.1")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    key.write_bytes(issued.private_key_pem.bytes())
+    trusted = grpc.ssl_channel_credentials(authority.cert_pem.bytes())
+    tls = ServerTls(cert_path=cert, key_path=key)
+    with EmbeddedCluster(grpc=True, tls=tls) as cluster, GrpcWire(cluster.grpc, trusted) as wire:
+        answer = wire.call("Heartbeat", pb.HeartbeatRequest(), CLIENT)
+        assert answer.status.code == pb.Code.UNRECOGNIZED_CLIENT_TYPE
+        with GrpcWire(cluster.grpc) as plain, pytest.raises(grpc.RpcError) as refused:
+            plain.call("Heartbeat", pb.HeartbeatRequest(), CLIENT, seconds=10)
+        assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x03\x0a\x01\xff"])
+def test_bytes_that_are_no_message_fail_their_call_only(wire: GrpcWire, body: bytes) -> None:
+    assert raw(wire, "SendMessage", body).code() == grpc.StatusCode.UNKNOWN
+    assert is_served(wire)
+
+
+def test_a_method_that_there_is_not_is_unimplemented(wire: GrpcWire) -> None:
+    assert raw(wire, "EatMessage", b"").code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_headers_that_are_huge_end_their_call_only(wire: GrpcWire) -> None:
+    failed = raw(wire, "Heartbeat", b"", [("x-mq-client-id", "c"), ("x-mq-junk", "x" * 200_000)])
+    assert failed.code() in (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNAVAILABLE)
+    assert is_served(wire)
+
+
+def test_a_client_id_that_nobody_has_is_refused(wire: GrpcWire) -> None:
+    assert wire.call("Heartbeat", pb.HeartbeatRequest(), "c" * 2_000).status.code == pb.Code.BAD_REQUEST
+    assert wire.call("Heartbeat", pb.HeartbeatRequest(), " ").status.code == pb.Code.CLIENT_ID_REQUIRED
+
+
+@pytest.mark.parametrize(
+    "handle", ["", "0 1 2", "x 1 2 3 4 broker-a 0 0", f"0 {2**62} 15000 0 0 nobody 0 0 0", "9" * 5_000]
+)
+def test_handles_that_were_never_given_out_are_answered(wire: GrpcWire, handle: str) -> None:
+    request = pb.AckMessageRequest(entries=[pb.AckMessageEntry(message_id="m", receipt_handle=handle)])
+    request.group.name, request.topic.name = "G", "Plain"
+    answer = wire.call("AckMessage", request, CLIENT)
+    assert answer.status.code in (pb.Code.INTERNAL_SERVER_ERROR, pb.Code.INVALID_RECEIPT_HANDLE)
+    assert is_served(wire)
+
+
+def test_answers_to_questions_of_others_are_nobodys(wire: GrpcWire, shared: EmbeddedCluster) -> None:
+    stream = wire.telemetry("liar")
+    stream.send(settings("PUSH_CONSUMER", "Plain", group="GLiar"))
+    assert stream.next().HasField("settings")
+    answer = pb.TelemetryCommand()
+    answer.verify_message_result.nonce = "1"
+    stream.send(answer)
+    assert is_served(wire)
