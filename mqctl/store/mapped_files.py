@@ -19,6 +19,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.store.attached import source_of
 from mqctl.store.layouts import FILE_NAME_DIGITS, HEADER_BYTES
 from mqctl.store.mapping_guard import guard_mapping
@@ -29,6 +30,9 @@ Buffer: TypeAlias = NDArray[np.uint8]
 
 _LARGEST_RECORD_BYTES = 64 << 20
 _EMPTY: Buffer = np.empty(0, dtype=np.uint8)
+
+_HIGHEST_START = MOST_INT64 >> 1
+"""A name above it is no offset that a broker reaches, and what is added to it must stay a number of 64 bits."""
 
 
 def map_file(path: Path) -> Buffer:
@@ -165,9 +169,9 @@ def mapped_files(directory: Path) -> tuple[MappedFile, ...]:
         PermissionDeniedError, StorageError: it cannot be listed.
     """
     found = [
-        MappedFile(path, int(path.name), size)
+        MappedFile(path, start, size)
         for path, size in _files(directory)
-        if len(path.name) == FILE_NAME_DIGITS and path.name.isascii() and path.name.isdigit()
+        if len(path.name) == FILE_NAME_DIGITS and (start := decimal(path.name, 0, _HIGHEST_START)) is not None
     ]
     return tuple(sorted(found, key=lambda file: file.start))
 

@@ -15,7 +15,6 @@ _BOUNDED = {
     "mqctl/filter/sql.py": "a float of the tokens' pattern, with its range; floats of any length can be read",
     "mqctl/filter/sql_nodes.py": "a float of Java's pattern; floats of any length can be read",
     "mqctl/store/log_writer.py": "twenty ASCII digits, as names of log files have",
-    "mqctl/store/mapped_files.py": "twenty ASCII digits, as names of log files have",
     "mqctl/store/index_writer.py": "the last three of seventeen digits, in a name that we made",
     "mqctl/protocol/fastjson.py": "numbers of JSON by their pattern; too many digits are refused by name",
     "mqctl/protocol/fastjson_reader.py": "numbers of JSON by their pattern; too many digits are refused by name",
