@@ -34,8 +34,8 @@ from mqctl.protocol.requests_admin import (
     GetAllSubscriptionGroupConfig,
     GetAllTopicConfig,
 )
-from mqctl.protocol.requests_five import GetTimerCheckPoint
 from mqctl.protocol.requests_pop import GetAllMessageRequestMode
+from mqctl.protocol.requests_v5 import GetTimerCheckPoint
 from mqctl.store.config_files import DELAY_OFFSETS
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What became of popped messages: 200051 and 200151 acknowledge, 200053 changes when they come again.
+"""200051, 200151: acknowledge popped messages; 200053: changes when they come again.
 
 Success says that the request was read: an acknowledgement that comes twice or too late is answered 0 and has no effect.
 """

@@ -22,7 +22,7 @@ from mqctl.protocol.requests_admin import (
     GetAllSubscriptionGroupConfig,
     UpdateAndCreateSubscriptionGroup,
 )
-from mqctl.protocol.requests_five import GetSubscriptionGroupConfig
+from mqctl.protocol.requests_v5 import GetSubscriptionGroupConfig
 
 
 @handles(UpdateAndCreateSubscriptionGroup)

@@ -7,7 +7,7 @@ from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.bodies_cluster import TopicList
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_five import QuerySubscriptionByConsumer, QueryTopicsByConsumer
+from mqctl.protocol.requests_v5 import QuerySubscriptionByConsumer, QueryTopicsByConsumer
 
 
 @handles(QueryTopicsByConsumer)

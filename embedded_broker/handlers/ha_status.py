@@ -10,7 +10,7 @@ from embedded_broker.broker import Broker
 from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.bodies_ha import HaClientInfo, HaConnectionInfo, HaRuntimeInfo
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_five import GetBrokerHaStatus
+from mqctl.protocol.requests_v5 import GetBrokerHaStatus
 
 _MOST_BEHIND = 256 * 1024 * 1024
 

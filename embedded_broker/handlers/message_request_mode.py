@@ -1,4 +1,4 @@
-"""Pull or pop, and whose queues: 400 asks for a client's queues, 401 sets the mode, 402 tells all modes."""
+"""400: asks for a client's queues; 401: sets whether a group pulls or pops; 402: tells all modes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
 from mqctl.protocol.bodies_access import AclInfo
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_five import CreateAcl, DeleteAcl, GetAcl, ListAcls, UpdateAcl
+from mqctl.protocol.requests_v5 import CreateAcl, DeleteAcl, GetAcl, ListAcls, UpdateAcl
 
 
 @handles(CreateAcl, UpdateAcl, words=refused_access)

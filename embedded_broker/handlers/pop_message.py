@@ -1,4 +1,4 @@
-"""Take messages, perhaps after waiting for them: 200050; look at them: 200052."""
+"""200050: takes messages, perhaps after waiting for them; 200052: looks at them."""
 
 from __future__ import annotations
 

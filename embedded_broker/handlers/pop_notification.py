@@ -1,4 +1,4 @@
-"""Hear of messages without taking them: 200054; who waits for some: 200055."""
+"""200054: hears of messages without taking them; 200055: who waits for some."""
 
 from __future__ import annotations
 

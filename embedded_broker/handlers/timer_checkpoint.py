@@ -7,7 +7,7 @@ from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.bodies_cluster import TimerCount, TimerMetrics
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_five import GetTimerCheckPoint, GetTimerMetrics
+from mqctl.protocol.requests_v5 import GetTimerCheckPoint, GetTimerMetrics
 from mqctl.store.layouts import TIMER_CHECK
 
 

@@ -24,7 +24,7 @@ from mqctl.protocol.requests_admin import (
     GetAllTopicConfig,
     GetSystemTopicListFromBroker,
 )
-from mqctl.protocol.requests_five import GetTopicConfig
+from mqctl.protocol.requests_v5 import GetTopicConfig
 
 _NO_TIMERS = (
     'Cannot invoke "org.apache.rocketmq.store.timer.TimerMessageStore.getTimerMetrics()" because the return value of '

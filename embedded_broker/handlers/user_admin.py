@@ -17,7 +17,7 @@ from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.declared import replaced
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_five import CreateUser, DeleteUser, GetUser, ListUsers, UpdateUser
+from mqctl.protocol.requests_v5 import CreateUser, DeleteUser, GetUser, ListUsers, UpdateUser
 
 _NO_USERS = "An system error occurred, please try again later."
 

@@ -196,11 +196,11 @@ def _read_queue_key(value: object) -> MessageQueue:
     return _read_queue(value)
 
 
-def _write_queue_key(value: MessageQueue, _five: object) -> ObjectKey:
+def _write_queue_key(value: MessageQueue, _is_v5: object) -> ObjectKey:
     return queue_key(value.topic, value.broker_name, value.queue_id)
 
 
-def _write_queue(value: MessageQueue, _five: object) -> object:
+def _write_queue(value: MessageQueue, _is_v5: object) -> object:
     return {"brokerName": value.broker_name, "queueId": value.queue_id, "topic": value.topic}
 
 
@@ -308,7 +308,7 @@ def write_group_config(value: SubscriptionGroupConfig, is_v5: bool, /) -> dict[s
     return dict(sorted(known.items()))
 
 
-def _as_is(value: Any, _five: object) -> object:
+def _as_is(value: Any, _is_v5: object) -> object:
     return value
 
 

@@ -1,6 +1,6 @@
 """All declared requests: `REQUESTS` by code, reading by code, and the generated list.
 
-The declarations themselves are in `requests_client`, `requests_namesrv`, `requests_admin`, `requests_five` and
+The declarations themselves are in `requests_client`, `requests_namesrv`, `requests_admin`, `requests_v5` and
 `requests_pop`; this module is for those who need them all (a server, the tests, the documentation). A client that sends
 two kinds imports just their module.
 """
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from mqctl.errors import RefusedError
-from mqctl.protocol import requests_admin, requests_client, requests_five, requests_namesrv, requests_pop
+from mqctl.protocol import requests_admin, requests_client, requests_namesrv, requests_pop, requests_v5
 from mqctl.protocol.codes import request_name
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.header import _REQUESTS, ExtHeader, HeaderFieldError, NoFields, Request
@@ -29,9 +29,9 @@ __all__ = [
     "read_request",
     "requests_admin",
     "requests_client",
-    "requests_five",
     "requests_namesrv",
     "requests_pop",
+    "requests_v5",
 ]
 
 R = TypeVar("R", bound=ExtHeader)

@@ -77,7 +77,7 @@ class ConsumerSituation:
 
     @property
     def blocked(self) -> list[HeldQueue]:
-        """Queues that hold messages and finished none for a while (P7), or stood at one message in two looks."""
+        """Queues that hold messages and finished none for a while, or stood at one message in two looks."""
         now_ms, limit = self.held.now_ms, self.limits.blocked_ms
         apart = self.held.apart_ms >= self.limits.standing_ms
         return [
@@ -141,7 +141,7 @@ class ConsumerSituation:
         return [q for q in self.queues if not q.locked or self.held.now_ms - q.last_lock_time_ms > limit]
 
     def unpulled(self) -> list[HeldQueue]:
-        """Returns queues that are no longer pulled (P8)."""
+        """Returns queues that are no longer pulled."""
         now_ms, limit = self.held.now_ms, self.limits.pull_stopped_ms
         return [q for q in self.queues if q.last_pull_time_ms and now_ms - q.last_pull_time_ms > limit]
 

@@ -24,8 +24,8 @@ from mqctl.protocol.requests_client import (
     UnregisterClient,
     UpdateConsumerOffset,
 )
-from mqctl.protocol.requests_five import QuerySubscriptionByConsumer, QueryTopicsByConsumer
 from mqctl.protocol.requests_namesrv import GetRouteInfo
+from mqctl.protocol.requests_v5 import QuerySubscriptionByConsumer, QueryTopicsByConsumer
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.wire import Peer
 

@@ -44,8 +44,8 @@ from mqctl.protocol.requests_admin import (
     UpdateBrokerConfig,
 )
 from mqctl.protocol.requests_client import QueryConsumerOffset, UpdateConsumerOffset
-from mqctl.protocol.requests_five import GetSubscriptionGroupConfig, GetTopicConfig
 from mqctl.protocol.requests_namesrv import DeleteTopicFromNamesrv, GetRouteInfo
+from mqctl.protocol.requests_v5 import GetSubscriptionGroupConfig, GetTopicConfig
 from tests.conformance.conftest import eventually
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.sides import Side

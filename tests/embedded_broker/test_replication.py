@@ -24,8 +24,8 @@ from mqctl.protocol.requests_client import (
     QueryConsumerOffset,
     UpdateConsumerOffset,
 )
-from mqctl.protocol.requests_five import GetBrokerHaStatus
 from mqctl.protocol.requests_namesrv import GetRouteInfo
+from mqctl.protocol.requests_v5 import GetBrokerHaStatus
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
 

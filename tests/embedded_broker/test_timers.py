@@ -19,7 +19,7 @@ from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
 from mqctl.protocol.requests_client import RecallMessage
-from mqctl.protocol.requests_five import GetTimerCheckPoint
+from mqctl.protocol.requests_v5 import GetTimerCheckPoint
 from mqctl.store.layouts import TIMER_CHECK
 from mqctl.store.timer import chain, read_timer_check, timer_log, used_slots
 from tests.embedded_broker.messages import pull, send

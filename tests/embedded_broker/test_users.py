@@ -18,7 +18,8 @@ from mqctl.protocol.bodies_access import UserInfo, acl_info
 from mqctl.protocol.frame import RemotingCommand, decode, encode
 from mqctl.protocol.requests_admin import GetBrokerConfig
 from mqctl.protocol.requests_client import GetConsumerListByGroup, UpdateConsumerOffset
-from mqctl.protocol.requests_five import (
+from mqctl.protocol.requests_pop import AckMessage
+from mqctl.protocol.requests_v5 import (
     CreateAcl,
     CreateUser,
     DeleteAcl,
@@ -29,7 +30,6 @@ from mqctl.protocol.requests_five import (
     ListUsers,
     UpdateUser,
 )
-from mqctl.protocol.requests_pop import AckMessage
 from tests.embedded_broker.access import SigningPeer
 from tests.embedded_broker.wire import Peer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.client.remoting.question import Question, nothing
 from mqctl.model.access import AccessEntry, AccessUser
-from mqctl.protocol import requests_five as five
+from mqctl.protocol import requests_v5 as v5
 from mqctl.protocol.bodies_access import AclInfo, UserInfo, acl_info, read_acls, read_users
 
 SUBJECT_PREFIX = "User:"
@@ -12,20 +12,18 @@ SUBJECT_PREFIX = "User:"
 
 def all_users() -> Question[tuple[UserInfo, ...]]:
     """All users, with their passwords."""
-    return Question(five.ListUsers(), lambda answer: read_users(answer.body))
+    return Question(v5.ListUsers(), lambda answer: read_users(answer.body))
 
 
 def one_user(name: str) -> Question[UserInfo | None]:
     """One user, with the password; None when there is none."""
-    return Question(
-        five.GetUser(username=name), lambda answer: UserInfo.from_bytes(answer.body) if answer.body else None
-    )
+    return Question(v5.GetUser(username=name), lambda answer: UserInfo.from_bytes(answer.body) if answer.body else None)
 
 
 def all_entries() -> Question[dict[str, tuple[AccessEntry, ...]]]:
     """The entries of all users, by user."""
     return Question(
-        five.ListAcls(),
+        v5.ListAcls(),
         lambda answer: {
             (acl.subject or "").removeprefix(SUBJECT_PREFIX): acl.access_entries() for acl in read_acls(answer.body)
         },
@@ -34,33 +32,33 @@ def all_entries() -> Question[dict[str, tuple[AccessEntry, ...]]]:
 
 def entries_of(name: str) -> Question[tuple[AccessEntry, ...]]:
     """The entries of one user."""
-    request = five.GetAcl(subject=SUBJECT_PREFIX + name)
+    request = v5.GetAcl(subject=SUBJECT_PREFIX + name)
     return Question(request, lambda answer: AclInfo.from_bytes(answer.body).access_entries() if answer.body else ())
 
 
 def create_user(user: AccessUser, password: str) -> Question[None]:
     """Make a user."""
     info = UserInfo(username=user.name, password=password, user_type=user.kind, user_status=user.status)
-    return Question(five.CreateUser(username=user.name), nothing, body=info.to_bytes())
+    return Question(v5.CreateUser(username=user.name), nothing, body=info.to_bytes())
 
 
 def update_user(user: AccessUser, password: str | None) -> Question[None]:
     """Change a user; without a password it stays."""
     info = UserInfo(username=user.name, password=password, user_type=user.kind, user_status=user.status)
-    return Question(five.UpdateUser(username=user.name), nothing, body=info.to_bytes())
+    return Question(v5.UpdateUser(username=user.name), nothing, body=info.to_bytes())
 
 
 def delete_user(name: str) -> Question[None]:
     """Delete a user with all entries."""
-    return Question(five.DeleteUser(username=name), nothing)
+    return Question(v5.DeleteUser(username=name), nothing)
 
 
 def put_entry(name: str, entry: AccessEntry) -> Question[None]:
     """Add an entry of a user, or replace the one of the same resource."""
     subject = SUBJECT_PREFIX + name
-    return Question(five.CreateAcl(subject=subject), nothing, body=acl_info(subject, (entry,)).to_bytes())
+    return Question(v5.CreateAcl(subject=subject), nothing, body=acl_info(subject, (entry,)).to_bytes())
 
 
 def delete_entry(name: str, policy: str, resource: str) -> Question[None]:
     """Delete the entry of one resource."""
-    return Question(five.DeleteAcl(subject=SUBJECT_PREFIX + name, policy_type=policy, resource=resource), nothing)
+    return Question(v5.DeleteAcl(subject=SUBJECT_PREFIX + name, policy_type=policy, resource=resource), nothing)

@@ -41,8 +41,8 @@ from mqctl.protocol.bodies_stats import (
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.properties import parse_settings
-from mqctl.protocol.requests_five import GetBrokerHaStatus, GetTimerMetrics
 from mqctl.protocol.requests_pop import GetAllMessageRequestMode
+from mqctl.protocol.requests_v5 import GetBrokerHaStatus, GetTimerMetrics
 
 _SUCCESS = int(ResponseCode.SUCCESS)
 _OR_NOT_FOUND = frozenset({_SUCCESS, int(ResponseCode.QUERY_NOT_FOUND)})

@@ -19,7 +19,7 @@ from mqctl.render.reports import words_state
 HOT_QUEUE = 2.0
 """A queue with more than this many times the mean is hot (diagnosis rule P3)."""
 HOT_KEY_SHARE = 0.5
-"""A key that makes more than this share of a hot queue explains it (P3)."""
+"""A key that makes more than this share of a hot queue explains it."""
 _FEWEST = 20
 """Below this many messages nothing is called skewed."""
 

@@ -11,7 +11,7 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.errors import ExitCode
 from mqctl.protocol.acl import Credentials
-from mqctl.protocol.requests_five import GetUser
+from mqctl.protocol.requests_v5 import GetUser
 from tests.conftest import Outcome
 from tests.embedded_broker.access import SigningPeer
 from tests.live.conftest import Run
