@@ -26,6 +26,7 @@ _POSITIVE = frozenset(
         "timer_roll_window_slot",
         "transaction_check_interval",
         "default_topic_queue_nums",
+        "ha_time_scale",
     }
 )
 """Settings of which nothing works at 0."""
@@ -76,6 +77,8 @@ class BrokerSettings:
         in_sync_replicas: brokers that must have a message before its send is answered, the master included (5.x).
         as_real: sends are answered before their messages can be read, and requests of one connection out of order, as a
             pool of threads does; ours, read at the start.
+        ha_time_scale: by what the periods of replication are divided that no property has: a slave connects again after
+            5 s, and copies tables every 10 s (4.9) or 60 s (5.x); ours, for scenarios.
         unused: values of properties that are not heeded, as they were given; request 26 tells those that a release has.
         default_message_request_mode, default_pop_share_queue_num: what 400 answers where 401 set nothing (5.x).
     """
@@ -167,6 +170,7 @@ class BrokerSettings:
     slave_timeout: int = 3_000
     offset_check_in_slave: bool = False
     in_sync_replicas: int = 1
+    ha_time_scale: int = 1
 
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1_000

@@ -19,6 +19,7 @@ from embedded_broker.consumers.offsets import ConsumerOffsets
 from embedded_broker.pop.assignments import RequestModes
 from embedded_broker.release import Release
 from embedded_broker.remoting.outbound import Outbound
+from embedded_broker.settings import BrokerSettings
 from embedded_broker.tables.config_file import write_raw
 from embedded_broker.tables.groups import GroupTable
 from embedded_broker.tables.topics import TopicTable
@@ -69,9 +70,12 @@ class TableCopier:
         master: `ip:port` that the last registration told, None while there is none.
     """
 
-    def __init__(self, tables: Tables, release: Release, clock: Clock, context: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, tables: Tables, settings: BrokerSettings, release: Release, clock: Clock, context: ssl.SSLContext | None
+    ) -> None:
         self.master: str | None = None
         self._tables = tables
+        self._scale = settings.ha_time_scale
         self._release = release
         self._clock = clock
         self._context = context
@@ -82,11 +86,15 @@ class TableCopier:
         """Begins to copy."""
         if self._release.is_v5:
             self._timers = [
-                Periodic(self._clock, _V5_MS, self.copy, first_ms=_V5_MS),
-                Periodic(self._clock, _TIMER_CHECK_MS, self._copy_timer_check, first_ms=_TIMER_CHECK_MS),
+                self._every(_V5_MS, self.copy, first_ms=_V5_MS),
+                self._every(_TIMER_CHECK_MS, self._copy_timer_check, first_ms=_TIMER_CHECK_MS),
             ]
         else:
-            self._timers = [Periodic(self._clock, _PERIOD_MS, self.copy, first_ms=_FIRST_MS)]
+            self._timers = [self._every(_PERIOD_MS, self.copy, first_ms=_FIRST_MS)]
+
+    def _every(self, period_ms: int, callback: Callable[[], None], *, first_ms: int) -> Periodic:
+        shrunk_ms, shrunk_first_ms = (max(1, span_ms // self._scale) for span_ms in (period_ms, first_ms))
+        return Periodic(self._clock, shrunk_ms, callback, first_ms=shrunk_first_ms)
 
     async def stop(self) -> None:
         """Ends it."""

@@ -56,7 +56,7 @@ class Replication:
             return
         following = FollowingLog(self._storage)
         self.slave = HaSlave(following, self._settings, self._release, self._clock)
-        self.copier = TableCopier(self._tables, self._release, self._clock, self._context)
+        self.copier = TableCopier(self._tables, self._settings, self._release, self._clock, self._context)
         self.slave.start()
         self.copier.start()
 

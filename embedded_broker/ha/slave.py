@@ -90,7 +90,7 @@ class HaSlave:
             self._connect_later()
 
     def _connect_later(self) -> None:
-        self._retry = self.clock.call_later(_RETRY_MS, self._connect)
+        self._retry = self.clock.call_later(_RETRY_MS / self.settings.ha_time_scale, self._connect)
 
     async def _open(self, address: str) -> None:
         host, _, port = address.rpartition(":")

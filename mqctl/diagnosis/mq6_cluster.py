@@ -181,7 +181,7 @@ def _shape(route: TopicRoute) -> tuple[object, ...]:
     return tuple(queues), tuple(brokers), route.order_conf
 
 
-@cluster_rule("MQ609", Severity.ERROR, source="RouteInfoManager", needs=_ROUTES, playbook="broker-down")
+@cluster_rule("MQ609", Severity.ERROR, source="RouteInfoManager", needs=_ROUTES, playbook="master-lost")
 def master_gone(case: ClusterCase) -> Iterator[Verdict]:
     """A broker name with slaves only: no sends, no queue locks, and offsets that the next master overwrites."""
     known: dict[str, set[int]] = {}

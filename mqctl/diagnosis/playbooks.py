@@ -17,6 +17,7 @@ PLAYBOOKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "delay-late": ((), ("broker", "store")),
     "expired-before-consumption": (("group",), ("topic",)),
     "hot-key": (("topic",), ("group",)),
+    "master-lost": ((), ("broker", "group", "store")),
     "room-lost": (("group", "topic"), ()),
     "pop-stuck": (("group",), ("store",)),
     "scale-out": (("topic",), ("group",)),

@@ -123,7 +123,9 @@ class Stage:
         """Returns what plants on a cluster and on those that have joined it."""
         namesrv = self.namesrv_of(number)
         together = [ready for other, ready in enumerate(self.clusters) if self.namesrv_of(other) == namesrv]
-        addresses = {broker.name: broker.address for ready in together for broker in ready.brokers}
+        addresses = {
+            broker.name: broker.address for ready in together for broker in ready.brokers if broker.broker_id == 0
+        }
         return Planting(self.scenario, number, namesrv, addresses)
 
     def _advance(self, when: When) -> None:
@@ -152,10 +154,13 @@ class Stage:
             "flushConsumerOffsetInterval": 5_000,
             "transactionTimeOut": 6_000,
             "transactionCheckInterval": 60_000,
+            "registerNameServerPeriod": 30_000,
+            "haSendHeartbeatInterval": 5_000,
         }
         scale = self.scenario.time_scale
         settings = {name: str(shrunk(value, scale)) for name, value in usual.items()}
         settings |= {"namesrvAddr": self.clusters[0].namesrv} if declared.joins else {}
+        settings |= {"haTimeScale": str(max(1, round(scale)))} if declared.slaves else {}
         settings |= declared.settings
         data_dir = self.directory / "stores" / str(number)
         words = ["--brokers", ",".join(declared.brokers), "--cluster", declared.name, "--data-dir", str(data_dir)]

@@ -74,6 +74,12 @@ CASES: dict[str, Case] = {
         changed=("lengthen", "inside"),
         ending="complete",
     ),
+    "master-lost": Case(
+        given={"broker": "broker-a", "group": "shipping", "store": "{broker-a}", "slave_store": "{broker-a-s}"},
+        held={"replicas": "lost", "tables": "serves"},
+        choose={"way": "start"},
+        ending="complete",
+    ),
     "room-lost": Case(
         given={"group": "fulfil", "topic": "orders", "room": "CP", "window": "1s", "broker": "CP-broker-a"},
         held={"rules": "lost", "owners": "carried"},
