@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqctl.cli.gaps import gap_lines
+from mqctl.client.remoting.answers import unreachable
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.remark import LONGEST_REMARK, quoted
 
@@ -34,3 +35,10 @@ def test_a_gap_is_told_on_one_line_whatever_the_names_are() -> None:
         assert len(told) < 800
     assert "of 5,000 characters" in str(subject)
     assert str(GapSubject(client="10.0.0.1@7", group="G")) == "10.0.0.1@7 of G"
+
+
+def test_an_address_that_a_name_server_made_up_is_told_on_one_line() -> None:
+    for address in ("10.0.0.1:9\nnext: rm -rf", "9" * 5_000):
+        told = str(unreachable(28, address, "it is no address"))
+        assert told.isprintable()
+        assert len(told) < 500

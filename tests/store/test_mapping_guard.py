@@ -31,6 +31,27 @@ look()
 os.truncate(root / victim, size)
 sys.exit(run_guarded(["store"], lambda _: len(look())))
 """
+_GONE_WHILE_READ = """
+import os, sys
+from pathlib import Path
+from mqctl.cli.exit import run_guarded
+from mqctl.main import main
+
+root, victim, how, words = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
+acts = {
+    "deleted": victim.unlink,
+    "replaced by a shorter one": lambda: os.replace(root / "short", victim),
+    "replaced by a directory": lambda: (victim.unlink(), victim.mkdir()),
+}
+
+def at_the_first_mapping(event, arguments):
+    if event == "mmap.__new__" and how in acts:
+        acts.pop(how)()
+
+sys.addaudithook(at_the_first_mapping)
+sys.exit(run_guarded([*words, "--store", str(root)], main))
+"""
+"""The hook does to a file what another process does, between the look at the directory and the reading."""
 _HOLES_OF_A_FULL_TMPFS = """
 import os
 from pathlib import Path
@@ -73,6 +94,34 @@ def test_a_file_that_is_cut_while_it_is_read_is_named(tmp_path: Path, part: str,
     assert done.returncode == ExitCode.IO, done
     told = f"could not read {victim}: it was cut from {before:,} to {size:,} bytes while it was read\n"
     assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "how"),
+    [
+        (("doctor",), "deleted"),
+        (("doctor",), "replaced by a shorter one"),
+        (("store", "verify"), "replaced by a shorter one"),
+        (("store", "verify"), "replaced by a directory"),
+    ],
+)
+def test_a_file_that_goes_away_while_a_store_is_read_ends_nothing(
+    tmp_path: Path, words: tuple[str, ...], how: str
+) -> None:
+    store = tmp_path / "store"
+    built = StoreBuilder(commit_log_file_bytes=1 << 16, queue_file_entries=100)
+    for number in range(600):
+        built.append(message("TopicTest", 0, bytes(200), {"KEYS": "k"}, store_time_ms=1_795_218_000_000 + number))
+    built.write(store)
+    victim = sorted((store / "commitlog").iterdir())[1]
+    (store / "short").write_bytes(victim.read_bytes()[:5_000])
+
+    done = _run(sys.executable, "-c", _GONE_WHILE_READ, str(store), str(victim), how, *words, where=tmp_path)
+
+    assert done.returncode in {0, 1, 2, 3, ExitCode.IO, ExitCode.NOT_FOUND}, done
+    assert "Traceback" not in done.stderr
+    assert "has a bug" not in done.stderr
+    assert not victim.is_file() or victim.stat().st_size == 5_000, "it was to go while the store was read"
 
 
 def test_holes_of_a_full_tmpfs_read_as_zeros(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from mqctl.errors import (
     UnreachableError,
     UnsupportedError,
 )
-from mqctl.model.remark import quoted
+from mqctl.model.remark import on_one_line, quoted
 from mqctl.protocol.codes import ResponseCode, request_name, response_name
 from mqctl.protocol.frame import RemotingCommand
 
@@ -112,7 +112,7 @@ def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerE
     name = response_name(code, version=answer.version)
     text = "" if remark is None or remark in _NO_REMARK else f": {quoted(_without_frame(remark))}"
     return kind(
-        f"{request_name(request_code)} was refused by {address}",
+        f"{request_name(request_code)} was refused by {on_one_line(address)}",
         reason=f"{name} ({code}){text}",
         remedy=remedy,
         code=code,
@@ -138,7 +138,7 @@ def _without_frame(remark: str) -> str:
 def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "") -> UnreachableError:
     """Makes the error for a request that could not be delivered, or whose connection was lost."""
     return UnreachableError(
-        f"{request_name(request_code)} could not be asked of {address}",
+        f"{request_name(request_code)} could not be asked of {on_one_line(address)}",
         reason=reason,
         remedy=remedy or "check that something listens there and that this machine may connect to it",
     )
@@ -147,7 +147,7 @@ def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "
 def timed_out(request_code: int, address: str, limit_ms: int) -> DeadlineError:
     """Makes the error for a request without an answer in time."""
     return DeadlineError(
-        f"{request_name(request_code)} was not answered by {address}",
+        f"{request_name(request_code)} was not answered by {on_one_line(address)}",
         reason=f"no answer within {limit_ms} ms",
         remedy="the other side is overloaded or hangs; try a longer timeout, or look at its thread dump",
     )
@@ -158,7 +158,7 @@ def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedEr
     whole = deadline.whole
     span = f"the {whole.limit_ms / 1000:g} s of {_LIMIT_OPTION}"
     return NotAskedError(
-        f"{request_name(request_code)} was not asked of {address}",
+        f"{request_name(request_code)} was not asked of {on_one_line(address)}",
         reason=f"{span} are over" if not whole.remaining_ms else f"its share of {span} is over",
         remedy=_MORE_TIME,
     )
@@ -167,7 +167,7 @@ def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedEr
 def unreadable(request_code: int, address: str, error: MqctlError) -> UnreadableAnswerError:
     """Makes the error for an answer that cannot be read."""
     return UnreadableAnswerError(
-        f"The answer of {address} to {request_name(request_code)} cannot be read",
+        f"The answer of {on_one_line(address)} to {request_name(request_code)} cannot be read",
         reason=error.reason or error.problem,
         remedy="the other side may be another version, or no RocketMQ at all",
     )
