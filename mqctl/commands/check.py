@@ -6,7 +6,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,15 +30,21 @@ from mqctl.operations.checks.one_line import (
     MaxLagTimeOption,
     OneLine,
     RequireMembersOption,
+    TemplateOption,
+    WebhookOption,
     WithoutOption,
 )
 from mqctl.render.checks import CheckFormat, check_document, formatted, with_next
+
+if TYPE_CHECKING:
+    from mqctl.operations.checks.webhook import Webhook
 
 EXAMPLES = (
     "mqctl check checks.yaml",
     "mqctl check --group order-service --max-lag 1000 --require-members",
     "mqctl check --group '*' --except '*-test' --max-lag-time 5m --brokers 3",
     "mqctl check checks.yaml --wait 5m --as junit > mqctl.xml",
+    "mqctl check checks.yaml --webhook https://chat.example/hooks/ops --webhook-template chat.json",
     "mqctl check checks.yaml --as nagios --timeout 8s",
     "mqctl check checks.yaml --as prometheus > /var/lib/node_exporter/mqctl.prom",
 )
@@ -71,6 +77,8 @@ def command(
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
+    webhook: WebhookOption = None,
+    webhook_template: TemplateOption = None,
     limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
@@ -100,19 +108,34 @@ def command(
           dead_letter_growth: 10
         "*": {lag_time: 1h, except: ["*-test"]}
     """
+    hook = _webhook(webhook, webhook_template) if webhook or webhook_template else None
     members = 1 if require_members else None
     typed = OneLine(group, without, max_lag, max_lag_time, max_dead_letters, members_min=members, brokers=brokers)
     expected = _expected(file, typed)
     apart_ms = parse_span_ms(window) if window else 0
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, window_ms=apart_ms)
     results, state = _held(expected, snapshot, live, parse_span_ms(wait) / 1000 if wait else 0)
+    _show(results, state.origin.observed_at_ms, form, output, limit)
+    if hook is not None:
+        hook.post(results, state.origin.observed_at_ms)
+    return exit_code(results)
+
+
+def _webhook(url: str | None, template: Path | None) -> Webhook | None:
+    from mqctl.operations.checks.webhook import webhook_of  # HTTP costs a start what most checks do not need
+
+    return webhook_of(url, template)
+
+
+def _show(
+    results: tuple[CheckResult, ...], at_ms: int, form: CheckFormat | None, output: Output, limit: str | None
+) -> None:
     if form is None:
-        document = check_document(results, worst(results), state.origin.observed_at_ms)
-        emit(limited(document, output, limit), output)
+        emit(limited(check_document(results, worst(results), at_ms), output, limit), output)
     else:
         sys.stdout.write(formatted(results, worst(results), form))
+    sys.stdout.flush()
     tell_remedies(item.gap for item in results if item.gap is not None)
-    return exit_code(results)
 
 
 def _held(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,18 @@ from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
 from mqctl.model.expectation import Expectations, GroupExpectation, Limit
 
+WebhookOption = Annotated[
+    str | None,
+    typer.Option("--webhook", metavar="URL", help="Post what does not hold there, as JSON; nothing when all holds."),
+]
+TemplateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--webhook-template",
+        metavar="FILE",
+        help="The JSON to post, with $state, $text, $failed and $observed_at_ms in its strings.",
+    ),
+]
 GroupsOption = Annotated[
     list[str] | None,
     typer.Option("-g", "--group", metavar="GROUP", help="Instead of a file: this group, or those like `order-*`."),
