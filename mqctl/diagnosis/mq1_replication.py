@@ -53,7 +53,7 @@ def starting(case: ClusterCase, name: str, broker_id: int) -> bool:
     for broker in case.snapshot.brokers:
         if (broker.name, broker.broker_id) == (name, broker_id):
             booted_ms = decimal(broker.runtime.get("bootTimestamp"))
-            return booted_ms is not None and case.now_ms - booted_ms < _STARTING_MS
+            return booted_ms is not None and case.now_ms - booted_ms < case.settings.scaled(_STARTING_MS)
     return False
 
 
@@ -135,7 +135,8 @@ def replication_stopped(case: ClusterCase) -> Iterator[Verdict]:
         view = views.get((replica.name, replica.broker_id))
         silent_ms = case.now_ms - view.written_ms if view is not None and view.written_ms else 0
         earlier = before.get((replica.name, replica.broker_id))
-        if silent_ms > _SILENT_MS and not starting(case, replica.name, replica.broker_id):
+        overdue = silent_ms > case.settings.scaled(_SILENT_MS)
+        if overdue and not starting(case, replica.name, replica.broker_id):
             yield of_slave(replica, variant="silent", silent_ms=silent_ms, behind_bytes=replica.behind_bytes)
         elif earlier is not None and _stood(earlier, replica):
             yield of_slave(replica, behind_bytes=replica.behind_bytes, window_ms=case.window_ms)

@@ -17,7 +17,8 @@ class Settings:
         lag_min_count: lags of fewer messages are no backlog, however old: a quiet topic is not a sick one.
         retry_waiting_ms: retries are consumed as they come, and commits follow within five seconds; what waits for
             longer waits.
-        expiry_margin_ms: a group this close to the oldest message that is left is about to lose messages.
+        expiry_margin_ms: a group this close to the oldest message that is left is about to lose messages; a quarter of
+            the retention where that is less.
         revive_late_ms: popped messages that are due this long without coming again are stuck; two to four seconds
             are usual.
         hot_queue_factor: a queue with more than this many times the mean of its topic is hot.

@@ -110,6 +110,20 @@ def test_files_and_a_live_broker_tell_the_same(site: Site) -> None:
     assert ended
 
 
+def test_f8_check_and_doctor_say_how_grave_it_is_alike(site: Site) -> None:
+    severities = set()
+    for key in ("P", "Q"):  # when Q comes, P is old enough to be told as a warning
+        site.half(key)
+        for source in (("--namesrv", site.cluster.namesrv), ("--store", site.cluster.broker().store)):
+            check = site.run("transaction", "check", *source, "-o", "json").json["diagnosis"]["findings"]
+            doctor = site.run("doctor", *source, "--only", "MQ72*", "-o", "json").json["findings"]
+            told = [{(item["code"], item["severity"]) for item in found} for found in (check, doctor)]
+            assert told[0] == told[1]
+            severities |= {severity for code, severity in told[0] if code == "MQ720"}
+        site.cluster.advance(70_000)
+    assert severities == {"info", "warning"}
+
+
 def test_groups_with_nobody_online_are_named_and_others_are_not(site: Site) -> None:
     site.half("P1", group="PG")
     site.half("P2", group="PG2")

@@ -22,7 +22,7 @@ def refused(cluster: EmbeddedCluster) -> EmbeddedCluster:
 @pytest.mark.parametrize(
     "words", [("group", "lag"), ("broker", "list"), ("topic", "stats", "-t", "Pay"), ("message", "peek", "-t", "Pay")]
 )
-def test_a_gap_quotes_it_on_one_line(live: Run, refused: EmbeddedCluster, words: tuple[str, ...]) -> None:
+def test_n16_a_gap_quotes_it_on_one_line(live: Run, refused: EmbeddedCluster, words: tuple[str, ...]) -> None:
     outcome = live(*words)
     assert outcome.exit_code == 76
     lines = outcome.stderr.splitlines()
@@ -30,7 +30,7 @@ def test_a_gap_quotes_it_on_one_line(live: Run, refused: EmbeddedCluster, words:
     assert not any(line.lstrip().startswith(("next:", "mqctl:")) for line in outcome.stdout.splitlines())
 
 
-def test_an_error_and_a_verdict_quote_it_on_one_line(live: Run, cluster: EmbeddedCluster) -> None:
+def test_n16_an_error_and_a_verdict_quote_it_on_one_line(live: Run, cluster: EmbeddedCluster) -> None:
     cluster.fault(SETTINGS, Answer(1, remark=FORGED))
     judged = live("doctor")
     assert judged.exit_code == 3
@@ -44,7 +44,7 @@ def test_an_error_and_a_verdict_quote_it_on_one_line(live: Run, cluster: Embedde
 
 
 @pytest.mark.parametrize("words", [("group", "lag"), ("doctor", "-o", "json"), ("snapshot", "save", "x.snap")])
-def test_ten_megabytes_of_it_are_cut_and_counted(
+def test_n16_ten_megabytes_of_it_are_cut_and_counted(
     live: Run, cluster: EmbeddedCluster, words: tuple[str, ...], tmp_path: object
 ) -> None:
     cluster.fault(OFFSETS, Answer(1, remark="no " * 3_500_000), server="broker-b")
