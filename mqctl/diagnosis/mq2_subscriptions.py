@@ -272,9 +272,10 @@ def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
     """Clients of several languages in one group: their defaults and strategies differ."""
     for view in case.views:
         languages: dict[str, list[str]] = {}
-        for member in view.members():
-            if member.language:
-                languages.setdefault(member.language, []).append(member.client_id)
+        # A client has a connection, and so an address, at each broker.
+        for language, client in sorted({(member.language or "", member.client_id) for member in view.members()}):
+            if language:
+                languages.setdefault(language, []).append(client)
         if len(languages) > 1:
             yield Verdict(
                 subject=view.subject,

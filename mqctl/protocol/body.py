@@ -139,17 +139,21 @@ def _map_codec(key_kind: Any, part: Any) -> tuple[Reader, Writer]:
     return read, lambda value, is_v5: {write_key(key, is_v5): write_item(item, is_v5) for key, item in value.items()}
 
 
+_MOST_UINT64 = (1 << 64) - 1
+
+
 def _read_int(value: object) -> int:
+    """Reads a signed number of 64 bits; the C++ client writes -1 as an unsigned one, the same bits to Java."""
     number: int | None = None
     if isinstance(value, int):
-        number = int(value) if -MOST_INT64 <= value + 1 <= MOST_INT64 + 1 else None
+        number = int(value) if -MOST_INT64 - 1 <= value <= _MOST_UINT64 else None
     elif isinstance(value, float):
         number = int(value) if abs(value) <= MOST_INT64 else None
     else:
-        number = decimal(str(value), -MOST_INT64 - 1)
+        number = decimal(str(value), -MOST_INT64 - 1, _MOST_UINT64)
     if number is None:
         raise _wrong("an integer", value)
-    return number
+    return number if number <= MOST_INT64 else number - _MOST_UINT64 - 1
 
 
 def _read_float(value: object) -> float:

@@ -37,6 +37,16 @@ class Passing:
     scaled: bool = True
 
 
+def kept_for(kept_ms: int) -> Callable[[int], ClusterSnapshot]:
+    """Group G is behind, on a broker with this retention."""
+
+    def world(age_ms: int) -> ClusterSnapshot:
+        behind = (offset("G", "Pay", 0, 500, age_ms),)
+        return cluster(replace(HEALTHY, file_reserved_ms=kept_ms, consumer_offsets=behind))
+
+    return world
+
+
 STATES = [
     # A pull waits for 15 s at the broker; the next follows at once.
     Passing(
@@ -108,9 +118,7 @@ STATES = [
         Passing(
             code="MQ403",
             guard="expiry_margin_ms",
-            world=lambda age, kept=kept: cluster(
-                replace(HEALTHY, file_reserved_ms=kept, consumer_offsets=(offset("G", "Pay", 0, 500, age),))
-            ),
+            world=kept_for(kept),
             lasts_ms=kept * 3 // 2,
             usual_ms=kept // 2,
             scaled=False,

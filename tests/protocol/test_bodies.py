@@ -13,7 +13,7 @@ from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol import bodies
 from mqctl.protocol.bodies import BODIES, CONFIGURATIONS, RAW, BodyError, body_type
-from mqctl.protocol.bodies_client import ConsumerRunningInfo, HeartbeatData, LockRequest
+from mqctl.protocol.bodies_client import ConsumerRunningInfo, HeartbeatData, LockRequest, ProcessQueueInfo
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, ConsumerOffsetTable, QueueOffsets, TopicRouteData
 from mqctl.protocol.bodies_stats import ConsumeStats, OffsetWrapper
 from mqctl.protocol.body import (
@@ -211,3 +211,8 @@ def test_running_info_reads_what_only_five_sends() -> None:
     assert info.properties == {"PROP_CONSUMEORDERLY": "true"}
     assert info.mq_pop_table == {}
     assert info.jstack == "x"
+
+
+@pytest.mark.parametrize("written", ["18446744073709551615", '"18446744073709551615"', "-1"])
+def test_an_unsigned_number_of_the_cpp_client_is_the_signed_one_of_the_same_bits(written: str) -> None:
+    assert ProcessQueueInfo.from_bytes(b'{"commitOffset":%s}' % written.encode()).commit_offset == -1

@@ -81,6 +81,33 @@ def test_n11_sentences_of_rules_agree_with_their_counts(code: str, variant: str,
             check(sentence, lang)
 
 
+# Evidence that fits two causes: a word of each, and what tells them apart.
+TWO_CAUSES = {
+    "MQ205": ("Two processes", "connected anew", "group members"),
+    "MQ206": ("do not reach", "do not know", "broker reach", "topic route"),
+    "MQ301": ("hash", "added later", "topic stats"),
+    "MQ307": ("wait", "at work", "stacks"),
+    "MQ308": ("pull thread", "clock", "stacks"),
+    "MQ309": ("subscribe alike", "do not see", "again"),
+    "MQ402": ("not consumed", "moved the group back", "offset history"),
+    "MQ404": ("crash", "made anew", "older copy"),
+    "MQ411": ("reset", "crashed", "two instances", "mqctl history"),
+    "MQ418": ("Proxy", "without heartbeats"),
+    "MQ504": ("reaches the master", "paused", "group member"),
+    "MQ505": ("two releases", "two programs", "group members"),
+    "MQ506": ("Bring the broker back", "create the topic", "broker list"),
+    "MQ608": ("every 30 s", "does not reach", "leaves it out", "broker config"),
+    "MQ615": ("on purpose", "lost the broker", "broker reach"),
+    "MQ620": ("hangs", "blocked on the way", "slow", "broker reach"),
+}
+
+
+@pytest.mark.parametrize("code", TWO_CAUSES)
+def test_a_rule_whose_evidence_fits_two_causes_names_both_and_what_tells_them_apart(code: str) -> None:
+    missing = [word for word in TWO_CAUSES[code] if word not in EN[code].advice]
+    assert missing == [], EN[code].advice
+
+
 @pytest.mark.parametrize("lang", Lang)
 def test_n11_reasons_agree_with_their_counts(lang: Lang) -> None:
     for key in Reason:

@@ -13,6 +13,7 @@ from embedded_broker import Answer, EmbeddedCluster
 from mqctl.client.admin.broker_changes import delete_topic, put_group
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.queue import MessageQueue
+from mqctl.protocol.codes import Language
 from tests.conftest import Outcome
 from tests.live.conftest import Run
 from tests.live.doctor.stage import BROKERS, ONE, TWO, Stage, staged
@@ -187,3 +188,10 @@ def test_a_group_is_covered_wholly_only_where_all_its_rules_were_judged(asked: R
     stage.cluster.fault(105, Answer(1, "no"))
     (covered,) = asked("-g", "G").json["covered"]
     assert (covered["judged"], covered["reason"].partition(" ")[0]) == ("partly", "routes")
+
+
+def test_a_client_that_is_connected_to_two_brokers_is_named_once(asked: Run, stage: Stage) -> None:
+    client = "192.0.2.3@cpp"
+    stage.cast.join(stage.member(client, queues={}), language=Language.CPP)
+    (told,) = (item for item in asked("-g", "G").json["findings"] if item["code"] == "MQ209")
+    assert told["what"].count(client) == 1

@@ -60,7 +60,8 @@ RULES: dict[str, Text] = {
         title="Two connections share one client id",
         what={"": "{connection_count:connection} of group {group} call themselves {client}, from {addresses}."},
         effect="Both compute the same slice of the queues and consume it twice; the slices after it belong to nobody.",
-        advice="Give every process an instance name of its own, or use clients from 4.9.0 on; in containers set the client IP.",
+        advice="Two processes: give each an instance name of its own, or use clients from 4.9.0 on; in containers set the client IP. One process "
+        "that connected anew: the old connection goes within 120 s, so look again in two minutes, and at its pid (`mqctl group members`).",
         explain="A client id is the address and the instance name, which used to be the process id: containers with one bridge "
         "address and pid 1 collide. The list of ids keeps both, but each finds itself at the first place.",
         next_command="mqctl group members {source} -g {group}",
@@ -69,7 +70,8 @@ RULES: dict[str, Text] = {
         title="Brokers disagree about the members of a group",
         what={"": "Not every broker knows all members ({member_count}) of group {group}. Missing at {missing}."},
         effect="Members compute their queues from the list of whichever broker they ask: some queues get two owners, some none.",
-        advice="Check the network between those members and those brokers, and their heartbeats.",
+        advice="Either those members do not reach those brokers (`mqctl broker reach` from their machine), or they do not know them: the "
+        "routes of their topics leave those brokers out, or their name servers do (`mqctl topic route`, `mqctl group member`).",
         explain="Every client sends heartbeats to every broker. One that cannot reach a broker is missing from its list; a "
         "second look a minute later tells a lasting fault from a restart.",
         next_command="mqctl group members {source} -g {group}",

@@ -17,7 +17,8 @@ RULES: dict[str, Text] = {
             "{mean_count}).",
         },
         effect="One consumer instance carries this queue alone; more instances do not help it.",
-        advice="Spread the key (add a salt where order allows), or check the selector's hash.",
+        advice="Spread the key (add a salt where order allows), or check the selector's hash. Queues that were added later hold less than old "
+        "ones without any fault: `mqctl topic stats` shows whether the same queue is still the one that grows.",
         explain="A queue is hot when it holds more than twice the mean of its topic. Keys are sampled evenly over the queue.",
         next_command="mqctl report backlog {source} -t {topic} --by queue",
         live_command="mqctl topic stats {source} -t {topic}",
@@ -74,7 +75,8 @@ RULES: dict[str, Text] = {
         title="Consumption is blocked",
         what={"": "{client} of {group} holds {cached_count:message} and has finished none for {idle_ms}, in {queues}."},
         effect="The offset stands at {first_offset}; a restart delivers everything above it again.",
-        advice="Take the stacks of its consume threads: they wait for something.",
+        advice="Take the stacks of its consume threads. They tell what looks alike from here: threads that wait for something, threads at work "
+        "on one long message, and idle ones whose finished messages were never removed.",
         explain="Messages in the cache and no consumption for a minute. Concurrent consumers commit the smallest unfinished "
         "offset, so one hung message is enough.",
         next_command=_STACKS,

@@ -26,7 +26,8 @@ RULES: dict[str, Text] = {
             "{broker} within {window_ms}."
         },
         effect="{repeated_count:message is/are} consumed again.",
-        advice="If nobody reset it, look for two instances that hold the same queue.",
+        advice="Told apart by time and scope: a reset or replay is in `mqctl history` and moves whole topics; a broker that crashed or was taken "
+        "over forgets the last seconds of all groups; two instances that hold the same queue move it to and fro.",
         explain="Clients only raise offsets; they go back by a reset, a replay or a second owner.",
         next_command=_SHOW,
     ),

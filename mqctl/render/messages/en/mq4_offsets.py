@@ -25,7 +25,8 @@ RULES: dict[str, Text] = {
             "unconsumed."
         },
         effect="The messages are lost to this group; its next pull jumps to the minimum.",
-        advice="Restore them from the source or a backup; extend retention and raise consumption.",
+        advice="If the group had not consumed them, restore them from the source or a backup; extend retention and raise consumption. If "
+        "somebody moved the group back below the minimum (`mqctl offset history`), nothing new is lost.",
         explain="Retention deletes commit log files whatever consumers have read. An offset below the queue's minimum counts "
         "what was deleted unread.",
         next_command="mqctl group lag {source} -g {group} -o wide",
@@ -47,7 +48,8 @@ RULES: dict[str, Text] = {
         },
         effect="The queue lost its tail, was emptied or created anew. At the next pull the offset goes back to the end; what "
         "was written below the old offset meanwhile may be skipped.",
-        advice="Find out what was lost, then reset the group by time.",
+        advice="Find out why the queue is shorter than the group remembers: a crash that lost the tail (MQ108, the broker's log), a "
+        "topic that was deleted and made anew, a store from an older copy, or an offset set by hand. Then reset the group by time.",
         explain="Offsets are not cut when recovery cuts a queue. A pull beyond the end is answered with the end as the new "
         "offset.",
         next_command="mqctl group lag {source} -g {group} -o wide",

@@ -37,7 +37,8 @@ RULES: dict[str, Text] = {
         title="Queue locks were not renewed",
         what={"": "{client} of {group} renewed its lock on {queues} {idle_ms} ago."},
         effect="After 30 s the consumer itself stops, after 60 s another may take the queues.",
-        advice="Check that the client reaches the master of those queues.",
+        advice="Check that the client reaches the master of those queues. If its pulls are as old (`mqctl group member`), the whole process is "
+        "paused or its clock is behind.",
         explain="Locks are renewed every 20 s at the master; a slave gives none.",
         next_command=_SHOW,
     ),
@@ -64,7 +65,8 @@ RULES: dict[str, Text] = {
         title="An ordered topic lost a broker",
         what={"": "The route of {topic} lacks {brokers}, and no order configuration fixes its queues."},
         effect="Senders spread keys over fewer queues now: messages of one key lie in two queues.",
-        advice="Bring the broker back; set ORDER_TOPIC_CONFIG so that senders wait rather than move keys.",
+        advice="Bring the broker back, or create the topic on it again if `mqctl broker list` still shows it; set ORDER_TOPIC_CONFIG so that "
+        "senders wait rather than move keys.",
         explain="Selectors take the hash of a key modulo the number of queues in the route. An order configuration keeps the "
         "number when a broker is away.",
         next_command="mqctl topic route {source} -t {topic}",

@@ -55,7 +55,8 @@ RULES: dict[str, Text] = {
         title="Name servers disagree",
         what={"": "{name_servers} of {name_server_count:name server} show another route of {topic}."},
         effect="Clients see different queues, depending on which one they ask.",
-        advice="Check that every broker reaches every name server.",
+        advice="Look again in a minute: brokers register with each name server every 30 s. If it stays, a broker does not reach that name server, "
+        "or its namesrvAddr leaves it out (`mqctl broker config`).",
         explain="Name servers do not talk to each other; every broker registers with each. A second look tells a fault from a "
         "registration under way.",
         next_command="mqctl topic route {source} -t {topic}",

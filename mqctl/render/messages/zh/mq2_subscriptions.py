@@ -43,14 +43,14 @@ RULES: dict[str, Text] = {
         title="两个连接使用同一个 client id",
         what={"": "消费组 {group} 中有 {connection_count} 个连接都自称 {client}，来自 {addresses}。"},
         effect="它们算出相同的队列并重复消费；排在其后的名额则无人归属。",
-        advice="让每个进程使用各自的 instanceName，或者升级到 4.9.0 及以上的客户端；容器中请设置 clientIP。",
+        advice="如果是两个进程：让每个进程使用各自的 instanceName，或者升级到 4.9.0 及以上的客户端；容器中请设置 clientIP。如果是同一进程重连：旧连接会在 120 s 内消失，两分钟后再看（mqctl group members）。",
         explain="client id 由地址和实例名组成，旧版本的实例名是进程号：网桥地址相同且 pid 都为 1 的容器会冲突。id 列表保留两份，但双方都排在第一个位置。",
     ),
     "MQ206": Text(
         title="各 broker 看到的消费组成员不一致",
         what={"": "并非每个 broker 都知道消费组 {group} 的全部 {member_count} 个成员。缺失情况：{missing}。"},
         effect="成员按各自询问到的列表计算队列：有的队列有两个归属，有的没有归属。",
-        advice="检查这些成员与这些 broker 之间的网络以及心跳。",
+        advice="要么这些成员连不上这些 broker（在其机器上执行 mqctl broker reach），要么它们不知道这些 broker：所订阅 topic 的路由或其 NameServer 中没有（mqctl topic route、mqctl group member）。",
         explain="每个客户端都向每个 broker 发送心跳。连不上某个 broker 的客户端不在其列表中；一分钟后再看一次，可以区分持续故障与重启。",
     ),
     "MQ207": Text(

@@ -12,7 +12,7 @@ RULES: dict[str, Text] = {
             "queue": "{topic} 的队列 {queue_id} 占全部消息的 {queue_share}（{message_count} 条，平均每个队列 {mean_count} 条）。",
         },
         effect="该队列只能由一个消费者实例承担，增加实例没有用。",
-        advice="把热点 key 打散（顺序允许时加盐），或检查队列选择器的哈希算法。",
+        advice="把热点 key 打散（顺序允许时加盐），或检查队列选择器的哈希算法。后来新增的队列比旧队列少并非故障：用 mqctl topic stats 查看增长的是否仍是同一个队列。",
         explain="消息数超过该 topic 队列平均值两倍的队列视为热点。key 在整个队列上均匀抽样。",
     ),
     "MQ302": Text(
@@ -60,7 +60,7 @@ RULES: dict[str, Text] = {
         title="消费被阻塞",
         what={"": "{group} 的 {client} 缓存了 {cached_count} 条消息，已有 {idle_ms} 没有完成任何一条，涉及 {queues}。"},
         effect="位点停在 {first_offset}；重启会把其后的消息全部重新投递。",
-        advice="抓取消费线程的堆栈：它们在等待某个东西。",
+        advice="抓取消费线程的堆栈，区分几种外表相同的情况：线程在等待、线程在处理一条耗时很长的消息、线程空闲但已处理的消息没有移除。",
         explain="缓存中有消息而一分钟内没有消费。并发消费提交最小的未完成位点，因此一条卡住的消息就足够了。",
     ),
     "MQ308": Text(

@@ -20,7 +20,7 @@ RULES: dict[str, Text] = {
             "": "消费组 {group} 在 {broker} 上 {topic} 的队列 {queue_id} 于 {window_ms} 内从 {earlier_offset} 退回到 {consumer_offset}。"
         },
         effect="{repeated_count} 条消息会再次消费。",
-        advice="如果没有人重置，请查找持有同一队列的两个实例。",
+        advice="按时间和范围区分：重置或重放记录在 mqctl history 中，并移动整个 topic；broker 崩溃或切换会让所有消费组回退最近几秒；两个实例持有同一队列时，位点会来回移动。",
         explain="客户端只会增大位点；回退来自重置、重放或第二个归属者。",
     ),
     "MQ412": Text(

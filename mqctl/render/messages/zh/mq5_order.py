@@ -30,7 +30,7 @@ RULES: dict[str, Text] = {
         title="队列锁没有续期",
         what={"": "{group} 的 {client} 上一次为 {queues} 续锁是在 {idle_ms} 之前。"},
         effect="30 s 之后消费者自己停止，60 s 之后其他实例可以接管。",
-        advice="检查客户端能否连到这些队列的主节点。",
+        advice="检查客户端能否连到这些队列的主节点。如果它的拉取时间也同样陈旧（mqctl group member），则是整个进程暂停，或其时钟落后。",
         explain="每 20 s 向主节点续锁；从节点不提供锁。",
     ),
     "MQ505": Text(
@@ -47,7 +47,7 @@ RULES: dict[str, Text] = {
         title="顺序 topic 失去一个 broker",
         what={"": "{topic} 的路由缺少 {brokers}，且没有顺序配置固定其队列。"},
         effect="发送方把 key 分散到更少的队列：同一个 key 的消息落在两个队列中。",
-        advice="恢复该 broker；设置 ORDER_TOPIC_CONFIG，让发送方等待而不是改换队列。",
+        advice="恢复该 broker；如果 mqctl broker list 中仍有它，则是 topic 在其上被删除，请重建；设置 ORDER_TOPIC_CONFIG，让发送方等待而不是改换队列。",
         explain="选择器用 key 的哈希对路由中的队列数取模。顺序配置在 broker 缺席时保持队列数不变。",
     ),
     "MQ507": Text(

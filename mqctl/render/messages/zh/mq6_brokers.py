@@ -9,7 +9,7 @@ RULES: dict[str, Text] = {
         title="曾经连接的生产者不见了",
         what={"": "生产组 {group} 在 {window_ms} 前有 {earlier_count} 个客户端，现在一个也没有。"},
         effect="它不再发送，它留下的未决事务也无法回查。",
-        advice="查清是否有意停止。",
+        advice="查清是否有意停止。如果进程仍在运行，则是与 broker 断开：查看其日志，并在其机器上执行 mqctl broker reach。",
         explain="比较两次观察时所有 broker 上的生产者，间隔两分钟以上：broker 会在这段时间后忘记沉默的客户端。",
     ),
     "MQ617": Text(

@@ -44,7 +44,7 @@ RULES: dict[str, Text] = {
         title="名称服务器不一致",
         what={"": "{name_server_count} 个名称服务器中，{name_servers} 给出的 {topic} 路由不同。"},
         effect="客户端看到的队列取决于它询问的是哪一个。",
-        advice="检查每个 broker 能否连到每个名称服务器。",
+        advice="一分钟后再看：broker 每 30 s 向每个名称服务器注册一次。如果仍不一致，则有 broker 连不上该名称服务器，或其 namesrvAddr 没有配置它（mqctl broker config）。",
         explain="名称服务器之间互不通信，每个 broker 分别注册。再看一次可以区分故障与正在进行的注册。",
     ),
     "MQ609": Text(
