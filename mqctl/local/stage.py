@@ -12,7 +12,7 @@ from typing import Self
 
 import msgspec
 
-from mqctl.client.admin.broker_queries import consumer_ids
+from mqctl.client.admin.broker_queries import consumer_ids, topic_configs
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, StorageError
@@ -131,6 +131,8 @@ class Stage:
     def _advance(self, when: When) -> None:
         scenario = self.scenario
         breaking = Breaking(self)
+        if when == "last":
+            self._wait_for_slaves()
         for fault in scenario.faults:
             if fault.when == when:
                 breaking.strike(fault)
@@ -215,6 +217,19 @@ class Stage:
                         sleep(_POLL_S)
         if members:
             sleep(2 * shrunk(_REBALANCE_MS, self.scenario.time_scale) / 1000)
+
+    def _wait_for_slaves(self) -> None:
+        """Waits until slaves know their masters' topics: one that lost its master before serves nobody."""
+        end = Deadline(_JOIN_SECONDS * 1000)
+        for number, declared in enumerate(self.scenario.clusters):
+            topics = {item.name for item in self.scenario.topics if item.cluster == number}
+            slaves = [broker for broker in self.clusters[number].brokers if broker.broker_id]
+            with Cluster(self.namesrv_of(number)) as cluster:
+                for broker in slaves:
+                    while not topics <= cluster.ask(broker.address, topic_configs(), end).keys():
+                        if end.remaining_s < 1:
+                            raise DeadlineError(f"{broker.name} of {declared.name} did not copy its master's topics")
+                        sleep(_POLL_S)
 
     def settle(self, seconds: float | None = None) -> None:
         """Waits until `doctor` shows what every look declares.
