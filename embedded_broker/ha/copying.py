@@ -146,7 +146,7 @@ class TableCopier:
     def _take_groups(self, body: bytes) -> None:
         table = SubscriptionGroupTable.from_bytes(body)
         if table.data_version != self._tables.groups.version:
-            self._tables.groups.replace_all(table.subscription_group_table, table.data_version)
+            self._tables.groups.replace_all(table.configs(), table.data_version)
 
     def _take_offsets(self, body: bytes) -> None:
         self._tables.offsets.merge(ConsumerOffsetTable.from_bytes(body).offset_table)

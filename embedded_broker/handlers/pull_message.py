@@ -22,7 +22,7 @@ from embedded_broker.remoting.refusals import Refusal
 from mqctl.errors import MqctlError
 from mqctl.filter.sql_tokens import SqlSyntaxError
 from mqctl.filter.tags import TagExpressionError
-from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.config import PERM_READ, SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
@@ -32,7 +32,7 @@ from mqctl.store.ext_queue import ExtUnit
 log = logging.getLogger("embedded_broker")
 
 _COMMIT, _SUSPEND, _SUBSCRIPTION, _CLASS_FILTER = 1, 2, 4, 8
-_BROKER, _GROUP, _TOPIC, _BROADCAST = 1, 2, 3, 4
+_BROKER, _GROUP, _TOPIC, _BROADCAST, _SUBSCRIBED = 1, 2, 3, 4, 5
 _NO_EXPRESSION = "parse the consumer's subscription failed"
 _BROADCASTING = "BROADCASTING"
 _FOUND_BYTES = 256 * 1024
@@ -175,6 +175,9 @@ def _subscription(broker: Broker, request: PullMessage, group: SubscriptionGroup
         raise Refusal(ResponseCode.SUBSCRIPTION_NOT_EXIST, missing)
     if not group.consume_broadcast_enable and online.message_model == _BROADCASTING:
         raise _Forbidden(_BROADCAST, f"the consumer group[{group.name}] can not consume by broadcast way")
+    if group.forbidden.get(request.topic, 0) & PERM_READ:
+        remark = f"the consumer group[{group.name}] is forbidden for topic[{request.topic}]"
+        raise _Forbidden(_SUBSCRIBED, remark)
     subscription = online.subscriptions.get(request.topic)
     if subscription is None:
         missing = f"the consumer's subscription not exist{broker.further_reading}"

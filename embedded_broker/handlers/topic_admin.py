@@ -1,4 +1,4 @@
-"""17, 215, 21, 351, 305: topics by hand: creates or changes one, deletes one, reads them, lists those of the system.
+"""17, 18, 215, 21, 351, 305: topics by hand: creates or changes some, deletes one, reads them, lists the system's.
 
 Source: `AdminBrokerProcessor`.
 
@@ -7,6 +7,8 @@ Source: `AdminBrokerProcessor`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from embedded_broker.broker import Broker
 from embedded_broker.handlers.send_checks import topic_problem
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
@@ -14,9 +16,9 @@ from embedded_broker.tables.attributes import MESSAGE_TYPE, TOPIC_ATTRIBUTES, At
 from mqctl.model import names
 from mqctl.model.config import TopicConfig
 from mqctl.protocol.bodies_cluster import TopicList
-from mqctl.protocol.body import write_topic_config
+from mqctl.protocol.body import read_topic_config, write_topic_config
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.fastjson import dump_bytes
+from mqctl.protocol.fastjson import dump_bytes, loads
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_admin import (
     CreateTopic,
@@ -24,8 +26,9 @@ from mqctl.protocol.requests_admin import (
     GetAllTopicConfig,
     GetSystemTopicListFromBroker,
 )
-from mqctl.protocol.requests_v5 import GetTopicConfig
+from mqctl.protocol.requests_v5 import CreateTopicList, GetTopicConfig
 
+_MIXED = "MIXED message type is not supported."
 _NO_TIMERS = (
     'Cannot invoke "org.apache.rocketmq.store.timer.TimerMessageStore.getTimerMetrics()" because the return value of '
     '"org.apache.rocketmq.store.MessageStore.getTimerMessageStore()" is null'
@@ -43,7 +46,7 @@ def create_topic(broker: Broker, request: CreateTopic, call: Call) -> RemotingCo
     try:
         changes = changes_of(request.attributes) if is_v5 else {}
         if changes.get(f"+{MESSAGE_TYPE}") == "MIXED":  # enableMixedMessageType is off by default
-            return call.answer(ResponseCode.INVALID_PARAMETER, remark="MIXED message type is not supported.")
+            return call.answer(ResponseCode.INVALID_PARAMETER, remark=_MIXED)
         attributes = altered(known.attributes if known is not None else None, changes, TOPIC_ATTRIBUTES)
     except AttributeRefused as error:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark=error.message)
@@ -62,6 +65,36 @@ def create_topic(broker: Broker, request: CreateTopic, call: Call) -> RemotingCo
     else:
         broker.topics.file.write()  # if an earlier try failed
     return call.answer(remark=NO_REMARK_SET)
+
+
+@handles(CreateTopicList)
+def create_topics(broker: Broker, request: CreateTopicList, call: Call) -> RemotingCommand:
+    """Creates or changes topics, all or none; a list with a topic that is so already changes nothing."""
+    node = loads(call.command.body)
+    items = node.get("topicConfigList") if isinstance(node, dict) else None
+    configs = []
+    for item in items if isinstance(items, list) else ():
+        config, changes = read_topic_config(item), _changes(item)
+        problem, known = _unusable(broker, config.name), broker.topics.find(config.name)
+        if problem is not None:
+            return call.answer(ResponseCode.INVALID_PARAMETER, remark=problem)
+        if changes.get(f"+{MESSAGE_TYPE}") == "MIXED":
+            return call.answer(ResponseCode.INVALID_PARAMETER, remark=_MIXED)
+        if config == known:
+            return call.answer()
+        try:
+            attributes = altered(known.attributes if known is not None else None, changes, TOPIC_ATTRIBUTES)
+        except AttributeRefused as error:
+            return call.answer(ResponseCode.SYSTEM_ERROR, remark=error.message)
+        configs.append(replace(config, attributes=attributes))
+    for config in configs:
+        broker.topics.put(config)
+    return call.answer()
+
+
+def _changes(item: object) -> dict[str, str]:
+    given = item.get("attributes") if isinstance(item, dict) else None
+    return {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
 
 
 def _unusable(broker: Broker, topic: str) -> str | None:

@@ -61,8 +61,13 @@ class GroupTable:
         return self.table().to_json(is_v5=self._release.is_v5)
 
     def table(self) -> SubscriptionGroupTable:
-        """Returns the whole table, as code 201 answers it."""
-        return SubscriptionGroupTable(data_version=self.version, subscription_group_table=self.configs)
+        """Returns the whole table, as code 201 answers it; with the topics that groups may not read in 5.x."""
+        forbidden = {name: config.forbidden for name, config in self.configs.items() if config.forbidden}
+        return SubscriptionGroupTable(
+            data_version=self.version,
+            forbidden_table=forbidden if self._release.is_v5 else None,
+            subscription_group_table=self.configs,
+        )
 
     def find(self, name: str) -> SubscriptionGroupConfig | None:
         """Returns the group, or None."""

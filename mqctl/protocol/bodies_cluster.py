@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
@@ -70,6 +71,22 @@ class SubscriptionGroupTable(Body):
     data_version: DataVersion = field(default=DataVersion())
     forbidden_table: Mapping[str, Mapping[str, int]] | None = field(default=None, since="5.0.0")
     subscription_group_table: Mapping[str, SubscriptionGroupConfig] = EMPTY
+
+    def configs(self) -> dict[str, SubscriptionGroupConfig]:
+        """Returns the settings by group, each with the topics that it may not read."""
+        forbidden = self.forbidden_table or EMPTY
+        return {
+            name: replace(config, forbidden=dict(forbidden.get(name, EMPTY)))
+            for name, config in self.subscription_group_table.items()
+        }
+
+
+class GroupForbidden(Body):
+    """Whether a group may read a topic."""
+
+    group: str
+    readable: bool = True
+    topic: str
 
 
 class TopicList(Body):

@@ -122,6 +122,10 @@ class UpdateColdDataFlowCtrConfig(
     """Limit reads of cold data by group."""
 
 
+class RemoveColdDataFlowCtrConfig(Request, code=Code.REMOVE_COLD_DATA_FLOW_CTR_CONFIG, body="raw", since="5.1.2"):
+    """Take back the limit of a group; its name is the body."""
+
+
 class GetColdDataFlowCtrInfo(Request, code=Code.GET_COLD_DATA_FLOW_CTR_INFO, reply_body="json", since="5.1.2"):
     """Ask for the limits of cold reads."""
 
