@@ -62,7 +62,7 @@ _NOTES = {
     ),
     "pop_kills": (
         "Kills under POP",
-        "python -m tests.reliability.pop_kills --rounds 200 --seed N",
+        "python -m tests.reliability.pop_kills --rounds 36 --seed N",
         "`kill -9` of a broker process as 5.3.3 under pops, acknowledgements and changes of invisible times; every "
         "second store buffers its checkpoints. What was not acknowledged comes again (else lost). Again from queue: "
         "popped twice, for the consumer offset on the disk lay before it, which is all that a kill takes back. Again "

@@ -4,8 +4,10 @@
 one and kills it under way; every second store buffers its checkpoints. A message that no acknowledgement in time freed
 comes again in the end. One comes again only as it may: out of its queue when the consumer offset that was on the disk
 lay before it (what was popped since the last write of the offsets is popped again, acknowledged or not), out of the
-retry topic when a delivery of it was not surely acknowledged. What a pop took whose answer the kill cut off is not
-known: up to so many messages of each such pop may come out of the retry topic, too (`unseen`).
+retry topic when a delivery of it was not surely acknowledged, and once more for each of its checkpoints that the store
+has behind the revive offset on the disk although its messages are in the retry topic already (`revived_again`: that
+offset, too, is written now and then). What a pop took whose answer the kill cut off is not known: up to so many
+messages of each such pop may come out of the retry topic, too (`unseen`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import shutil
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -23,6 +25,9 @@ from time import time_ns
 
 from embedded_broker import EmbeddedCluster
 from mqctl.client.message.popped import PoppedMessage, read_popped
+from mqctl.model.names import REVIVE_GROUP, pop_retry_topic, revive_topic
+from mqctl.protocol.bodies_pop import CK_TAG, PopCheckPoint
+from mqctl.protocol.message_record import decode_message
 from mqctl.protocol.requests_pop import AckMessage, ChangeInvisibleTime, PopMessage
 from mqctl.store.config_files import CONSUMER_OFFSETS, consumer_offsets, read_config
 from tests.embedded_broker.messages import send
@@ -31,12 +36,13 @@ from tests.embedded_broker.wire import Peer
 from tests.reliability.results import run_rounds
 
 _TOPIC, _GROUP, _QUEUES, _MOST = "Popped", "GPop", 4, 8
+_RETRY, _REVIVE = pop_retry_topic(_GROUP, _TOPIC), revive_topic("DefaultCluster")
 _ROUNDS_PER_STORE = 6
 _SURE_MS = 200
 _INVISIBLE_MS = {False: 1_500, True: 6_000}
 """By whether checkpoints are buffered: only long ones are."""
 _LAST_SECONDS = 90
-_FLUSH_MS = 200
+_SETTINGS = {"flushConsumerOffsetInterval": "200", "mappedFileSizeCommitLog": "16777216"}
 
 
 @dataclass
@@ -49,6 +55,7 @@ class Figures:
     acknowledged: int = 0
     again_from_queue: int = 0
     again_from_retry: int = 0
+    revived_again: int = 0
     unseen: int = 0
     lost: int = 0
     problems: list[str] = field(default_factory=list)
@@ -67,7 +74,7 @@ class Ledger:
         self.figures = figures
         self.buffered = buffered
         self.sent: set[str] = set()
-        self.acknowledged: set[str] = set()
+        self.perhaps_freed: set[str] = set()
         self.open: Counter[str] = Counter()
         self.flushed: dict[int, int] = {}
         self.life = 0
@@ -101,15 +108,17 @@ class Ledger:
 
     def freed(self, body: str) -> None:
         """Notes an acknowledgement that came in time; one in a buffer may be lost, and its checkpoint not."""
-        self.acknowledged.add(body)
         self.figures.acknowledged += 1
         if not self.buffered:
             self.open[body] -= 1
 
-    def died(self, config: Path) -> None:
-        """Reads which offsets a dead broker had written."""
-        stored = consumer_offsets(read_config(config, CONSUMER_OFFSETS)).offsets
+    def died(self, store: Path) -> None:
+        """Reads what a dead broker had written."""
+        stored = consumer_offsets(read_config(store / "config", CONSUMER_OFFSETS)).offsets
         self.flushed = dict(stored.get((_TOPIC, _GROUP), {}))
+        again = revived_already(store, stored.get((_REVIVE, REVIVE_GROUP), {}))
+        self.open.update(again)
+        self.figures.revived_again += again.total()
         self.may_be_unseen += _MOST * self.under_way
         self.under_way = 0
         self.life += 1
@@ -170,11 +179,40 @@ class Traffic:
                     ledger.open[message.body.decode()] += 1  # until the old handle is acknowledged, there are two
                 change(peer, message)
             elif number % 3:
+                with ledger.lock:
+                    ledger.perhaps_freed.add(message.body.decode())
                 code = acknowledge(peer, message)
                 receipt = message.receipt
                 if code == 0 and time_ns() // 1_000_000 < receipt.pop_ms + receipt.invisible_ms - _SURE_MS:
                     with ledger.lock:
                         ledger.freed(message.body.decode())
+
+
+def revived_already(store: Path, revived: Mapping[int, int]) -> Counter[str]:
+    """Returns bodies of messages that are in the retry topic, and whose checkpoint will be dealt with again."""
+    bodies: dict[tuple[str, int, int], tuple[str, int]] = {}
+    copies: Counter[tuple[str, int]] = Counter()
+    again: list[PopCheckPoint] = []
+    log = (store / "commitlog" / f"{0:020d}").read_bytes()
+    position = 0
+    while size := int.from_bytes(log[position : position + 4], "big"):
+        message = decode_message(log[position : position + size])
+        position += size
+        if message.topic in (_TOPIC, _RETRY):
+            bodies[message.topic, message.queue_id, message.queue_offset] = (
+                message.body.decode(), message.reconsume_times,
+            )  # fmt: skip
+            copies[message.body.decode(), message.reconsume_times] += 1
+        elif (message.topic, message.tags) == (_REVIVE, CK_TAG):
+            is_done = message.queue_offset <= revived.get(message.queue_id, -1)
+            again += [] if is_done else [PopCheckPoint.from_bytes(message.body)]
+    found: Counter[str] = Counter()
+    for checkpoint in again:
+        for offset in checkpoint.offsets:
+            body, times = bodies[checkpoint.topic, checkpoint.queue_id, offset]
+            if copies[body, times + 1]:
+                found[body] += 1
+    return found
 
 
 def popped(peer: Peer, invisible_ms: int) -> list[PoppedMessage]:
@@ -208,7 +246,7 @@ def drain(root: Path, ledger: Ledger) -> None:
     """Continues a dead store on a clock that runs, until nothing comes any more, and looks for what is missing."""
     heard: set[str] = set()
     with (
-        EmbeddedCluster(version="5.3.3", virtual_time=True, data_dir=root) as cluster,
+        EmbeddedCluster(version="5.3.3", virtual_time=True, data_dir=root, settings=_SETTINGS) as cluster,
         Peer(cluster.broker().address, version=479) as peer,
     ):
         for _ in range(_LAST_SECONDS // 3):
@@ -219,7 +257,7 @@ def drain(root: Path, ledger: Ledger) -> None:
                     heard.add(message.body.decode())
                     acknowledge(peer, message)
                     ledger.freed(message.body.decode())
-    lost = sorted(ledger.sent - ledger.acknowledged - heard)
+    lost = sorted(ledger.sent - ledger.perhaps_freed - heard)
     ledger.figures.lost += len(lost)
     if lost:
         ledger.figures.problems.append(f"round {ledger.figures.rounds}: lost: {lost[:5]}")
@@ -240,13 +278,14 @@ def run_store(root: Path, rounds: int, random: Random, figures: Figures, *, buff
     """Runs rounds on one store, and continues it to the end."""
     ledger = Ledger(figures, buffered=buffered)
     traffic = Traffic(ledger)
-    words = ["--data-dir", str(root), "--as-version", "5.3.3", "--set", f"flushConsumerOffsetInterval={_FLUSH_MS}"]
-    words += ["--set", f"enablePopBufferMerge={str(buffered).lower()}"]
+    settings = {**_SETTINGS, "enablePopBufferMerge": str(buffered).lower()}
+    words = ["--data-dir", str(root), "--as-version", "5.3.3"]
+    words += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     for _ in range(rounds):
         with process(*words) as (running, ready):
             traffic.run(ready["brokers"][0]["address"], random.randrange(40, 400), running.kill)
             running.wait(60)
-        ledger.died(root / "broker-a" / "config")
+        ledger.died(root / "broker-a")
         figures.rounds += 1
     drain(root, ledger)
     figures.sent += len(ledger.sent)
