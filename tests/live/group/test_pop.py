@@ -89,6 +89,30 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         assert (topic["orphan_count"], topic["strategies"]) == (0, "POP")
 
 
+def test_what_came_back_is_neither_due_nor_invisible_though_its_records_stay(mqctl: Run) -> None:
+    def told() -> list[int]:
+        outcome = mqctl("group", "lag", "-g", "GP", "-o", "json", env={"MQCTL_NAMESRV": cluster.namesrv})
+        (row,) = (row for row in outcome.json["groups"] if row["topic"] == "Shared")
+        return [row[name] for name in COUNTS]
+
+    with (
+        EmbeddedCluster(version="5.3.3", virtual_time=True) as cluster,
+        Peer(cluster.broker().address, version=479) as peer,
+    ):
+        for number in range(20):
+            assert peer.call(send("Shared", queues=1), f"{number}".encode()).code == 0
+        for number in range(18):  # more than there are revive queues: some records lie before what is read of them
+            ((_, receipt),) = popped(pop(peer, "Shared", "GP", max_msg_nums=1, invisible_time=20_000))
+            if number == 0:
+                assert ack(peer, receipt, "Shared", "GP") == 0
+        assert told() == [2, 17, 0, 0]
+        cluster.advance(40_000)
+        assert told() == [2, 0, 0, 17], "the timer topic still has the checkpoints"
+        for _, receipt in popped(pop(peer, "Shared", "GP", invisible_time=600_000)):
+            ack(peer, receipt, "Shared", "GP")
+        assert told() == [0, 0, 0, 0]
+
+
 def test_messages_are_popped_shown_and_acknowledged_by_the_command_line(mqctl: Run, popping: EmbeddedCluster) -> None:
     env = {"MQCTL_NAMESRV": popping.namesrv}
     with Peer(popping.broker().address, version=479) as peer:
