@@ -5,10 +5,11 @@ None means not known; it never means zero. Times are epoch milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 
@@ -67,6 +68,11 @@ class Member:
     last_heartbeat_ms: int | None = None
 
 
+PULL, POP = "PULL", "POP"
+"""How a group consumes a topic."""
+_POP_TYPE = "CONSUME_POP"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMembership:
     """A consumer group as one broker sees it.
@@ -89,6 +95,20 @@ class GroupMembership:
     subscriptions: tuple[Subscription, ...] = ()
     popped_topics: tuple[str, ...] = ()
     unplaced_queues: tuple[tuple[str, int], ...] = ()
+
+
+def consume_mode(memberships: Iterable[GroupMembership]) -> str | None:
+    """Returns how a group consumes what it subscribes to, `POP` or `PULL`, both where it differs; None unless known.
+
+    Proxies have no mode set for what they pop, and register their groups as such.
+    """
+    modes = {
+        POP if entry.topic in item.popped_topics or item.consume_type == _POP_TYPE else PULL
+        for item in memberships
+        for entry in item.subscriptions
+        if not entry.topic.startswith(RETRY_PREFIX)
+    }
+    return ", ".join(sorted(modes)) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.config import SubscriptionGroupConfig
-from mqctl.model.member import GroupMembership, Member, ProducerMembership, RunningInfo, Subscription
+from mqctl.model.member import (
+    PULL,
+    GroupMembership,
+    Member,
+    ProducerMembership,
+    RunningInfo,
+    Subscription,
+    consume_mode,
+)
 from mqctl.model.pop_share import PopShare
 from mqctl.protocol.codes import version_text
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -17,6 +25,7 @@ LIST_COLUMNS = (
     Column("member_count", "members", CellKind.COUNT),
     Column("message_model", "model"),
     Column("consume_type", "type"),
+    Column("consume_mode", "consume mode"),
     Column("topics", "subscribes"),
     Column("brokers", "brokers", wide=True),
 )
@@ -77,12 +86,17 @@ SHARE_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """One consumer group, all brokers together; without members its model is not known."""
+    """One consumer group, all brokers together; without members its model is not known.
+
+    Attributes:
+        consume_mode: `PULL` or `POP` by what brokers say (5.x, 402), both when it differs by topic.
+    """
 
     group: str
     member_count: int
     message_model: str | None
     consume_type: str | None
+    consume_mode: str | None
     topics: str
     brokers: str
 
@@ -163,6 +177,7 @@ class GroupMembers:
 
     Attributes:
         consume_type, message_model, consume_from_where: as the first broker that knows members has them.
+        consume_mode: `PULL` or `POP` by what brokers say (5.x, 402), both when it differs by topic.
         pops: topics of which the group shares messages instead of queues (5.x), all brokers together.
         refused_by: brokers that refuse all pulls of the group, for want of its settings.
     """
@@ -170,6 +185,7 @@ class GroupMembers:
     group: str
     consume_type: str | None
     message_model: str | None
+    consume_mode: str | None
     consume_from_where: str | None
     members: list[MemberRow]
     subscriptions: list[SubscriptionRow]
@@ -208,6 +224,7 @@ def group_row(group: str, brokers: Iterable[str], memberships: Sequence[GroupMem
         member_count=len(clients),
         message_model=first.message_model.value if first and first.message_model else None,
         consume_type=first.consume_type if first else None,
+        consume_mode=consume_mode(memberships),
         topics=", ".join(sorted(topics)),
         brokers=", ".join(sorted(brokers)),
     )
@@ -216,7 +233,9 @@ def group_row(group: str, brokers: Iterable[str], memberships: Sequence[GroupMem
 def list_document(rows: Sequence[GroupRow]) -> Document:
     """Builds the document of `group list`."""
     value = GroupListReport(groups=list(rows))
-    return Document(schema="group.list/1", value=value, records=rows, blocks=[Table(LIST_COLUMNS, rows)])
+    some_pop = any(row.consume_mode not in (None, PULL) for row in rows)
+    columns = [column for column in LIST_COLUMNS if some_pop or column.key != "consume_mode"]
+    return Document(schema="group.list/1", value=value, records=rows, blocks=[Table(columns, rows)])
 
 
 def config_rows(configs: Mapping[str, SubscriptionGroupConfig]) -> list[GroupOnBroker]:
@@ -316,6 +335,7 @@ def members_document(
         group=group,
         consume_type=first.consume_type,
         message_model=first.message_model.value if first.message_model else None,
+        consume_mode=consume_mode(memberships.values()),
         consume_from_where=first.consume_from_where,
         members=members,
         subscriptions=subscriptions,
@@ -323,7 +343,7 @@ def members_document(
         pops=list(pops),
         refused_by=list(refused_by),
     )
-    told = [value.message_model, value.consume_type, value.consume_from_where]
+    told = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
     blocks: list[Table | Paragraphs] = [
         Table(MEMBER_COLUMNS, members, empty=f"nobody of {group} is online"),
         Table(SUBSCRIPTION_COLUMNS, subscriptions, title="What brokers filter by", empty="no subscriptions"),

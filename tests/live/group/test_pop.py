@@ -87,6 +87,15 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         assert {row["marks"] for row in shown.json["queues"]} == {"pop"}
         (topic,) = shown.json["topics"]
         assert (topic["orphan_count"], topic["strategies"]) == (0, "POP")
+        heartbeat(peer, "two", group="GP", subscriptions={"Shared": "*", "Pulled": "*"})
+        heartbeat(peer, "three", group="GL", subscriptions={"Shared": "*"})
+        listed = mqctl("group", "list", "-o", "json", env=env).json["groups"]
+        assert {row["group"]: row["consume_mode"] for row in listed if row["member_count"]} == {
+            "GP": "POP, PULL", "GL": "PULL",
+        }  # fmt: skip
+        assert "CONSUME MODE" in mqctl("group", "list", env=env).stdout
+        for verb in ("members", "describe"):
+            assert mqctl("group", verb, "-g", "GP", "-o", "json", env=env).json["consume_mode"] == "POP, PULL"
 
 
 def test_what_came_back_is_neither_due_nor_invisible_though_its_records_stay(mqctl: Run) -> None:
