@@ -134,7 +134,6 @@ class Broker:
         self.unique_ids = UniqueIds(clock, settings.broker_ip1)
         self.registration: Registration | None = None
         self.slices = Slices()
-        self.cold_read_limits: dict[str, int] = {}
         self._main, self._fast = self._listeners(limits or Limits())
         self._offset_flush: Periodic | None = None
 

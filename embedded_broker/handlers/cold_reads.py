@@ -29,17 +29,17 @@ def limit_cold_reads(broker: Broker, _request: UpdateColdDataFlowCtrConfig, call
     for group, text in parse_settings(call.command.body).items():
         limit = decimal(text)
         if limit is not None:
-            broker.cold_read_limits[group] = limit
+            broker.groups.cold_read_limits[group] = limit
     return call.answer()
 
 
 @handles(RemoveColdDataFlowCtrConfig, support=_SUPPORT)
 def free_cold_reads(broker: Broker, _request: RemoveColdDataFlowCtrConfig, call: Call) -> RemotingCommand:
-    broker.cold_read_limits.pop(call.command.body.decode("utf-8", "replace"), None)
+    broker.groups.cold_read_limits.pop(call.command.body.decode("utf-8", "replace"), None)
     return call.answer()
 
 
 @handles(GetColdDataFlowCtrInfo, support=_SUPPORT)
 def cold_reads(broker: Broker, _request: GetColdDataFlowCtrInfo, call: Call) -> RemotingCommand:
-    limits = {"runtimeTable": {}, "configTable": broker.cold_read_limits, **_BYTES, "globalAcc": 0}
+    limits = {"runtimeTable": {}, "configTable": broker.groups.cold_read_limits, **_BYTES, "globalAcc": 0}
     return call.answer(body=dump_bytes(limits))

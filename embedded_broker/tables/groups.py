@@ -39,6 +39,7 @@ class GroupTable:
     Attributes:
         version: counts the changes of the table.
         configs: settings by group name; to be read only.
+        cold_read_limits: bytes by group (5.x); in memory only.
     """
 
     def __init__(self, settings: BrokerSettings, release: Release, clock: Clock, directory: Path) -> None:
@@ -47,6 +48,7 @@ class GroupTable:
         self._clock = clock
         built_in = (*_BUILT_IN, TRANSACTION_GROUP) if release.is_v5 else _BUILT_IN
         self.configs = {name: SubscriptionGroupConfig(name=name) for name in built_in}
+        self.cold_read_limits: dict[str, int] = {}
         self.version = DataVersion(0, clock.now_ms())
         file = read_config(directory, GROUPS)
         for config in group_configs(file):
