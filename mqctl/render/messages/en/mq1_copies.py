@@ -33,7 +33,8 @@ RULES: dict[str, Text] = {
         advice="Open haListenPort (listenPort + 1 by default), and set brokerIP2 to an address that the slave reaches: NAT and containers register others.",
         explain="Tables come through the port of requests, the log through haServerAddr, which is brokerIP2:haListenPort. A slave in the first minute "
         "after its start or its master's is left alone. 4.9 does not tell who is connected; there the empty log tells.",
-        next_command="mqctl broker reach {source} {broker}",
+        next_command="mqctl broker list {source}",
+        live_command="mqctl broker reach {source} {broker}",
     ),
     "MQ141": Text(
         title="A master is alone in its sync state set",
