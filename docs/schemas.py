@@ -6,6 +6,7 @@ from mqctl.commands.explain.kafka import KafkaTerms
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.playbook_run import PlaybookRun
+from mqctl.model.reconciliation import Reconciliation
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.access import AccessExplanation, AccessReport
 from mqctl.render.advice import AdviceReport
@@ -156,6 +157,7 @@ SCHEMAS: dict[str, type] = {
     "report.backlog/1": BacklogReport,
     "report.capacity/1": CapacityReported,
     "report.diff/1": RunDiff,
+    "report.reconcile/1": Reconciliation,
     "report.run/1": RunReported,
     "report.delay/1": DelayReported,
     "report.retries/1": RetriesReported,

@@ -159,6 +159,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("report", "diff"), "What changed between two saved runs."),
     Entry(("report", "duplicates"), "Messages stored more than once: spacing, producers, resend windows."),
     Entry(("report", "order"), "Keys in several queues, when they moved, and what explains it."),
+    Entry(("report", "reconcile"), "Compare stored messages with a list or another store, by business key."),
     Entry(("report", "retries"), "Retries and dead letters of groups: attempts, flow, last errors."),
     Entry(("report", "run"), "All reports at once, as one HTML file."),
     Entry(("report", "skew"), "Hot queues, keys and producers, and what other queue counts would do."),

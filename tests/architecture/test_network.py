@@ -86,6 +86,7 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("report", "backlog", "--store", STORE, "--no-spark"),
     ("report", "run", "--store", STORE, "--no-spark", "--html", "PAGE"),
     ("report", "diff", "one.parquet", "other.parquet"),
+    ("report", "reconcile", "--store", STORE, "-t", "T", "--against", "no-such-store"),
     ("explain", "kafka", "rebalance"),
     ("rules", "explain", "MQ203"),
     ("rules", "list"),

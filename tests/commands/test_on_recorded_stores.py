@@ -224,6 +224,7 @@ ELSEWHERE = {
     "report.backlog/1",
     "report.run/1",
     "report.diff/1",
+    "report.reconcile/1",
     "delay.relay/1",
     "transaction.resume/1",
     "playbook.run/1",

@@ -1,0 +1,90 @@
+"""`mqctl report reconcile`: what was to be sent against what is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.options.spark import (
+    LOCAL,
+    ConfOption,
+    MasterOption,
+    SinceOption,
+    StoresOption,
+    UntilOption,
+    session_settings,
+    started,
+    store_paths,
+    wanted_of,
+)
+from mqctl.errors import ExitCode, UsageError
+from mqctl.model.message import KEYS
+
+EXAMPLES = (
+    "mqctl report reconcile --store /backup/store -t orders --csv orders.csv --column order_id",
+    "mqctl report reconcile --store /backup/b -t orders --against /backup/a --against-topic orders_old --key ORDER_ID",
+)
+
+
+def command(
+    store: StoresOption,
+    topic: OneTopicOption,
+    csv: Annotated[
+        str | None, typer.Option("--csv", metavar="FILE", help="Expected keys: a CSV file with a header, or its URL.")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option("--column", metavar="NAME", help="With --csv: the column that holds the key.")
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option("--against", metavar="DIR", help="Instead: expected are the messages of this store; repeatable."),
+    ] = None,
+    against_topic: Annotated[
+        str | None, typer.Option("--against-topic", metavar="TOPIC", help="With --against: its topic, if another.")
+    ] = None,
+    key: Annotated[
+        str, typer.Option("--key", metavar="PROPERTY", help="Property that holds the key; of KEYS every word.")
+    ] = KEYS,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    show: Annotated[int, typer.Option("--show", min=0, metavar="N", help="Keys shown of each kind.")] = 20,
+    master: MasterOption = LOCAL,
+    conf: ConfOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Compare what is stored with what should be, by business key: what is missing, extra, or there too often.
+
+    Expected is a list of the business side, or another store: of the producers' cluster before a migration, or of the
+    topic that a consumer writes to. Times choose stored messages of both stores; a list is taken whole. Ends with 0 if
+    both sides agree, 1 if something is stored that was not expected, 2 if something expected is not stored.
+    """
+    if (csv is None) == (not against):
+        raise UsageError("name what is expected, once", remedy="use --csv FILE --column NAME, or --against DIR")
+    if (csv is None) != (column is None):
+        raise UsageError("--csv and --column go together", remedy="use --csv FILE --column NAME")
+    if against_topic and not against:
+        raise UsageError("--against-topic is the topic of --against", remedy="use --against DIR")
+    settings = session_settings(master, conf)
+    stored = wanted_of(store_paths(store, settings), groups=None, topics=[topic], since=since, until=until)
+    from mqctl.render.reconciliation import reconciliation_document
+    from mqctl.spark.reports.reconcile import Listed, reconciled
+    from mqctl.spark.scan.planning import open_store
+
+    other = replace(stored, stores=store_paths(against or (), settings), topics=(against_topic or topic,))
+    if settings.is_local:
+        for path in (*stored.stores, *other.stores):
+            open_store(path)
+    expected = Listed(path=csv, column=column) if csv is not None and column is not None else other
+    with started(settings) as spark:
+        found = reconciled(spark, stored, expected, key=key, top=show)
+    emit(reconciliation_document(found), output)
+    if not found.stored_count + found.stored_keyless_count:
+        tell(f"mqctl: no message of topic {topic} is stored there: check its name, and the times")
+    if found.lost:
+        return ExitCode.CRITICAL
+    return ExitCode.WARNING if found.surplus else ExitCode.OK
