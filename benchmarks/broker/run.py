@@ -25,6 +25,7 @@ from mqctl.protocol.requests_client import SendMessageV2
 
 HERE = Path(__file__).parent
 TOPIC, QUEUES = "BenchmarkTest", 8
+_CPU_CLOCK = 2  # of a process, threads that have ended included, as `clock_getcpuclockid` of Linux makes its number
 
 
 @dataclass
@@ -38,8 +39,7 @@ class Server:
         """Returns the CPU time that the process has used."""
         if self.process is None:
             return 0.0
-        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+        return time.clock_gettime((~self.process.pid << 3) | _CPU_CLOCK)
 
     def memory_mib(self) -> float:
         """Returns the resident memory."""
