@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from functools import lru_cache
 
 _SIGN = 0x80000000
 _DIGITS = b"0123456789abcdefghijklmnopqrstu"
@@ -47,3 +48,10 @@ def java_string_hash(text: str) -> int:
         for unit in units:
             value = (31 * value + unit) & 0xFFFFFFFF
     return value - 0x100000000 if value & _SIGN else value
+
+
+@lru_cache(maxsize=256)  # the messages of a batch share its key
+def key_hash(topic: str, key: str) -> int:
+    """Hash under which `key` of `topic` is indexed: the absolute Java hash of `topic#key`, 0 where that overflows."""
+    value = abs(java_string_hash(f"{topic}#{key}"))
+    return 0 if value == 1 << 31 else value

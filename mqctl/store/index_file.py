@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.errors import BadInputError
-from mqctl.model.java_hash import java_string_hash
+from mqctl.model.java_hash import key_hash
 from mqctl.model.spans import FAR
 from mqctl.store import dtypes
 from mqctl.store import layouts as lay
@@ -32,12 +32,6 @@ class IndexHeader:
     end_physical_offset: int
     used_slots: int
     entry_count: int
-
-
-def key_hash(topic: str, key: str) -> int:
-    """Hash under which `key` of `topic` is indexed: the absolute Java hash of `topic#key`, 0 where that overflows."""
-    value = abs(java_string_hash(f"{topic}#{key}"))
-    return 0 if value == 1 << 31 else value
 
 
 def slot_count(size_bytes: int) -> int | None:

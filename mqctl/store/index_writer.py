@@ -14,7 +14,7 @@ from datetime import datetime
 from struct import Struct
 from typing import NamedTuple
 
-from mqctl.model.java_hash import java_string_hash
+from mqctl.model.java_hash import key_hash
 from mqctl.store.disk import Disk
 from mqctl.store.layouts import (
     INDEX_ENTRIES,
@@ -245,12 +245,6 @@ class IndexFiles:
             del self.files[path]
             dropped += 1
         return dropped
-
-
-def key_hash(topic: str, key: str) -> int:
-    """Hash under which `key` of `topic` is indexed: the absolute Java hash of `topic#key`, 0 where that overflows."""
-    value = abs(java_string_hash(f"{topic}#{key}"))
-    return 0 if value == 1 << 31 else value
 
 
 def _names(directory: str) -> list[str]:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from mqctl.errors import BadInputError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
+from mqctl.model.java_hash import key_hash
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.dtypes import INDEX_ENTRY
-from mqctl.store.index_file import IndexFile, key_hash
+from mqctl.store.index_file import IndexFile
 from mqctl.store.kernel import Int64s, Mask
 from mqctl.store.layouts import INDEX_ENTRY_BYTES, INDEX_HEADER_BYTES
 from mqctl.store.log_window import LogTable
