@@ -68,11 +68,6 @@ class Member:
     last_heartbeat_ms: int | None = None
 
 
-PULL, POP = "PULL", "POP"
-"""How a group consumes a topic."""
-_POP_TYPE = "CONSUME_POP"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMembership:
     """A consumer group as one broker sees it.
@@ -103,7 +98,7 @@ def consume_mode(memberships: Iterable[GroupMembership]) -> str | None:
     Proxies have no mode set for what they pop, and register their groups as such.
     """
     modes = {
-        POP if entry.topic in item.popped_topics or item.consume_type == _POP_TYPE else PULL
+        "POP" if entry.topic in item.popped_topics or item.consume_type == POP else "PULL"
         for item in memberships
         for entry in item.subscriptions
         if not entry.topic.startswith(RETRY_PREFIX)

@@ -13,6 +13,7 @@ from mqctl.model.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.protocol.bodies_cluster import KVTable
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_id import OffsetId
+from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.properties import format_properties
 from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo, ResumeCheckHalfMessage
 from mqctl.protocol.requests_client import EndTransaction
@@ -161,14 +162,15 @@ def test_a_precision_of_nothing_is_not_taken(five: EmbeddedCluster) -> None:
         assert peer.call(send("T", properties={"TIMER_DELAY_SEC": "2"}), b"later").code == 0
 
 
-def test_half_of_a_surrogate_pair_in_properties_is_an_illegal_message() -> None:
+def test_half_of_a_surrogate_pair_in_properties_becomes_a_character() -> None:
     with EmbeddedCluster() as cluster, Peer(cluster.broker().address) as peer:
         request = send("T").command(opaque=peer.next_opaque())
         fields = dict(request.ext_fields or {})
         key = next(name for name, value in fields.items() if "WAIT" in value)
         peer.socket.sendall(_json_frame(fields | {key: "K\x01\ud800"}, request.code, request.opaque))
-        assert peer.answer_to(request.opaque).code == ResponseCode.MESSAGE_ILLEGAL
-        assert peer.call(pull("T", 0)).code == ResponseCode.PULL_NOT_FOUND
+        assert peer.answer_to(request.opaque).code == 0
+        (message,) = decode_messages(peer.call(pull("T", 0)).body)
+        assert message.properties["K"] == "\ufffd"
 
 
 def _json_frame(fields: dict[str, str], code: int, opaque: int) -> bytes:

@@ -216,7 +216,7 @@ FAULTS: dict[str, Fault] = {
     "MQ116": Fault(
         inject=all_of(telling(commitLogMaxOffset=str(1 << 30)), other_brokers(slave)),
         # The slave is played by a broker that has a name of its own, and is a master.
-        beside=frozenset({"MQ619", "MQ136"}),
+        beside=frozenset({"MQ619", "MQ136", "MQ139", "MQ140"}),
         says={},
     ),
     "MQ201": Fault(inject=unknown_group, says={"topic_count": 1}, beside=frozenset({"MQ401"})),
