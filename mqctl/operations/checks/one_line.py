@@ -14,7 +14,12 @@ from mqctl.model.expectation import Expectations, GroupExpectation, Limit
 
 WebhookOption = Annotated[
     str | None,
-    typer.Option("--webhook", metavar="URL", help="Post what does not hold there, as JSON; nothing when all holds."),
+    typer.Option(
+        "--webhook",
+        envvar="MQCTL_WEBHOOK",  # a URL with a token in it is a secret, and a command line is not
+        metavar="URL",
+        help="Post what does not hold there, as JSON; nothing when all holds.",
+    ),
 ]
 TemplateOption = Annotated[
     Path | None,

@@ -87,6 +87,12 @@ def test_a_webhook_that_is_gone_changes_no_verdict(live: Run) -> None:
     assert "the verdict stands" in outcome.stderr
 
 
+def test_the_address_may_come_from_the_environment(live: Run, receiver: Receiver) -> None:
+    outcome = live(*BROKEN, env={"MQCTL_WEBHOOK": receiver.url})
+    assert (outcome.exit_code != 0, len(receiver.bodies)) == (True, 1)
+    assert "token" not in outcome.stdout + outcome.stderr
+
+
 def test_nothing_is_posted_when_all_holds(live: Run, receiver: Receiver) -> None:
     assert live("check", "--brokers", "2", "--webhook", receiver.url).exit_code == 0
     assert receiver.bodies == []
