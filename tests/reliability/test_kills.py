@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.reliability.kills import run
+
+pytestmark = pytest.mark.slow
 
 
 def test_rounds_of_kills_lose_nothing() -> None:

@@ -20,7 +20,7 @@ from tests.conftest import Outcome
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Run = Callable[..., Outcome]
 
 

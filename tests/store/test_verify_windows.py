@@ -18,6 +18,8 @@ from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import VerifyReport, verify
 from tests.store.builder import StoreBuilder, message, write_big_store
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def windows(records: int) -> Iterator[None]:

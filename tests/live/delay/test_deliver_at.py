@@ -24,6 +24,8 @@ from tests.embedded_broker.messages import pull
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
 
+pytestmark = pytest.mark.slow
+
 _SECONDS = 60
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from embedded_broker import Answer, EmbeddedCluster
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from tests.conftest import Outcome
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.wire import Peer
+
+pytestmark = pytest.mark.slow
 
 
 def test_n13_a_young_queue_without_an_answer_is_begun_at_its_end(mqctl: Callable[..., Outcome]) -> None:

@@ -24,6 +24,8 @@ from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Consume
 
+pytestmark = pytest.mark.slow
+
 _TWICE = StackRequest(dump_count=2, every_ms=50)
 
 
