@@ -9,6 +9,11 @@ from contextlib import ExitStack
 _ATTEMPTS = 6
 
 
+_Place = tuple[
+    socket.AddressFamily, socket.SocketKind, int, str, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
+]
+
+
 class HeldPorts:
     """Ports by name, each held by a socket that is bound and does not listen.
 
@@ -42,6 +47,7 @@ class HeldPorts:
                 try:
                     mine = self._hold(held, port)
                     for distance in also:
+                        self._check(mine + distance)
                         self._hold(held, mine + distance)
                 except OSError:
                     continue
@@ -57,12 +63,19 @@ class HeldPorts:
         """Gives all ports up."""
         self._holders.close()
 
+    def _check(self, port: int) -> None:
+        """Raises OSError where anybody has the port: two may hold it, as long as neither listens."""
+        family, kind, protocol, _, address = self._place(port)
+        with socket.socket(family, kind, protocol) as strict:
+            strict.bind(address)
+
     def _hold(self, held: ExitStack, port: int) -> int:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            self._host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family, kind, protocol, _, address = self._place(port)
         holder = held.enter_context(socket.socket(family, kind, protocol))
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(address)
         got: int = holder.getsockname()[1]
         return got
+
+    def _place(self, port: int) -> _Place:
+        return socket.getaddrinfo(self._host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
