@@ -241,7 +241,7 @@ TERMS = (
     Term(
         name="controller",
         rocketmq="name server",
-        text="Name servers hold routes in memory, told by every broker each 30 seconds, and know nothing of each other; "
+        text="Name servers keep routes in memory, which every broker reports every 30 seconds, and do not talk to each other; "
         "they elect nobody. RocketMQ's own controller (5.x) elects masters.",
         command="mqctl cluster describe",
         also=("zookeeper", "kraft", "bootstrap.servers"),

@@ -21,7 +21,7 @@ RULES: dict[str, Text] = {
             "": "{flapping_count:member} of group {group} left and came back within {window_ms} ({clients}); {queue_count:queue} changed hands more than once.",
             "queues": "{queue_count:queue} of group {group} changed hands more than once within {window_ms}, and its members stayed.",
         },
-        effect="The group shares its queues out anew each time: consumption pauses, and what was in flight is delivered again.",
+        effect="The group rebalances each time: consumption pauses, and messages in flight are delivered again.",
         advice="Look at the members' logs for the reason they leave (network, long pauses, a probe that restarts them). Queues that change hands among members that stay: compare their allocation strategies and client ids.",
         explain="Looks at the members of each group every 20 s of the window, four times at least. A rolling restart takes each member away once and brings another with a new id.",
         next_command="mqctl group members {source} -g {group}",

@@ -20,7 +20,7 @@ PHRASES = {
     "why_no_brokers": "no broker is registered",
     "why_not_registered": "it is not registered with any name server",
     "why_own": "RocketMQ keeps it for itself: it is not judged",
-    "why_nothing_told": "no broker told anything of it",
+    "why_nothing_told": "no broker reported it",
     "why_standing": "nothing of what waits was consumed between the two looks: --window 2m or --stacks tells why",
     "why_restarting_orphans": f"{{seen_count:queue has/have}} no owner, {_LATER}",
     "why_restarting_owners": f"{{seen_count:queue has/have}} two owners, {_LATER}",
