@@ -23,6 +23,10 @@ _SECTIONS = {
     "spark": "Extra `spark`: reports",
     "redis": "Extra `redis`: shared states of idempotent consumption",
     "rocksdb": "Extra `rocksdb`: stores of 5.x in RocksDB",
+    "grpc": "Extra `grpc`: the gRPC endpoint of the embedded broker",
+    "record": "Extra `record`: the recorder and what reads its files",
+    "screen": "Extra `screen`: `top` to walk through",
+    "bench": "Extra `bench`: histograms of `bench`",
     "keyring": "Extra `keyring`: keys from the system's keyring",
     "dev": "Extra `dev`: tests and checks, never installed for users",
 }

@@ -73,7 +73,7 @@ def gather_offsets(
     for key, spans in answers.values.items():
         for span in spans:
             age_ms = _age_ms(span, now_ms)
-            if age_ms > 0:
+            if age_ms is not None:
                 ages[(*key, span.message_queue.queue_id)] = age_ms
     for key, error in sorted(answers.errors.items()):
         number, group, topic = key
@@ -94,15 +94,15 @@ def gather_offsets(
     }
 
 
-def _age_ms(span: ConsumeTimeSpan, now_ms: int) -> int:
-    """Returns the age of the next message to consume; 0 when nothing tells it.
+def _age_ms(span: ConsumeTimeSpan, now_ms: int) -> int | None:
+    """Returns the age of the next message to consume, None when nothing tells it.
 
-    A broker subtracts the store time of the message at the group's offset, which is -1 once retention deleted it: the
+    It is 0 where the group has consumed what waited when the offsets were read. A broker subtracts the store time of the message at the group's offset, which is -1 once retention deleted it: the
     answer is an age of half a century then, and the oldest message that is left counts.
     """
     if span.delay_time < now_ms - _FIRST_MS:
-        return span.delay_time
-    return now_ms - span.min_time_stamp if span.min_time_stamp > 0 else 0
+        return max(0, span.delay_time)
+    return now_ms - span.min_time_stamp if span.min_time_stamp > 0 else None
 
 
 def _before(now_ms: int, age_ms: int | None) -> int | None:
