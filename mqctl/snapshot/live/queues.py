@@ -97,11 +97,14 @@ def gather_offsets(
 def _age_ms(span: ConsumeTimeSpan, now_ms: int) -> int | None:
     """Returns the age of the next message to consume, None when nothing tells it.
 
-    It is 0 where the group has consumed what waited when the offsets were read. A broker subtracts the store time of the message at the group's offset, which is -1 once retention deleted it: the
-    answer is an age of half a century then, and the oldest message that is left counts.
+    It is 0 where the group has consumed what waited when the offsets were read. A broker subtracts the store time of
+    the message at the group's offset, which is -1 once retention deleted it: the answer is an age of half a century
+    then, and the oldest message that is left counts.
     """
+    if span.delay_time < 0:
+        return None  # the broker's clock went back
     if span.delay_time < now_ms - _FIRST_MS:
-        return max(0, span.delay_time)
+        return span.delay_time
     return now_ms - span.min_time_stamp if span.min_time_stamp > 0 else None
 
 

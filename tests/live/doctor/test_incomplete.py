@@ -12,6 +12,8 @@ import pytest
 from embedded_broker import Answer, Drop, EmbeddedCluster
 from mqctl.client.admin.broker_changes import put_group
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_stats import ConsumeTimeSpan, ConsumeTimeSpans
 from mqctl.protocol.codes import Language
 from tests.conftest import Outcome
 from tests.live.conftest import Run
@@ -115,6 +117,20 @@ def test_a_topic_that_is_deleted_between_two_requests_is_gone_and_no_fault(stage
     # Without a topic the offset that is left behind has no queue; nothing else is made of it.
     assert codes(diagnosis) <= {"MQ404"}
     assert diagnosis.findings == () or code == 202
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "unknown"), [(0, set[str]()), (-5, {"MQ401"})], ids=["caught-up", "clock-went-back"]
+)
+def test_a_group_that_caught_up_between_two_requests_is_judged(stage: Stage, age_ms: int, unknown: set[str]) -> None:
+    """The broker gives no age (0) where the group has consumed what still waited when its offsets were read."""
+    stage.commit("broker-a", 0)
+    span = ConsumeTimeSpan(message_queue=MessageQueue("Pay", "broker-a", 0), delay_time=age_ms, min_time_stamp=1)
+    body = ConsumeTimeSpans(consume_time_span_set=(span,)).to_bytes()
+    stage.cluster.fault(303, Answer(0, body=body), server="broker-a", where={"topic": "Pay"})
+    diagnosis = stage.judge()
+    assert "MQ401" not in codes(diagnosis)
+    assert {gap.code for gap in diagnosis.not_judged} == unknown
 
 
 def test_members_that_go_while_they_are_asked_are_unknown(stage: Stage, asked: Run) -> None:
