@@ -233,8 +233,8 @@ class BrokerSettings:
         """Returns what request 26 tells: all that the release has, heeded or not, and what else was set here."""
         own, plain = self.properties(), BrokerSettings().properties()
         known = told_properties(is_v5=is_v5)
-        found = {name: own[name] if value is None else self.unused.get(name, value) for name, value in known.items()}
-        return found | {name: value for name, value in own.items() if name not in known and value != plain[name]}
+        values = {name: own[name] if value is None else self.unused.get(name, value) for name, value in known.items()}
+        return values | {name: value for name, value in own.items() if name not in known and value != plain[name]}
 
     def update(self, changes: Mapping[str, str]) -> set[str]:
         """Takes changes by wire name; unknown names and values of the wrong type are ignored, as in Java.

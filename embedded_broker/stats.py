@@ -124,8 +124,8 @@ class Stats:
     def _sample_totals(self, now_ms: int) -> None:
         if not self._totals:
             self._totals.append((self.boot_ms, (0, 0, 0, 0)))
-        found = self.item(BROKER_GET_NUMS, self._cluster)
-        calls = found.times if found is not None else 0
+        totals = self.item(BROKER_GET_NUMS, self._cluster)
+        calls = totals.times if totals is not None else 0
         self._totals.append((now_ms, (self.put_total(), calls, self.missed, self.get_total())))
         if now_ms // MINUTE_MS != self._totals[-2][0] // MINUTE_MS:
             self.put_times = [0] * len(self.put_times)
@@ -138,13 +138,13 @@ class Stats:
 
         Of each: messages stored, reads that found something, reads that did not, messages handed out.
         """
-        found = []
+        listed = []
         for periods in _RATE_PERIODS:
             if len(self._totals) > periods:
                 (first_ms, first), (last_ms, last) = self._totals[-1 - periods], self._totals[-1]
                 span_ms = max(1, last_ms - first_ms)
-                found.append(tuple((new - old) * 1_000 / span_ms for new, old in zip(last, first, strict=True)))
-        return found
+                listed.append(tuple((new - old) * 1_000 / span_ms for new, old in zip(last, first, strict=True)))
+        return listed
 
     def item(self, name: str, key: str) -> Counter | None:
         """Returns a counter that has counted something, or None."""

@@ -100,10 +100,10 @@ class AccessList:
         account.check(command.code, needs)
 
     def _pattern(self, text: str) -> Matches:
-        found = self._patterns.get(text)
-        if found is None:
-            found = self._patterns[text] = address_pattern(text)
-        return found
+        matches = self._patterns.get(text)
+        if matches is None:
+            matches = self._patterns[text] = address_pattern(text)
+        return matches
 
     # Files
 
@@ -117,17 +117,17 @@ class AccessList:
         changed = {}
         for path in self._files():
             changed[path] = _changed_ns(path)
-            found = self._checked(path)
-            if found is not None:
-                loaded[path] = found
+            entry = self._checked(path)
+            if entry is not None:
+                loaded[path] = entry
         self._changed_ns = changed
         self._owners, self._accounts, self._white, self._white_of, self._versions = {}, {}, [], {}, {}
-        for path, found in loaded.items():
-            if found.white:
-                self._white_of[path] = found.white
-                self._white += found.white
+        for path, entry in loaded.items():
+            if entry.white:
+                self._white_of[path] = entry.white
+                self._white += entry.white
             accounts = self._accounts[path] = {}
-            for account in found.accounts:
+            for account in entry.accounts:
                 owner = self._owners.setdefault(account.access_key, path)
                 if owner != path:
                     log.warning(
@@ -135,13 +135,13 @@ class AccessList:
                     )
                 elif account.access_key not in accounts:
                     accounts[account.access_key] = account
-            self._take_version(path, found.version)
+            self._take_version(path, entry.version)
 
     def _checked(self, path: Path) -> Loaded | None:
-        found = acl_file.load(path)
-        for account in found.accounts if found is not None else ():
+        loaded = acl_file.load(path)
+        for account in loaded.accounts if loaded is not None else ():
             self._pattern(account.white_address)
-        return found
+        return loaded
 
     def _take_version(self, path: Path, version: FileVersion | None) -> None:
         self._versions[path] = version or FileVersion(0, self._clock.now_ms())
@@ -164,19 +164,19 @@ class AccessList:
             log.warning("the access list is left as it was: %s", error)
 
     def _load_one(self, path: Path) -> None:
-        found = self._checked(path)
-        if found is None:
+        loaded = self._checked(path)
+        if loaded is None:
             return
-        self._white += found.white
+        self._white += loaded.white
         if path in self._white_of:
             for old in self._white_of[path]:
                 self._white.remove(old)
-            self._white_of[path] = found.white
+            self._white_of[path] = loaded.white
         accounts = self._accounts[path] = {}
-        for account in found.accounts:  # of two with one key the last counts, other than when all files are read
+        for account in loaded.accounts:  # of two with one key the last counts, other than when all files are read
             if self._owners.setdefault(account.access_key, path) == path:
                 accounts[account.access_key] = account
-        self._take_version(path, found.version)
+        self._take_version(path, loaded.version)
 
     # Changing by request
 

@@ -69,15 +69,15 @@ def _listed(text: str) -> list[str]:
 def _any_of(text: str, addresses: list[str]) -> Matches:
     known = set()
     for address in addresses:
-        found = _parsed(address)
-        if found is None:
+        parsed = _parsed(address)
+        if parsed is None:
             remark = f"Netaddress examine Exception netaddress is {address}"
             raise AddressPatternError(text, f"{address!r} is no address", remark)
-        known.add(found)
+        known.add(parsed)
 
     def matches(address: str) -> bool:
-        found = _parsed(address)
-        return found is not None and found in known
+        parsed = _parsed(address)
+        return parsed is not None and parsed in known
 
     return matches
 
@@ -93,10 +93,10 @@ def _range_of_four(text: str) -> Matches:
     low, high = _bounds(text, parts[index], 10, 255)
 
     def matches(address: str) -> bool:
-        found = _parsed(address)
-        if not isinstance(found, IPv4Address):
+        parsed = _parsed(address)
+        if not isinstance(parsed, IPv4Address):
             return False
-        octets = tuple(found.packed)
+        octets = tuple(parsed.packed)
         return octets[:index] == head and low <= octets[index] <= high
 
     return matches
@@ -122,10 +122,10 @@ def _range_of_six(text: str) -> Matches:
         raise AddressPatternError(text, f"it has more than {count} groups before its range", _SCOPE + text)
 
     def matches(address: str) -> bool:
-        found = _parsed(address)
-        if not isinstance(found, IPv6Address):
+        parsed = _parsed(address)
+        if not isinstance(parsed, IPv6Address):
             return False
-        numbers = [int(group, 16) for group in found.exploded.split(":")]
+        numbers = [int(group, 16) for group in parsed.exploded.split(":")]
         return numbers[:index] == head and low <= numbers[index] <= high
 
     return matches

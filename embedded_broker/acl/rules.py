@@ -134,7 +134,7 @@ def permissions(topics: Iterable[str], groups: Iterable[str]) -> dict[str, int] 
     Raises:
         ConfigurationError: an item is not of that form.
     """
-    found: dict[str, int] = {}
+    parsed: dict[str, int] = {}
     for prefix, items in ((RETRY_PREFIX, groups), ("", topics)):
         for item in items:
             parts = [part for part in item.split("=") if part]
@@ -143,8 +143,8 @@ def permissions(topics: Iterable[str], groups: Iterable[str]) -> dict[str, int] 
                     "a permission cannot be read", reason=f"{item!r} is not name=WORD", remedy="write topicA=PUB|SUB"
                 )
             name = parts[0].strip()
-            found[retry_name(name) if prefix else name] = permission(parts[1])
-    return found or None
+            parsed[retry_name(name) if prefix else name] = permission(parts[1])
+    return parsed or None
 
 
 def retry_name(group: str) -> str:

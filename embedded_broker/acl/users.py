@@ -220,12 +220,12 @@ class Users:
 
     def acls(self, subject_part: str, resource_part: str) -> list[AclInfo]:
         """Returns the ACLs of subjects that hold a part, with the entries whose resources hold another."""
-        found = []
+        listed = []
         for subject in sorted(self._entries):
             kept = [item for item in self._entries[subject] if resource_part in item.resource]
             if subject_part in subject and kept:
-                found.append(acl_info(subject, kept))
-        return found
+                listed.append(acl_info(subject, kept))
+        return listed
 
     def merge(self, subject: str, acl: AclInfo) -> None:
         """Adds entries to those of a subject; one of the same resource is replaced.

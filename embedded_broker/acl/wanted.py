@@ -141,9 +141,9 @@ def _subscribed(heartbeat: HeartbeatData) -> Iterator[Wanted]:
 
 def _consumed(group: str, topics: Iterable[str], actions: Actions, *, topics_first: bool = False) -> list[Wanted]:
     """Returns what consumption wants: retry topics count as their group, which is asked for anyway."""
-    found = [Wanted(f"Topic:{topic}", actions) for topic in topics if not topic.startswith(RETRY_PREFIX)]
-    found.insert(len(found) if topics_first else 0, _named("Group", group, actions))
-    return found
+    listed = [Wanted(f"Topic:{topic}", actions) for topic in topics if not topic.startswith(RETRY_PREFIX)]
+    listed.insert(len(listed) if topics_first else 0, _named("Group", group, actions))
+    return listed
 
 
 def _named(kind: str, name: str, actions: Actions) -> Wanted:

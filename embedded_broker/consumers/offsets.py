@@ -74,8 +74,8 @@ class ConsumerOffsets:
 
     def pulled(self, group: str, topic: str, queue_id: int) -> int:
         """Returns where the next pull will begin; without one, the stored offset, or -1."""
-        found = self._pulls.get((topic, group, queue_id))
-        return self.query(group, topic, queue_id) if found is None else found
+        offset = self._pulls.get((topic, group, queue_id))
+        return self.query(group, topic, queue_id) if offset is None else offset
 
     def query(self, group: str, topic: str, queue_id: int) -> int:
         """Returns the offset of a reset that no pull has seen yet, or the stored one, or -1."""

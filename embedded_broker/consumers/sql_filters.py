@@ -75,8 +75,8 @@ class FilterData:
 
 def matches(sql: SqlFilter, record: memoryview) -> bool:
     """Tells whether a stored message matches an expression; bytes that are no message match none."""
-    found = read_record(record, 0, len(record), check_crc=False)
-    return found is not None and sql.matches(parse_properties(found.properties))
+    parsed = read_record(record, 0, len(record), check_crc=False)
+    return parsed is not None and sql.matches(parse_properties(parsed.properties))
 
 
 class SqlFilters:
@@ -197,8 +197,8 @@ class SqlFilters:
             return None
 
         def wants(record: memoryview) -> bool:
-            found = read_record(record, 0, len(record), check_crc=False)
-            properties = parse_properties(found.properties) if found is not None else {}
+            parsed = read_record(record, 0, len(record), check_crc=False)
+            properties = parse_properties(parsed.properties) if parsed is not None else {}
             data = self.get(properties.get("RETRY_TOPIC", ""), group)
             return data is None or data.sql.matches(properties)
 

@@ -166,15 +166,15 @@ class TimerFiles:
         }
         if not doubtful:
             return
-        found: dict[int, Slot] = {}
+        slots: dict[int, Slot] = {}
         position = min(self._files, default=0)
         while position < self.log_pos and (record := self.record_at(position)):
             units = self._units(record)
             if units in doubtful:
-                found[units] = self._with(found.get(units), record, position, units)
+                slots[units] = self._with(slots.get(units), record, position, units)
             position = self._after(position)
         for units in doubtful:
-            self._put_slot(units, found.get(units, UNUSED))
+            self._put_slot(units, slots.get(units, UNUSED))
 
     def _leads_well(self, slot: Slot) -> bool:
         last = self.record_at(slot.last_pos) if 0 <= slot.last_pos < self.log_pos else None
@@ -340,8 +340,8 @@ class TimerFiles:
         fresh = self._fresh.get(units)
         if fresh is not None:
             return fresh if fresh.units == units else None
-        found = Slot(*SLOT.unpack(self._disk.read(self._wheel, SLOT.size, units % _RING * SLOT.size)))
-        return found if found.units == units else None
+        stored = Slot(*SLOT.unpack(self._disk.read(self._wheel, SLOT.size, units % _RING * SLOT.size)))
+        return stored if stored.units == units else None
 
     def _put_slot(self, units: int, slot: Slot) -> None:
         """Writes a slot; one that could not be written counts as it was, whatever half of it is in the file."""
@@ -382,8 +382,8 @@ class TimerFiles:
     def _hole(self, at: int) -> int:
         """Returns how many slots from one on were never written: most of a wheel is a hole in its file."""
         position = at * SLOT.size
-        found = self._disk.next_data(self._wheel, position)
-        return _RING if found is None else (found - position) // SLOT.size
+        data_at = self._disk.next_data(self._wheel, position)
+        return _RING if data_at is None else (data_at - position) // SLOT.size
 
     def chain(self, slot: Slot) -> list[TimerRecord]:
         """Returns the records of a slot, oldest first. Raises StorageError."""

@@ -338,9 +338,9 @@ class Timers:
 
     def _recall(self, record: TimerRecord) -> None:
         """Notes whom a delete marker takes away: the message of its name and moment, should it come later still."""
-        found = self._message(record.physical_offset)
-        if found is not None:
-            properties = found[0].properties
+        message = self._message(record.physical_offset)
+        if message is not None:
+            properties = message[0].properties
             self._recalled[properties.get(DELETE_KEY, ""), properties.get(OUT_MS, "")] = None
             while len(self._recalled) > _MOST_RECALLED:
                 self._recalled.pop(next(iter(self._recalled)))
@@ -348,11 +348,11 @@ class Timers:
     def _deliver(self, record: TimerRecord) -> None:
         """Stores the message where it is to be read, or back in the timer topic when its time is not there yet."""
         self._has_moved = True
-        found = self._message(record.physical_offset)
-        if found is None:
+        stored = self._message(record.physical_offset)
+        if stored is None:
             log.warning("timer message at physical offset %d is lost", record.physical_offset)
             return
-        message, properties = found
+        message, properties = stored
         changes = {ENQUEUE_MS: str(record.write_ms), DEQUEUE_MS: str(self._clock.now_ms())}
         if record.magic & ROLL:
             rolls = decimal(message.properties.get(ROLL_TIMES)) or 0

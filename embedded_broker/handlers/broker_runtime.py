@@ -56,7 +56,7 @@ def _identity(broker: Broker) -> dict[str, str]:
 
 def _counters(broker: Broker) -> dict[str, str]:
     stats = broker.stats
-    put, found, missed, handed_out = _rates(broker)
+    put, counters, missed, handed_out = _rates(broker)
     times = stats.put_total()
     size = broker.storage.log.position - broker.storage.log.min_offset
     (put_today, got_today), (put_yesterday, got_yesterday) = stats.mornings
@@ -68,9 +68,9 @@ def _counters(broker: Broker) -> dict[str, str]:
         "msgGetTotalTodayMorning": str(got_today),
         "msgGetTotalTodayNow": str(stats.get_total()),
         "putTps": _averages(put),
-        "getFoundTps": _averages(found),
+        "getFoundTps": _averages(counters),
         "getTransferredTps" if broker.release.is_v5 else "getTransferedTps": _averages(handed_out),
-        "getTotalTps": _averages([one + other for one, other in zip(found, missed, strict=True)]),
+        "getTotalTps": _averages([one + other for one, other in zip(counters, missed, strict=True)]),
         "getMissTps": _averages(missed),
         "putMessageTimesTotal": str(times),
         "putMessageFailedTimes": str(stats.put_failed),

@@ -102,10 +102,10 @@ def _all_stats(broker: Broker, chosen: Mapping[str, list[TopicConfig]], call: Ca
         nonlocal total, in_flight
         for number in range(topic.write_queue_count):
             queue = MessageQueue(topic.name, broker.name, number)
-            found = _progress(broker, group, queue)
-            total += found.broker_offset - found.consumer_offset
-            in_flight += (found.pull_offset or 0) - found.consumer_offset
-            yield queue, found
+            figures = _progress(broker, group, queue)
+            total += figures.broker_offset - figures.consumer_offset
+            in_flight += (figures.pull_offset or 0) - figures.consumer_offset
+            yield queue, figures
 
     for group, topics in chosen.items():
         stats = []

@@ -33,16 +33,16 @@ def view_message(broker: Broker, request: ViewMessage, call: Call) -> RemotingCo
 @handles(QueryMessage)
 def query_message(broker: Broker, request: QueryMessage, call: Call) -> RemotingCommand:
     limit = _UNIQUE_MESSAGES if request.unique_key_query else min(request.max_num, _MOST_MESSAGES)
-    found = broker.storage.find_by_key(
+    matches = broker.storage.find_by_key(
         request.topic, request.key, request.begin_timestamp, request.end_timestamp, limit
     )
     reply = QueryMessageReply(
-        index_last_update_timestamp=found.index_ms, index_last_update_phyoffset=found.index_physical_offset
+        index_last_update_timestamp=matches.index_ms, index_last_update_phyoffset=matches.index_physical_offset
     )
-    if not found.records:
+    if not matches.records:
         remark = "can not find message, maybe time range not correct"
         return call.answer(ResponseCode.QUERY_NOT_FOUND, remark=remark, reply=reply)
-    return call.answer(reply=reply, body=b"".join(found.records))
+    return call.answer(reply=reply, body=b"".join(matches.records))
 
 
 @handles(QueryConsumeQueue, support="partial: no data of SQL92 filters, and units beside entries without a verdict")

@@ -71,11 +71,11 @@ def reset_offset(broker: Broker, request: InvokeBrokerToResetOffset, call: Call)
             remark = f"THe consumer group <{request.group}> not exist"
             return call.answer(ResponseCode.SYSTEM_ERROR, remark=remark)
         if request.timestamp == _LATEST:
-            found = broker.storage.max_offset(topic.name, number)
+            offset_at = broker.storage.max_offset(topic.name, number)
         else:
-            found = _by_time(broker, topic.name, number, request.timestamp)
+            offset_at = _by_time(broker, topic.name, number, request.timestamp)
         queue = MessageQueue(topic.name, broker.name, number)
-        table[queue] = found if request.is_force or found < stored else stored
+        table[queue] = offset_at if request.is_force or offset_at < stored else stored
     return _tell_members(broker, request, table, call)
 
 

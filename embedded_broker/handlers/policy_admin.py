@@ -35,5 +35,5 @@ def tell_acl(broker: Broker, request: GetAcl, call: Call) -> RemotingCommand:
 
 @handles(ListAcls)
 def list_acls(broker: Broker, request: ListAcls, call: Call) -> RemotingCommand:
-    found = users_of(broker).acls(request.subject_filter or "", request.resource_filter or "")
-    return call.answer(remark=NO_REMARK_SET, body=dump_bytes([acl.to_json() for acl in found]))
+    acls = users_of(broker).acls(request.subject_filter or "", request.resource_filter or "")
+    return call.answer(remark=NO_REMARK_SET, body=dump_bytes([acl.to_json() for acl in acls]))

@@ -32,15 +32,15 @@ def _told(broker: Broker, request: Notification, call: Call, born_ms: int) -> Re
         attempt_id=request.attempt_id,
         draw=pop.draw(),
     )
-    found, full = has_something(pop, options), False
-    if not found and request.poll_time > 0:
+    ready, full = has_something(pop, options), False
+    if not ready and request.poll_time > 0:
         key = (options.topic, options.group, options.queue_id)
         again = partial(call.resume, partial(_told, broker, request, call, born_ms))
         polling = pop.notifications.wait(PopRequest(key, born_ms + request.poll_time, call.connection, again))
         if polling is Polling.WAITS:
             return None
         full = polling is Polling.FULL
-    return call.answer(remark=NO_REMARK_SET, reply=NotificationReply(has_msg=found, polling_full=full))
+    return call.answer(remark=NO_REMARK_SET, reply=NotificationReply(has_msg=ready, polling_full=full))
 
 
 @handles(PollingInfo, words=with_empty(PollingInfoReply()))

@@ -79,5 +79,5 @@ def tell_user(broker: Broker, request: GetUser, call: Call) -> RemotingCommand:
 
 @handles(ListUsers)
 def list_users(broker: Broker, request: ListUsers, call: Call) -> RemotingCommand:
-    found = users_of(broker).users(request.filter or "")
-    return call.answer(remark=NO_REMARK_SET, body=dump_bytes([user.to_json() for user in found]))
+    users = users_of(broker).users(request.filter or "")
+    return call.answer(remark=NO_REMARK_SET, body=dump_bytes([user.to_json() for user in users]))

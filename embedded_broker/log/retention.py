@@ -76,13 +76,13 @@ class Retention:
     def used_percent(self) -> int:
         """How full the commit log's disk is, rounded up, as a user without privileges sees it."""
         try:
-            found = os.statvfs(self._log.directory)
+            status = os.statvfs(self._log.directory)
         except OSError as error:
             raise StorageError(
                 f"could not ask for room in {self._log.directory}", reason=str(error.strerror)
             ) from error
-        used = found.f_blocks - found.f_bfree
-        return -(-100 * used // max(1, used + found.f_bavail))
+        used = status.f_blocks - status.f_bfree
+        return -(-100 * used // max(1, used + status.f_bavail))
 
     def _is_time(self) -> bool:
         local = datetime.fromtimestamp(self._clock.now_ms() / 1_000)  # noqa: DTZ006 - deleteWhen is in local hours

@@ -333,9 +333,9 @@ class Storage:
     def find_by_key(self, topic: str, key: str, begin_ms: int, end_ms: int, limit: int) -> KeyMatches:
         """Finds records by KEYS or UNIQ_KEY within a span of store times, oldest first. Raises StorageError."""
         self.dispatcher.write_out()
-        found = [self.message_at(offset) for offset in self.index.find(topic, key, begin_ms, end_ms, limit)]
+        messages = [self.message_at(offset) for offset in self.index.find(topic, key, begin_ms, end_ms, limit)]
         last = self.index.last
-        return KeyMatches([record for record in found if record is not None], last.end_ms, last.end_physical)
+        return KeyMatches([record for record in messages if record is not None], last.end_ms, last.end_physical)
 
 
 def _times_in(path: Path) -> Checkpoint | None:

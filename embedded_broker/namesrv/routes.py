@@ -214,12 +214,12 @@ class RouteTable:
 
     def topics_with_flags(self, wanted: int, unwanted: int = 0) -> tuple[str, ...]:
         """Returns the topics whose first queue data has these bits in its system flag, and not those."""
-        found = []
+        names = []
         for topic, queues in self.topics.items():
             flag = next(iter(queues.values())).topic_sys_flag
             if flag & wanted and not flag & unwanted:
-                found.append(topic)
-        return tuple(found)
+                names.append(topic)
+        return tuple(names)
 
     def unit_topics(self) -> tuple[str, ...]:
         return self.topics_with_flags(_UNIT)

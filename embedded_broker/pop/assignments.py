@@ -91,10 +91,10 @@ class Routes:
             return
 
         def answered(answer: RemotingCommand | None) -> None:
-            found = () if answer is None or answer.code else _readable(topic, answer.body)
+            queues = () if answer is None or answer.code else _readable(topic, answer.body)
             if answer is not None:
-                self._known[topic] = (now_ms, found)
-            use(found or (known[1] if known is not None and answer is None else ()))
+                self._known[topic] = (now_ms, queues)
+            use(queues or (known[1] if known is not None and answer is None else ()))
 
         self._ground.ask(GetRouteInfo(topic=topic, accept_standard_json_only=True), answered)
 

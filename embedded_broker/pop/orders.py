@@ -140,8 +140,8 @@ def _stored(directory: Path) -> dict[Queue, OrderInfo]:
         infos = OrderInfos.from_json(read_config(directory, ORDER_INFOS).value)
     except BadInputError:
         return {}
-    found = {}
+    orders = {}
     for key, queues in infos.table.items():
         topic, _, group = key.partition("@")
-        found.update({(topic, group, queue_id): info for queue_id, info in queues.items()})
-    return found
+        orders.update({(topic, group, queue_id): info for queue_id, info in queues.items()})
+    return orders

@@ -122,12 +122,12 @@ class _ReviveQueue:
 
     def _mark(self, ack: AckRecord) -> None:
         """An acknowledgement before its checkpoint, or behind a revived one, has no effect."""
-        found = self._pending.get(ack.merge_key(self._ground.name))
-        if found is not None:
+        checkpoint = self._pending.get(ack.merge_key(self._ground.name))
+        if checkpoint is not None:
             acked = set(ack.offsets)
-            for index, offset in enumerate(found.checkpoint.offsets):
+            for index, offset in enumerate(checkpoint.checkpoint.offsets):
                 if offset in acked:
-                    found.acked |= 1 << index
+                    checkpoint.acked |= 1 << index
 
     def _revive_some(self) -> bool:
         """Revives what is over, some messages at a time; in order of the queue, so that one holds up the next."""

@@ -231,14 +231,14 @@ def _add(ground: Ground, options: PopOptions, taken: Taken, part: _Part) -> None
 
 def _offsets(data: Sequence[bytes | memoryview]) -> list[int]:
     """Returns the queue offsets of records one behind the other."""
-    found = []
+    offsets = []
     for part in data:
         at = 0
         while at < len(part):
             size, offset = _PLACE.unpack_from(part, at)
-            found.append(offset)
+            offsets.append(offset)
             at += size
-    return found
+    return offsets
 
 
 def _renamed(ground: Ground, options: PopOptions, part: _Part) -> Iterator[bytes]:

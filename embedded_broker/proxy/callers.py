@@ -39,12 +39,12 @@ class Caller:
     @property
     def client_id(self) -> str:
         """The client's id. Raises Refused: it gave none, or one that nobody gives."""
-        found = self.headers.get(_CLIENT_ID, "")
-        if not found.strip():
+        value = self.headers.get(_CLIENT_ID, "")
+        if not value.strip():
             raise Refused(pb.Code.CLIENT_ID_REQUIRED, "client id cannot be empty")
-        if len(found) > LONGEST_CLIENT_ID:
+        if len(value) > LONGEST_CLIENT_ID:
             raise Refused(pb.Code.BAD_REQUEST, f"client id is longer than {LONGEST_CLIENT_ID} characters")
-        return found
+        return value
 
     @property
     def language(self) -> Language:

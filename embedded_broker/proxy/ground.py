@@ -133,10 +133,10 @@ class ProxyGround:
     def route(self, topic: str) -> tuple[QueueData, ...]:
         """Returns the queues of a topic on brokers that name servers know of a master of. Raises Refused."""
         for server in self._members.name_servers.values():
-            found = server.routes.route(topic)
-            if found is not None:
-                alive = {data.broker_name for data in found.broker_datas if 0 in data.broker_addrs}
-                return tuple(data for data in found.queue_datas if data.broker_name in alive)
+            queues = server.routes.route(topic)
+            if queues is not None:
+                alive = {data.broker_name for data in queues.broker_datas if 0 in data.broker_addrs}
+                return tuple(data for data in queues.queue_datas if data.broker_name in alive)
         raise Refused(
             pb.Code.TOPIC_NOT_FOUND, f"CODE: 17  DESC: No topic route info in name server for the topic: {topic}{_FAQ}"
         )
@@ -157,17 +157,17 @@ class ProxyGround:
     def topic_type(self, topic: str) -> str:
         """Returns the message type of a topic; UNSPECIFIED for one that nobody has."""
         for broker in self.masters():
-            found = broker.topics.find(topic)
-            if found is not None:
-                return found.attributes.get(MESSAGE_TYPE, "NORMAL")
+            settings = broker.topics.find(topic)
+            if settings is not None:
+                return settings.attributes.get(MESSAGE_TYPE, "NORMAL")
         return "UNSPECIFIED"
 
     def group(self, name: str) -> SubscriptionGroupConfig | None:
         """Returns the settings of a consumer group, where it is known."""
         for broker in self.masters():
-            found = broker.groups.find(name)
-            if found is not None:
-                return found
+            settings = broker.groups.find(name)
+            if settings is not None:
+                return settings
         return None
 
 

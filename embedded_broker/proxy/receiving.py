@@ -116,7 +116,7 @@ class _Sorted:
         reply = PopMessageReply.from_ext(answer.ext_fields)
         starts, counts = read_start_offsets(reply.start_offset_info), read_order_counts(reply.order_count_info)
         most = self._client.settings.backoff_policy.max_attempts
-        found = []
+        messages = []
         for message in decode_messages(answer.body):
             handle = PopHandle(_receipt(message, reply, starts, self._request), message.physical_offset)
             delivered = Delivered(self._request.message_queue.topic.name, self._request.group.name, handle)
@@ -126,10 +126,10 @@ class _Sorted:
             elif times >= most:
                 await self._quietly(bury(self._parts.ground, self._channel, delivered, message.unique_key or ""))
             else:
-                found.append(given(message, attempt=times + 1, handle=str(handle)))
+                messages.append(given(message, attempt=times + 1, handle=str(handle)))
                 if self._request.auto_renew:
                     self._parts.kept.keep(self._client.client_id, delivered)
-        return found
+        return messages
 
     @staticmethod
     async def _quietly(work: Awaitable[object]) -> None:

@@ -165,12 +165,12 @@ class Transactions:
         """
         record = self._intake.storage.message_at(physical_offset)
         try:
-            found = decode_message(record) if record is not None else None
+            half = decode_message(record) if record is not None else None
         except RecordError:
-            found = None
-        if record is None or found is None or found.topic not in (HALF_TOPIC, DISCARD_TOPIC):
+            half = None
+        if record is None or half is None or half.topic not in (HALF_TOPIC, DISCARD_TOPIC):
             return False
-        message = copy_of(found, with_properties(text_of_properties(record), {TRANSACTION_CHECK_TIMES: "0"}))
+        message = copy_of(half, with_properties(text_of_properties(record), {TRANSACTION_CHECK_TIMES: "0"}))
         self._topics.find_or_create(HALF_TOPIC, 1)
         message.topic, message.queue_id = HALF_TOPIC, 0
         self._intake.put(message)

@@ -149,13 +149,13 @@ def client_loads(
     for queue, owners in result.owners.owners.items():
         for client in owners:
             owned[client].append(queue)
-    found = []
+    loads = []
     for client, queues in owned.items():
         capacity = capacities.get(client, usual)
         rates = [arriving[queue] for queue in queues if queue in arriving]
         known = len(rates) == len(queues)
         hot_tps = sum((hot or {}).get(queue, 0.0) for queue in queues)
-        found.append(
+        loads.append(
             Load(
                 client_id=client,
                 queue_count=len(queues),
@@ -165,7 +165,7 @@ def client_loads(
                 carried_tps=capacity.carried_tps(rates, hot_tps) if known else None,
             )
         )
-    return found
+    return loads
 
 
 def room_loads(loads: Sequence[Load], rule: RoomRule | None) -> list[RoomLoad]:
@@ -195,12 +195,12 @@ def parallelism(loads: Iterable[Load]) -> int | None:
 
 
 def _total(values: Iterable[float | None]) -> float | None:
-    found = list(values)
-    return sum(value or 0.0 for value in found) if None not in found else None
+    numbers = list(values)
+    return sum(value or 0.0 for value in numbers) if None not in numbers else None
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:
-    found = set(answers)
-    if False in found:
+    distinct = set(answers)
+    if False in distinct:
         return False
-    return None if None in found else True
+    return None if None in distinct else True

@@ -134,11 +134,11 @@ def key_lanes(messages: Iterable[KeyedMessage]) -> list[KeyLanes]:
     by_queue: dict[MessageQueue, list[str | None]] = {}
     for item in messages:
         by_queue.setdefault(item.queue, []).append(item.key)
-    found = []
+    lanes = []
     for queue, keys in by_queue.items():
         counts = Counter(key for key in keys if key is not None)
         busiest, count = min(counts.items(), key=lambda pair: (-pair[1], pair[0])) if counts else (None, 1)
-        found.append(
+        lanes.append(
             KeyLanes(
                 queue=queue,
                 message_count=len(keys),
@@ -147,7 +147,7 @@ def key_lanes(messages: Iterable[KeyedMessage]) -> list[KeyLanes]:
                 busiest_count=count,
             )
         )
-    return sorted(found, key=lambda item: (item.gain, item.queue))
+    return sorted(lanes, key=lambda item: (item.gain, item.queue))
 
 
 def _spread(key: str, items: list[KeyedMessage]) -> SpreadKey:

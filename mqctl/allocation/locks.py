@@ -84,13 +84,13 @@ def queue_locks(
         lives_ms=round(LOCK_LIVES_MS / time_scale),
         valid_ms=round(LOCAL_VALID_MS / time_scale),
     )
-    found = []
+    locks = []
     for topic in topics:
         silent = tuple(item.client_id for item in topic.instances if item.client_id not in infos)
         for owner in topic.queues:
             held = {client: item for client, info in infos.items() for item in info.queues if item.queue == owner.queue}
-            found.append(_lock(owner, held, silent, limits))
-    return found
+            locks.append(_lock(owner, held, silent, limits))
+    return locks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

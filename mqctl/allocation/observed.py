@@ -114,7 +114,7 @@ def addresses_of(snapshot: ClusterSnapshot, group: str) -> dict[str, str]:
     for held in snapshot.members_of(group).values():
         for member in held.members:
             hosts.setdefault(member.client_id, set()).add(member.address)
-    return {client: ", ".join(sorted(found)) for client, found in hosts.items()}
+    return {client: ", ".join(sorted(addresses)) for client, addresses in hosts.items()}
 
 
 def observed_allocation(
@@ -133,15 +133,15 @@ def observed_allocation(
     wanted |= {item.topic for held in memberships.values() for item in held.subscriptions}
     popped = {topic for held in memberships.values() for topic in held.popped_topics}
     lags = _lags(snapshot, group)
-    found = []
+    allocations = []
     for topic in sorted(name for name in wanted if name in routes and not name.startswith("%")):
         queues = list(routes[topic].readable_queues())
         examined = _Topic(
             topic=topic, queues=queues, memberships=memberships, running=running, given=strategy, rule=rule
         )
         examined.popped = topic in popped or snapshot.pops(group, topic)
-        found.append(examined.allocation(lags))
-    return found
+        allocations.append(examined.allocation(lags))
+    return allocations
 
 
 def _lags(snapshot: ClusterSnapshot, group: str) -> dict[MessageQueue, int]:

@@ -64,8 +64,8 @@ def inferred_rule(brokers: Iterable[str], clients: Iterable[str]) -> RoomRule | 
 
 def _prefix(separator: str) -> RoomOf:
     def room(name: str) -> str | None:
-        before, found, _ = name.partition(separator)
-        return before if found else None
+        before, cut, _ = name.partition(separator)
+        return before if cut else None
 
     return room
 

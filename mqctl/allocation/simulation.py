@@ -144,8 +144,8 @@ def simulate_kafka(
     """Computes who would consume what if Kafka shared the same queues out; `before` is what `sticky` starts from."""
     wants = {client: layout.wanted_by(client) for client in layout.clients}
     kept = {queue: owners[0] for queue, owners in before.owners.owners.items() if owners} if before else None
-    found = kafka_owners(assignor, layout.queues, wants, kept)
-    owners = {queue: (found[queue],) if queue in found else () for queue in sorted_queues(layout.queues)}
+    owned = kafka_owners(assignor, layout.queues, wants, kept)
+    owners = {queue: (owned[queue],) if queue in owned else () for queue in sorted_queues(layout.queues)}
     shared_out = QueueOwnership(owners=owners, intended=owners)
     return _result(f"kafka {assignor}", shared_out, sorted_clients(layout.clients), rule)
 
@@ -172,12 +172,12 @@ def _crossing(owners: QueueOwnership, rule: RoomRule | None) -> int | None:
 
 def moves(before: QueueOwnership, after: QueueOwnership) -> list[Move]:
     """Returns the queues of both layouts that change their owner, and those that lose or find one."""
-    found = []
+    moved = []
     for queue in sorted({*before.owners, *after.owners}):
         old, new = _owner(before, queue), _owner(after, queue)
         if old != new:
-            found.append(Move(queue=queue, before=old, after=new))
-    return found
+            moved.append(Move(queue=queue, before=old, after=new))
+    return moved
 
 
 def _owner(owners: QueueOwnership, queue: MessageQueue) -> str | None:

@@ -219,11 +219,11 @@ class ConsistentHash:
         points = sorted(ring)
         if not points:
             return []
-        found = []
+        pairs = []
         for queue in queues:
             position = bisect.bisect_left(points, _hash(queue_key(queue)))
-            found.append((queue, ring[points[position % len(points)]]))
-        return found
+            pairs.append((queue, ring[points[position % len(points)]]))
+        return pairs
 
     def _ring(self, clients: Clients) -> dict[int, str]:
         """Equal hashes: the later node wins. A client id that is there twice continues its own numbering."""

@@ -56,7 +56,7 @@ def tag_losses(
     """
     tags = {tag for table in counts.values() for tag in table}
     asked = {tag for tag in tags if any(wants(mine, tag) for mine in wanted.values())}
-    found = []
+    losses = []
     for tag in sorted(asked):
         total = lost = 0
         places: list[tuple[MessageQueue, str]] = []
@@ -69,5 +69,5 @@ def tag_losses(
                 lost += number
                 places.append((queue, owner or "nobody"))
         if lost:
-            found.append(TagLoss(tag=tag, message_count=total, lost_count=lost, queues=tuple(places)))
-    return sorted(found, key=lambda item: -item.lost_count)
+            losses.append(TagLoss(tag=tag, message_count=total, lost_count=lost, queues=tuple(places)))
+    return sorted(losses, key=lambda item: -item.lost_count)

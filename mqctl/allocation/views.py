@@ -208,7 +208,7 @@ def _nearby(
 def _add(
     taken: dict[str, list[MessageQueue]], inner: Strategy, queues: Sequence[MessageQueue], clients: Sequence[str]
 ) -> bool:
-    found = together(inner, queues, clients)
-    for client, held in (found or {}).items():
+    owners = together(inner, queues, clients)
+    for client, held in (owners or {}).items():
         taken[client] += held
-    return found is not None
+    return owners is not None

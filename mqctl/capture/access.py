@@ -217,8 +217,8 @@ def _container_of(pid: int, proc: Path) -> str | None:
     """Returns the container of a process that lives in a pid namespace below this one; None when it does not."""
     if len(_status(proc / str(pid) / "status").get("NSpid", "").split()) < 2:
         return None
-    found = _CONTAINER_ID.search(_text(proc / str(pid) / "cgroup"))
-    return found[0] if found else ""
+    match = _CONTAINER_ID.search(_text(proc / str(pid) / "cgroup"))
+    return match[0] if match else ""
 
 
 def _may_attach(pid: int, proc: Path) -> bool | None:

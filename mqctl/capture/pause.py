@@ -90,11 +90,11 @@ def _counters(raw: bytes) -> dict[bytes, int]:
     if magic != _MAGIC or order != _LITTLE_ENDIAN:
         raise ValueError("no performance counters of a little-endian JVM")
     _, _, _, position, count = _HEADER.unpack_from(raw, 8)
-    found = {}
+    counters = {}
     for _ in range(count):
         length, name_at, vector_length, kind, _, _, _, value_at = _ENTRY.unpack_from(raw, position)
         if kind == ord("J") and vector_length == 0:
             name = raw[position + name_at : raw.index(b"\0", position + name_at)]
-            (found[name],) = _LONG.unpack_from(raw, position + value_at)
+            (counters[name],) = _LONG.unpack_from(raw, position + value_at)
         position += length
-    return found
+    return counters

@@ -127,7 +127,7 @@ def find_consumers(
         wait: sleeps for so many seconds.
     """
     sockets, gaps = _sockets()
-    found: dict[int, tuple[psutil.Process, LocalProcess]] = {}
+    consumers: dict[int, tuple[psutil.Process, LocalProcess]] = {}
     for process in psutil.process_iter():
         if process.pid == own_pid:
             continue
@@ -136,14 +136,14 @@ def find_consumers(
         except (psutil.NoSuchProcess, psutil.ZombieProcess):
             continue
         if seen is not None:
-            found[process.pid] = (process, seen)
-    before = {pid: _cpu_s(process) for pid, (process, _) in found.items()}
+            consumers[process.pid] = (process, seen)
+    before = {pid: _cpu_s(process) for pid, (process, _) in consumers.items()}
     started = monotonic()
-    if found:
+    if consumers:
         wait(look_s)
     looked_s = monotonic() - started
     rows = []
-    for pid, (process, seen) in sorted(found.items()):
+    for pid, (process, seen) in sorted(consumers.items()):
         first, last = before[pid], _cpu_s(process)
         share = (last - first) / looked_s if first is not None and last is not None and looked_s > 0 else None
         rows.append(replace(seen, cpu_share=share))
@@ -258,7 +258,7 @@ def _sockets() -> tuple[dict[int, Sockets], list[Gap]]:
     except psutil.AccessDenied as error:
         reason = str(error) or "the system shows connections to root only"
         return {}, [_hidden(reason)]
-    found: dict[int, Sockets] = {}
+    sockets: dict[int, Sockets] = {}
     hidden = 0
     for item in listed:
         if not item.laddr:
@@ -266,7 +266,7 @@ def _sockets() -> tuple[dict[int, Sockets], list[Gap]]:
         if item.pid is None:
             hidden += item.status == psutil.CONN_ESTABLISHED
             continue
-        entry = found.setdefault(item.pid, Sockets())
+        entry = sockets.setdefault(item.pid, Sockets())
         local = f"{_plain(item.laddr.ip)}:{item.laddr.port}"
         if item.status == psutil.CONN_LISTEN:
             entry.listens.add(local)
@@ -274,9 +274,9 @@ def _sockets() -> tuple[dict[int, Sockets], list[Gap]]:
             entry.local.add(local)
             entry.remote.add(f"{_plain(item.raddr.ip)}:{item.raddr.port}")
     if not hidden:
-        return found, []
+        return sockets, []
     reason = f"{hidden} of them belong to processes of other users; run as root to see whose they are"
-    return found, [_hidden(reason)]
+    return sockets, [_hidden(reason)]
 
 
 def _hidden(reason: str) -> Gap:

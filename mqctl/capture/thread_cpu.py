@@ -14,7 +14,7 @@ def thread_cpu_ms(pid: int, proc: Path) -> dict[int, float]:
 
     To the nanosecond where the kernel keeps `schedstat`, else in clock ticks (10 ms). Empty where nothing tells it.
     """
-    found: dict[int, float] = {}
+    times: dict[int, float] = {}
     try:
         tasks = list((proc / str(pid) / "task").iterdir())
     except OSError:
@@ -24,13 +24,13 @@ def thread_cpu_ms(pid: int, proc: Path) -> dict[int, float]:
             on_cpu = (task / "schedstat").read_text().split()[0]
         except (OSError, IndexError):
             continue
-        found[int(task.name)] = int(on_cpu) / _NS_PER_MS
-    if not found:
+        times[int(task.name)] = int(on_cpu) / _NS_PER_MS
+    if not times:
         try:
-            found = {item.id: (item.user_time + item.system_time) * 1000 for item in psutil.Process(pid).threads()}
+            times = {item.id: (item.user_time + item.system_time) * 1000 for item in psutil.Process(pid).threads()}
         except (psutil.Error, OSError):
             return {}
-    return {_own_id(pid, thread, proc): spent for thread, spent in found.items()} if _nested(pid, proc) else found
+    return {_own_id(pid, thread, proc): spent for thread, spent in times.items()} if _nested(pid, proc) else times
 
 
 def _nested(pid: int, proc: Path) -> bool:

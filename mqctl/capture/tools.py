@@ -53,14 +53,14 @@ def find_py_spy(search: SearchPath) -> Path:
     Raises:
         ConfigurationError: there is none.
     """
-    found = shutil.which("py-spy", path=sysconfig.get_path("scripts")) or shutil.which("py-spy", path=search.path)
-    if found is None:
+    path = shutil.which("py-spy", path=sysconfig.get_path("scripts")) or shutil.which("py-spy", path=search.path)
+    if path is None:
         raise ConfigurationError(
             "could not take stacks of a Python process",
             reason="py-spy, which mqctl depends on, is not where it was installed nor in PATH",
             remedy="pip install py-spy",
         )
-    return Path(found)
+    return Path(path)
 
 
 def find_jdk_tool(process: psutil.Process, search: SearchPath) -> list[str]:
@@ -74,9 +74,9 @@ def find_jdk_tool(process: psutil.Process, search: SearchPath) -> list[str]:
     places = [directory for directory in _java_directories(process, search) if directory.is_dir()]
     path = ":".join([*map(str, places), search.path])
     for name, words in (("jcmd", [str(process.pid), "Thread.print", "-l"]), ("jstack", ["-l", str(process.pid)])):
-        found = shutil.which(name, path=path)
-        if found is not None:
-            return [found, *words]
+        tool = shutil.which(name, path=path)
+        if tool is not None:
+            return [tool, *words]
     looked = ", ".join([*map(str, places), "PATH"])
     raise ConfigurationError(
         f"could not take stacks of the Java process {process.pid}",
@@ -87,13 +87,15 @@ def find_jdk_tool(process: psutil.Process, search: SearchPath) -> list[str]:
 
 
 def _java_directories(process: psutil.Process, search: SearchPath) -> list[Path]:
-    found: list[Path] = []
+    directories: list[Path] = []
     executable = _or_empty(process.exe)
     if executable:
         # A JRE inside a JDK (Java 8: jdk/jre/bin/java) has its tools two directories up.
-        found += [Path(executable).parent, Path(executable).parents[2] / "bin"] if executable.count("/") > 2 else []
+        directories += (
+            [Path(executable).parent, Path(executable).parents[2] / "bin"] if executable.count("/") > 2 else []
+        )
     homes = [_environment(process).get("JAVA_HOME"), search.java_home]
-    return found + [Path(home) / "bin" for home in homes if home]
+    return directories + [Path(home) / "bin" for home in homes if home]
 
 
 def _or_empty(ask: Callable[[], str]) -> str:

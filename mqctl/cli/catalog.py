@@ -215,12 +215,12 @@ BY_PATH: dict[Path, Entry] = {entry.path: entry for entry in ENTRIES}
 def children(path: Path) -> dict[str, str]:
     """Returns the words that may follow `path`, each with its summary, in alphabetical order."""
     depth = len(path)
-    found: dict[str, str] = {}
+    words: dict[str, str] = {}
     for entry in ENTRIES:
         if entry.path[:depth] == path and len(entry.path) > depth:
             word = entry.path[depth]
-            found[word] = entry.summary if len(entry.path) == depth + 1 else GROUPS[word]
-    return dict(sorted(found.items()))
+            words[word] = entry.summary if len(entry.path) == depth + 1 else GROUPS[word]
+    return dict(sorted(words.items()))
 
 
 def options_of(path: Path) -> Options:

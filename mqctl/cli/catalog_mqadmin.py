@@ -215,8 +215,8 @@ TABLE: tuple[SubCommand, ...] = (
 def find(name: str) -> SubCommand:
     """Returns the sub-command called `name`, in any case as mqadmin takes it; raises NotFoundError."""
     by_name = {entry.name.lower(): entry for entry in TABLE}
-    if found := by_name.get(name.lower()):
-        return found
+    if sub_command := by_name.get(name.lower()):
+        return sub_command
     near = [by_name[word].name for word in get_close_matches(name.lower(), by_name, n=3)]
     raise NotFoundError(
         f"cannot look up mqadmin's sub-command {name}",

@@ -47,7 +47,7 @@ def gap_lines(gaps: Iterable[Gap], *, lister: str = "") -> list[str]:
     alike: dict[tuple[str | None, str], list[Gap]] = {}
     for gap in gaps:
         alike.setdefault((gap.broker, gap.reason), []).append(gap)
-    lines = [_line(broker, reason, found) for (broker, reason), found in alike.items()]
+    lines = [_line(broker, reason, gaps_alike) for (broker, reason), gaps_alike in alike.items()]
     more = len(lines) - _LINES
     if more <= 1:
         return lines

@@ -43,14 +43,15 @@ def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
         return
     from mqctl.cli.mqadmin_words import translated
 
-    found = translated(name, rest)
-    if found is None:
+    translation = translated(name, rest)
+    if translation is None:
         return
-    reasons = [found.entry.note] if found.entry.note else []
-    if found.left_out:
-        reasons.append(f"without a counterpart: {shlex.join(found.left_out)}")
+    reasons = [translation.entry.note] if translation.entry.note else []
+    if translation.left_out:
+        reasons.append(f"without a counterpart: {shlex.join(translation.left_out)}")
     raise UsageError(
-        f"{found.entry.name} is a command of mqadmin" + ("" if found.command else " that mqctl does not offer"),
+        f"{translation.entry.name} is a command of mqadmin"
+        + ("" if translation.command else " that mqctl does not offer"),
         reason="; ".join(reasons),
-        remedy=found.command or "`mqctl commands --mqadmin all` lists what mqctl offers for each",
+        remedy=translation.command or "`mqctl commands --mqadmin all` lists what mqctl offers for each",
     )

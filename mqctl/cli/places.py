@@ -30,9 +30,9 @@ def _place(variable: str, usual: str) -> Path:
     import platformdirs
 
     try:
-        found: Path = getattr(platformdirs, usual)("mqctl", appauthor=False)
+        path: Path = getattr(platformdirs, usual)("mqctl", appauthor=False)
     except (KeyError, RuntimeError) as error:
         reason = "neither HOME nor the user's entry names a home directory"
         problem = "there is no place for mqctl's own files"
         raise ConfigurationError(problem, reason=reason, remedy=f"set {variable}") from error
-    return found
+    return path

@@ -86,5 +86,5 @@ def _parse_words(text: str, now: datetime) -> datetime | None:
     import dateparser
 
     settings = {"RELATIVE_BASE": now.replace(tzinfo=None), "RETURN_AS_TIMEZONE_AWARE": False}
-    found: datetime | None = dateparser.parse(text, languages=["en", "zh"], settings=settings)
-    return found
+    moment: datetime | None = dateparser.parse(text, languages=["en", "zh"], settings=settings)
+    return moment

@@ -160,8 +160,8 @@ class RouteCache:
         for candidate in (broker_id, broker_id + 1) if broker_id != MASTER_ID else (broker_id,):
             if candidate in known:
                 return known[candidate], candidate != MASTER_ID
-        found = min(known)
-        return known[found], found != MASTER_ID
+        lowest = min(known)
+        return known[lowest], lowest != MASTER_ID
 
     def addresses(self, *, masters_only: bool = False) -> tuple[str, ...]:
         """Returns the addresses of all known brokers."""

@@ -149,8 +149,8 @@ def _scoped(
 ) -> Diagnosis:
     """Leaves out what was not asked for, and adds what was asked for by name and could not be judged."""
     names = _names(options)
-    found = earned(within(diagnosis, **names), state, **names, rules=rules)
-    return found if rules else with_standing(found, backlogs)
+    diagnosis_in_scope = earned(within(diagnosis, **names), state, **names, rules=rules)
+    return diagnosis_in_scope if rules else with_standing(diagnosis_in_scope, backlogs)
 
 
 def _names(options: LiveOptions) -> dict[str, Collection[str]]:

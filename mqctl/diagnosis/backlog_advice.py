@@ -76,12 +76,12 @@ def backlog_advice(snapshot: ClusterSnapshot, settings: Settings) -> list[Backlo
     window_ms = snapshot.origin.observed_at_ms - snapshot.earlier.origin.observed_at_ms if snapshot.earlier else 0
     sure = window_ms >= settings.scaled(settings.drain_window_ms)
     nobody = GroupView(group="", memberships={}, running={})
-    found = [
+    advices = [
         _advice(views.get(group, replace(nobody, group=group)), topic, listed, settings, sure=sure)
         for (group, topic), listed in flows.items()
     ]
     order = {Outlook.NEVER: 0, Outlook.UNKNOWN: 1, Outlook.DRAINS: 2, Outlook.KEEPS_UP: 3}
-    return sorted(found, key=lambda item: (order[item.drain.outlook], -(item.lag_count or 0), item.group, item.topic))
+    return sorted(advices, key=lambda item: (order[item.drain.outlook], -(item.lag_count or 0), item.group, item.topic))
 
 
 def _advice(

@@ -102,11 +102,11 @@ def drain_of(flows: Iterable[QueueFlow]) -> Drain:
 
 def last_of(drains: Iterable[Drain]) -> Drain:
     """Returns the drain of a whole whose parts do not help each other: the part that ends last."""
-    found = list(drains)
+    listed = list(drains)
     for outlook in (Outlook.NEVER, Outlook.UNKNOWN):
-        if any(drain.outlook is outlook for drain in found):
+        if any(drain.outlook is outlook for drain in listed):
             return Drain(outlook, None)
-    ends = [drain.after_ms or 0 for drain in found if drain.outlook is Outlook.DRAINS]
+    ends = [drain.after_ms or 0 for drain in listed if drain.outlook is Outlook.DRAINS]
     return Drain(Outlook.DRAINS, max(ends)) if ends else Drain(Outlook.KEEPS_UP, 0)
 
 

@@ -84,17 +84,17 @@ def coverage(
     online = kinds(snapshot)
     about_members = _about_members(diagnosis)
     open_of, open_for_all = _left_open(diagnosis)
-    found = []
+    covered = []
     for name in sorted(item for item in {*known, *groups} if not is_system_group(item)):
         if groups and name not in groups:
             continue
         if name not in online:
-            found.append(
+            covered.append(
                 Covered(kind="group", name=name, judged="partly", why=_NOBODY_ONLINE, rules=len(about_members))
             )
         elif left := [*open_of.get(name, ()), *open_for_all]:
             first, codes = left[0], {item.code for item in left}
-            found.append(
+            covered.append(
                 Covered(
                     kind="group",
                     name=name,
@@ -105,8 +105,8 @@ def coverage(
                 )
             )
         else:
-            found.append(Covered(kind="group", name=name, judged="yes"))
-    return found
+            covered.append(Covered(kind="group", name=name, judged="yes"))
+    return covered
 
 
 def with_standing(diagnosis: Diagnosis, backlogs: Iterable[BacklogAdvice]) -> Diagnosis:

@@ -25,27 +25,27 @@ from mqctl.model.snapshot import ClusterSnapshot
 
 def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult, ...]:
     """Returns a result for each expectation, in the order of the file."""
-    found: list[CheckResult] = []
+    results: list[CheckResult] = []
     if snapshot.without_brokers:
         said = "the name servers answer and list no broker"
-        found.append(CheckResult(check="registered", subject="name servers", state=CheckState.CRITICAL, message=said))
+        results.append(CheckResult(check="registered", subject="name servers", state=CheckState.CRITICAL, message=said))
     if expected.cluster is not None:
-        found.append(_cluster(snapshot, expected.cluster))
+        results.append(_cluster(snapshot, expected.cluster))
     for name in expected.brokers:
-        found.append(_broker(snapshot, name))
+        results.append(_broker(snapshot, name))
     if expected.disk_used_share is not None:
-        found += _disks(snapshot, expected.disk_used_share)
+        results += _disks(snapshot, expected.disk_used_share)
     if expected.slave_count is not None or expected.slave_behind_bytes is not None:
-        found += hold_slaves(snapshot, expected.slave_count, expected.slave_behind_bytes)
+        results += hold_slaves(snapshot, expected.slave_count, expected.slave_behind_bytes)
     if expected.broker_count is not None:
-        found.append(_broker_count(snapshot, expected.broker_count))
+        results.append(_broker_count(snapshot, expected.broker_count))
     for topic in _each_topic(snapshot, expected.topics):
-        found += _topic(snapshot, topic) if not is_pattern(topic.topic) else [none_like("topic", topic.topic)]
+        results += _topic(snapshot, topic) if not is_pattern(topic.topic) else [none_like("topic", topic.topic)]
     if expected.groups:
-        found += hold_groups(snapshot, expected.groups)
+        results += hold_groups(snapshot, expected.groups)
     if expected.delay_overdue_ms is not None:
-        found += _delay(snapshot, expected.delay_overdue_ms)
-    return tuple(found)
+        results += _delay(snapshot, expected.delay_overdue_ms)
+    return tuple(results)
 
 
 def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:

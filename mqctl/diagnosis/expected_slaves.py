@@ -21,12 +21,12 @@ _ILL = {
 
 def hold_slaves(snapshot: ClusterSnapshot, count: int | None, behind_bytes: Limit | None) -> Iterator[CheckResult]:
     """Returns how many slaves each broker has that follow it, and how far each is behind."""
-    found = replicas(snapshot.brokers)
+    slaves = replicas(snapshot.brokers)
     if count is not None:
         for name in sorted({broker.name or "" for broker in snapshot.brokers}):
-            yield _count([item for item in found if item.name == name], name, count)
+            yield _count([item for item in slaves if item.name == name], name, count)
     if behind_bytes is not None:
-        for item in found:
+        for item in slaves:
             yield _behind(snapshot, item, behind_bytes)
 
 

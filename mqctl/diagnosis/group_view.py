@@ -108,8 +108,8 @@ class GroupView:
 
     def subscriptions(self, topic: str) -> dict[str, Subscription]:
         """Returns what each instance that answered wants of it, by client id; those that want nothing are left out."""
-        found = ((client, self.subscription(client, topic)) for client in self.running)
-        return {client: wanted for client, wanted in found if wanted is not None}
+        pairs = ((client, self.subscription(client, topic)) for client in self.running)
+        return {client: wanted for client, wanted in pairs if wanted is not None}
 
     def topics(self) -> tuple[str, ...]:
         """Returns the topics that any instance or any broker's table names, retry topics left out, sorted."""

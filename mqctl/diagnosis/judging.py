@@ -144,14 +144,14 @@ def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:
     for pattern in (*only, *skip):
         if not any(fnmatchcase(code, pattern.upper()) for code in RULES):
             raise UsageError(f"no rule matches {pattern}", remedy="mqctl rules list")
-    found = [
+    chosen = [
         entry
         for code, entry in sorted(RULES.items())
         if (not only or _matches(code, only)) and not _matches(code, skip)
     ]
-    if not found:
+    if not chosen:
         raise UsageError("no rule is left", reason="all that --only takes are left out by --skip")
-    return found
+    return chosen
 
 
 def _matches(code: str, patterns: tuple[str, ...]) -> bool:
@@ -192,8 +192,8 @@ def _concerns(entry: Rule, subject: Subject, audience: Audience) -> bool:
     return not entry.topics or subject.topic is None or audience.topic(subject.topic) in entry.topics
 
 
-def _outcomes(entry: Rule, found: Iterable[Verdict | Unknown], audience: Audience) -> Iterator[Finding | NotJudged]:
-    for outcome in found:
+def _outcomes(entry: Rule, outcomes: Iterable[Verdict | Unknown], audience: Audience) -> Iterator[Finding | NotJudged]:
+    for outcome in outcomes:
         if not _concerns(entry, outcome.subject, audience):
             continue
         if isinstance(outcome, Unknown):

@@ -59,8 +59,8 @@ def starting(case: ClusterCase, name: str, broker_id: int) -> bool:
 
 def _before(case: ClusterCase) -> dict[tuple[str, int], Replica]:
     earlier = case.snapshot.earlier
-    found = replicas(earlier.brokers) if earlier is not None else []
-    return {(replica.name, replica.broker_id): replica for replica in found}
+    slaves = replicas(earlier.brokers) if earlier is not None else []
+    return {(replica.name, replica.broker_id): replica for replica in slaves}
 
 
 @cluster_rule("MQ116", Severity.ERROR, source="HAService", needs=_RUNTIME, playbook="broker-down")
@@ -152,8 +152,8 @@ def _stood(earlier: Replica, replica: Replica) -> bool:
 @cluster_rule("MQ134", Severity.ERROR, source="DefaultHAConnection", needs=_RUNTIME, playbook="broker-down")
 def strangers(case: ClusterCase) -> Iterator[Verdict]:
     """Connections to the replication port that are no slaves, and count as such (5.x tells its connections)."""
-    found = replicas(case.snapshot.brokers)
-    ahead = {item.name for item in found if item.state is ReplicaState.AHEAD}
+    replicas_seen = replicas(case.snapshot.brokers)
+    ahead = {item.name for item in replicas_seen if item.state is ReplicaState.AHEAD}
     for broker in case.snapshot.brokers:
         if broker.replication is None or not broker.replication.is_master:
             continue
@@ -161,7 +161,7 @@ def strangers(case: ClusterCase) -> Iterator[Verdict]:
         subject = Subject(kind=SubjectKind.BROKER, broker=broker.name)
         mute = [one.address for one in broker.replication.connections if one.acknowledged_offset < 0]
         if mute:
-            slaves = sum(item.name == broker.name for item in found)
+            slaves = sum(item.name == broker.name for item in replicas_seen)
             yield Verdict(
                 subject=subject,
                 params={"broker": broker.name, "addresses": ", ".join(mute[:_NAMED])},
@@ -247,11 +247,11 @@ def two_masters(case: ClusterCase) -> Iterator[Verdict]:
             for endpoint in view.endpoints:
                 if MASTER_ID in endpoint.addresses:
                     addresses.setdefault(endpoint.name, set()).add(endpoint.addresses[MASTER_ID])
-    for name, found in sorted(addresses.items()):
-        if len(found) > 1:
+    for name, names in sorted(addresses.items()):
+        if len(names) > 1:
             yield Verdict(
                 subject=Subject(kind=SubjectKind.BROKER, broker=name),
-                params={"broker": name, "addresses": ", ".join(sorted(found))},
-                evidence={"master_count": len(found)},
+                params={"broker": name, "addresses": ", ".join(sorted(names))},
+                evidence={"master_count": len(names)},
                 confidence=Confidence.MEDIUM,
             )

@@ -108,21 +108,21 @@ def _known(held: list[_Holders], group: str, queue: object) -> list[frozenset[st
 
 def _connections(snapshot: ClusterSnapshot) -> dict[str, _Connections]:
     """Returns the addresses of each client at each broker, by group."""
-    found: dict[str, _Connections] = {}
+    connections: dict[str, _Connections] = {}
     for broker in snapshot.brokers:
         for entry in broker.memberships:
             for member in entry.members:
                 key = (broker.name or "", member.client_id)
-                found.setdefault(entry.group, {}).setdefault(key, set()).add(member.address)
-    return found
+                connections.setdefault(entry.group, {}).setdefault(key, set()).add(member.address)
+    return connections
 
 
 def _holders(snapshot: ClusterSnapshot) -> _Holders:
     """Returns who holds each queue, by group."""
-    found: dict[str, dict[object, set[str]]] = {}
+    holders: dict[str, dict[object, set[str]]] = {}
     for info in snapshot.running:
-        owners = found.setdefault(info.group, {})
+        owners = holders.setdefault(info.group, {})
         for held in info.queues:
             if not held.dropped:
                 owners.setdefault(held.queue, set()).add(info.client_id)
-    return {group: {queue: frozenset(owners) for queue, owners in held.items()} for group, held in found.items()}
+    return {group: {queue: frozenset(owners) for queue, owners in held.items()} for group, held in holders.items()}

@@ -159,17 +159,17 @@ def duplicate_client_ids(case: ClusterCase) -> Iterator[Verdict]:
             for member in held.members:
                 seen.setdefault(member.client_id, set()).add(member.address)
             # Each broker sees a client at another port: only two addresses at one broker are two clients.
-            for client, found in seen.items():
-                if len(found) > 1 and len(found) > len(addresses.get(client, ())):
-                    addresses[client] = found
+            for client, clients in seen.items():
+                if len(clients) > 1 and len(clients) > len(addresses.get(client, ())):
+                    addresses[client] = clients
             for client, count in Counter(held.client_ids).items():
                 if count > 1:
                     addresses.setdefault(client, set())
-        for client, found in sorted(addresses.items()):
+        for client, clients in sorted(addresses.items()):
             yield Verdict(
                 subject=Subject(kind=SubjectKind.CLIENT, group=view.group, client=client),
-                params={"group": view.group, "client": client, "addresses": ", ".join(sorted(found)) or None},
-                evidence={"connection_count": max(2, len(found)), "member_count": len(view.client_ids)},
+                params={"group": view.group, "client": client, "addresses": ", ".join(sorted(clients)) or None},
+                evidence={"connection_count": max(2, len(clients)), "member_count": len(view.client_ids)},
             )
 
 

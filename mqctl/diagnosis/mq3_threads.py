@@ -20,7 +20,7 @@ _STACKS = (Part.MEMBERS, Part.RUNNING_INFO, Part.STACKS)
 
 
 def _of(case: ClusterCase, code: str) -> Iterator[Verdict]:
-    return (verdict_about(client, found) for client, found in case.stack_verdicts if found.code == code)
+    return (verdict_about(client, verdict) for client, verdict in case.stack_verdicts if verdict.code == code)
 
 
 def verdict_about(client: str, verdict: StackVerdict) -> Verdict:

@@ -327,14 +327,14 @@ def cached_below_offset(case: ClusterCase) -> Iterator[Verdict]:
 
 def _below(info: RunningInfo, committed: Mapping[tuple[str, MessageQueue], int]) -> dict[MessageQueue, int]:
     """Counts, at most, what a member holds below the offset of each of its queues; queues without such are left out."""
-    found = {}
+    counts = {}
     for held in info.queues:
         offset = committed.get((info.group, held.queue), 0)
         # A span that is too short for what is held is that of a client that does not tell it.
         told = 0 < held.cached_count <= held.cached_max_offset - held.cached_min_offset + 1
         if told and not held.dropped and held.cached_min_offset < offset:
-            found[held.queue] = min(held.cached_count, offset - held.cached_min_offset)
-    return found
+            counts[held.queue] = min(held.cached_count, offset - held.cached_min_offset)
+    return counts
 
 
 def _held_below(snapshot: ClusterSnapshot) -> set[tuple[str, str]]:

@@ -31,11 +31,11 @@ def _names(row: QueueLag | GroupLag) -> dict[str, str]:
 
 def _by_group(case: Case, state: LagState) -> Iterator[list[QueueLag]]:
     """Yields the queues in `state`, those of one group and topic together."""
-    found: dict[tuple[str, str], list[QueueLag]] = {}
+    queues: dict[tuple[str, str], list[QueueLag]] = {}
     for row in case.lags:
         if row.state is state:
-            found.setdefault((row.group, row.topic), []).append(row)
-    yield from found.values()
+            queues.setdefault((row.group, row.topic), []).append(row)
+    yield from queues.values()
 
 
 def _queue_list(rows: list[QueueLag]) -> str:
@@ -143,12 +143,12 @@ def beyond_max(case: Case) -> Iterator[Verdict]:
     A queue of a known topic without a directory is an empty one: that is what the broker makes of it.
     """
     known = {config.name for config in case.broker.topics}
-    found: dict[tuple[str, str], list[QueueLag]] = {}
+    queues: dict[tuple[str, str], list[QueueLag]] = {}
     for row in case.lags:
         gone = row.state is LagState.NO_QUEUE and row.topic in known
         if gone or row.state is LagState.BEYOND_MAX:
-            found.setdefault((row.group, row.topic), []).append(row)
-    for rows in found.values():
+            queues.setdefault((row.group, row.topic), []).append(row)
+    for rows in queues.values():
         first = rows[0]
         yield Verdict(
             subject=_group(case, first.group, first.topic),
@@ -264,13 +264,13 @@ def consume_disabled(case: Case) -> Iterator[Verdict]:
 )
 def forced_jumps(case: Case) -> Iterator[Verdict]:
     """Offsets that the broker moved because they lay outside their queue, from OFFSET_MOVED_EVENT."""
-    found: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    jumps: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
     for jump in case.broker.offset_jumps:
         if is_system_group(jump.group):
             continue
-        moves = found.setdefault((jump.group, jump.topic), [])
+        moves = jumps.setdefault((jump.group, jump.topic), [])
         moves.append((jump.store_time_ms, jump.requested_offset, jump.corrected_offset))
-    for (group, topic), moves in sorted(found.items()):
+    for (group, topic), moves in sorted(jumps.items()):
         forward = [new - old for _, old, new in moves if new > old]
         yield Verdict(
             subject=_group(case, group, topic),

@@ -137,8 +137,8 @@ def expired_locks(case: ClusterCase) -> Iterator[Verdict]:
         ]
         if expired:
             oldest_ms = min(held.last_lock_time_ms for held in expired)
-            found = _verdict(view, info, expired, idle_ms=case.now_ms - oldest_ms)
-            yield replace(found, confidence=case.age_confidence(info))
+            verdict = _verdict(view, info, expired, idle_ms=case.now_ms - oldest_ms)
+            yield replace(verdict, confidence=case.age_confidence(info))
 
 
 @cluster_rule(

@@ -49,10 +49,10 @@ def access_differs(case: ClusterCase) -> Iterator[Verdict]:
 
 
 def _by_cluster(brokers: list[BrokerSnapshot]) -> dict[str, list[BrokerSnapshot]]:
-    found: dict[str, list[BrokerSnapshot]] = {}
+    by_cluster: dict[str, list[BrokerSnapshot]] = {}
     for item in brokers:
-        found.setdefault(item.cluster or "?", []).append(item)
-    return found
+        by_cluster.setdefault(item.cluster or "?", []).append(item)
+    return by_cluster
 
 
 def _checks(broker: BrokerSnapshot) -> bool:

@@ -39,12 +39,12 @@ def _is_malformed(address: str) -> bool:
 
 def _registered(case: ClusterCase) -> dict[tuple[str, int], set[str]]:
     """Returns the addresses that name servers tell, by broker name and id."""
-    found: dict[tuple[str, int], set[str]] = {}
+    names: dict[tuple[str, int], set[str]] = {}
     for view in case.snapshot.name_servers:
         for endpoint in view.endpoints:
             for broker_id, address in endpoint.addresses.items():
-                found.setdefault((endpoint.name, broker_id), set()).add(address)
-    return found
+                names.setdefault((endpoint.name, broker_id), set()).add(address)
+    return names
 
 
 @cluster_rule("MQ620", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
@@ -104,7 +104,7 @@ def one_name_for_two(case: ClusterCase) -> Iterator[Verdict]:
     for (name, _), addresses in _registered(case).items():
         for address in addresses:
             names.setdefault(address, set()).add(name)
-    told = {name for name, found in clusters.items() if len(found) > 1}
+    told = {name for name, clusters_of_name in clusters.items() if len(clusters_of_name) > 1}
     for name in sorted(told):
         yield Verdict(
             subject=_broker(name),
@@ -161,7 +161,7 @@ def not_its_own_address(case: ClusterCase) -> Iterator[Verdict]:
 def other_name_servers(case: ClusterCase) -> Iterator[Verdict]:
     """Members that ask name servers with which no broker of this cluster registers."""
     lists = [_servers(broker.config.get("namesrvAddr")) for broker in case.snapshot.brokers]
-    known = {address for found in lists for address in found}
+    known = {address for listed in lists for address in listed}
     if not known or not all(map(_LITERAL.fullmatch, known)):
         return
     known |= {view.address for view in case.snapshot.name_servers if view.endpoints}

@@ -107,8 +107,8 @@ def producers_gone(case: ClusterCase) -> Iterator[Verdict]:
 
 
 def _producers(snapshot: ClusterSnapshot) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    by_group: dict[str, set[str]] = {}
     for broker in snapshot.brokers:
         for producers in broker.producers:
-            found.setdefault(producers.group, set()).update(member.client_id for member in producers.members)
-    return found
+            by_group.setdefault(producers.group, set()).update(member.client_id for member in producers.members)
+    return by_group

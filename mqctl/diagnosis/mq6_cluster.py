@@ -164,13 +164,13 @@ def _differing(views: tuple[NameServerView, ...]) -> dict[str, list[str]]:
     if len(views) < 2:
         return {}
     tables = [{route.topic: _shape(route) for route in view.routes} for view in views]
-    found: dict[str, list[str]] = {}
+    differing: dict[str, list[str]] = {}
     for topic in sorted({topic for table in tables for topic in table}):
         first = tables[0].get(topic)
         others = [view.address for view, table in zip(views, tables, strict=True) if table.get(topic) != first]
         if others:
-            found[topic] = others
-    return found
+            differing[topic] = others
+    return differing
 
 
 def _shape(route: TopicRoute) -> tuple[object, ...]:
@@ -236,15 +236,15 @@ def _by_sends(case: ClusterCase) -> dict[str, RouteQueues]:
     creating = {broker.name: broker for broker in case.snapshot.brokers if _creates(broker)}
     if all(len(names) < 2 for names in _masters(case).values()):
         return {}
-    found = {}
+    routes = {}
     for route in case.user_routes:
         only = route.queues[0] if len(route.queues) == 1 else None
         broker = creating.get(only.broker_name) if only is not None else None
         if only is None or broker is None or only.read_queue_count != only.write_queue_count:
             continue
         if only.write_queue_count in _usual(broker):
-            found[route.topic] = only
-    return found
+            routes[route.topic] = only
+    return routes
 
 
 def _creates(broker: BrokerSnapshot) -> bool:

@@ -103,12 +103,12 @@ def _waiting(case: ClusterCase, shared: _Shared, queues: list[MessageQueue]) -> 
 def _holders(case: ClusterCase, shared: _Shared, room: str) -> str | None:
     """Names the members that say they hold queues of a room; None when nobody does."""
     queues = set(shared.members[room])
-    found = {
+    members = {
         info.client_id
         for info in case.snapshot.running
         if info.group == shared.subject.group and any(held.queue in queues and not held.dropped for held in info.queues)
     }
-    return named_clients(found) if found else None
+    return named_clients(members) if members else None
 
 
 @cluster_rule(

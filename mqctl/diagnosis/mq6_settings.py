@@ -209,10 +209,10 @@ def nobody_to_copy_to(case: ClusterCase) -> Iterator[Verdict]:
         if (broker.version or "").startswith("V5") and (in_sync or 1) <= 1:
             continue  # it waits for nobody, and has a rule of its own
         wanted = max(2, in_sync or 0)
-        found = counts.get(broker.name or "", 1)
-        if found < wanted:
+        replica_count = counts.get(broker.name or "", 1)
+        if replica_count < wanted:
             yield Verdict(
                 subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
                 params={"broker": broker.name},
-                evidence={"process_count": found, "wanted_count": wanted},
+                evidence={"process_count": replica_count, "wanted_count": wanted},
             )

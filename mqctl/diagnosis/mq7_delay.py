@@ -225,9 +225,9 @@ def dead_letters_delayed(case: Case) -> Iterator[Verdict]:
     """Dead letters that wait in a delay level: the last try kept its delay, and they come hours late."""
     for state, queue in _levels(case):
         if queue.dead_letter_topics:
-            found = _verdict(case, state, {"topic_count": len(queue.dead_letter_topics)})
+            verdict = _verdict(case, state, {"topic_count": len(queue.dead_letter_topics)})
             topics = ", ".join(queue.dead_letter_topics)
-            yield replace(found, params={**found.params, "topics": topics, "delay_ms": state.delay_ms})
+            yield replace(verdict, params={**verdict.params, "topics": topics, "delay_ms": state.delay_ms})
 
 
 @rule(

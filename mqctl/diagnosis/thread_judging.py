@@ -41,7 +41,7 @@ class JudgedInstance:
 def judge_evidence(evidence: StackEvidence, classifier: Classifier | None = None) -> list[JudgedInstance]:
     """Judges all instances whose stacks were seen: any lag counts, who asks for stacks wants to know about it."""
     judge = classifier or Classifier()
-    found: list[JudgedInstance] = []
+    judged: list[JudgedInstance] = []
     for instance in evidence.instances:
         if not instance.dumps:
             continue
@@ -54,5 +54,5 @@ def judge_evidence(evidence: StackEvidence, classifier: Classifier | None = None
             earlier_lags=evidence.earlier_lags,
         )
         findings = tuple(finding(item, instance.source) for item in verdict(report, facts))
-        found.append(JudgedInstance(instance=instance, report=report, findings=findings))
-    return found
+        judged.append(JudgedInstance(instance=instance, report=report, findings=findings))
+    return judged

@@ -18,12 +18,12 @@ AS_GIVEN, ANOTHER = "as given", "another"
 def read_user(cluster: Cluster, where: tuple[str, str], secret: str | None, limit: Deadline) -> Fields | None:
     """Returns what a broker has of a user, by address and name; None where there is none. Raises MqctlError."""
     address, name = where
-    found = cluster.ask(address, access.one_user(name), limit)
-    if found is None:
+    stored = cluster.ask(address, access.one_user(name), limit)
+    if stored is None:
         return None
-    user = found.user()
+    user = stored.user()
     told = {"user_type": user.kind, "user_status": user.status}
-    return told if secret is None else {**told, "password": AS_GIVEN if found.password == secret else ANOTHER}
+    return told if secret is None else {**told, "password": AS_GIVEN if stored.password == secret else ANOTHER}
 
 
 def write_user(

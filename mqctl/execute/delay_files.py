@@ -65,15 +65,15 @@ def alone(store: Path) -> Iterator[None]:
 
 def contents(store: Path) -> dict[str, str | None]:
     """Returns both files as they are, None for one that is not there; bytes that are no UTF-8 survive as surrogates."""
-    found: dict[str, str | None] = {}
+    texts: dict[str, str | None] = {}
     for name in FILES:
         try:
-            found[name] = read_whole(store / name).decode("utf-8", "backslashreplace")
+            texts[name] = read_whole(store / name).decode("utf-8", "backslashreplace")
         except FileNotFoundError:
-            found[name] = None
+            texts[name] = None
         except OSError as error:
             raise StorageError(f"could not read {store / name}", reason=error.strerror or str(error)) from error
-    return found
+    return texts
 
 
 def document(old: Mapping[str, object], table: Mapping[int, int]) -> str:

@@ -60,7 +60,7 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
             continue
         for client_id in outcome.value():
             ways.setdefault(client_id, outcome.ask.address)
-    found: dict[MessageQueue, QueueHolder] = {}
+    held: dict[MessageQueue, QueueHolder] = {}
     consumed: dict[str, float] = {}
     subscribed: set[str] = set()
     asks = [
@@ -77,15 +77,15 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
             rate = status.consume_ok_tps + status.consume_failed_tps
             consumed[topic] = consumed.get(topic, 0.0) + rate * _WINDOW_S
         for queue, state in info.mq_table.items():
-            if queue not in found or found[queue].dropped:
+            if queue not in held or held[queue].dropped:
                 # 0 stands for none, too.
                 position = state.commit_offset or None
                 if position is None and state.cached_msg_count and not state.dropped:
                     position = state.cached_msg_min_offset
                 client_id = str(answer.ask.about)
-                found[queue] = QueueHolder(client_id=client_id, dropped=state.dropped, position=position)
+                held[queue] = QueueHolder(client_id=client_id, dropped=state.dropped, position=position)
     return QueueHolders(
-        queues=found,
+        queues=held,
         complete=complete,
         member_count=len(ways),
         consumed=consumed,

@@ -238,7 +238,7 @@ class Journal:
 
     def damaged_resends(self) -> list[DamagedResend]:
         """Returns the resends that cannot be read, with what is still known of them. Raises BadInputError."""
-        found = []
+        damaged = []
         for name in names_in(self.resends.directory, ".ndjson"):
             try:
                 self.resends.read(name)
@@ -246,8 +246,8 @@ class Journal:
                 continue
             except BadInputError as error:
                 group = _group_of(self.resends.directory / f"{name}.ndjson")
-                found.append(DamagedResend(id=name, group=group, made_at_ms=made_at_ms(name), error=error))
-        return found
+                damaged.append(DamagedResend(id=name, group=group, made_at_ms=made_at_ms(name), error=error))
+        return damaged
 
 
 def _group_of(file: Path) -> str | None:

@@ -57,20 +57,20 @@ def read_all(names: Callable[[], Iterable[str]], read: Callable[[str], R], unrea
 
     One that was removed since its name was seen is left out.
     """
-    found: list[R] = []
+    records: list[R] = []
     try:
         known = names()
     except BadInputError as error:
         unreadable(error)
-        return found
+        return records
     for name in known:
         try:
-            found.append(read(name))
+            records.append(read(name))
         except NotFoundError:
             continue
         except BadInputError as error:
             unreadable(error)
-    return sorted(found, key=lambda record: record.made_at_ms, reverse=True)
+    return sorted(records, key=lambda record: record.made_at_ms, reverse=True)
 
 
 def is_record(file: Path, identity: str) -> bool:

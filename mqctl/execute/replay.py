@@ -208,4 +208,4 @@ def _count(work: Publishing, key: str) -> int | None:
         answers = [work.cluster.ask(address, question, Deadline(_ASK_MS)) for address in addresses]
     except MqctlError:
         return None
-    return sum(key in found.keys for answer in answers for found in answer)
+    return sum(key in message.keys for answer in answers for message in answer)

@@ -72,9 +72,9 @@ def carry_out(record: ResendRecord, letters: Mapping[LetterKey, DeadLetter], out
 def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet, turns: dict[str, int]) -> None:
     state = record.parts[index]
     try:
-        found = outlet.find_copy(state)
-        if found is not None:
-            state.state, state.found, state.reason = CONFIRMED, found, "its copy was there already"
+        copy = outlet.find_copy(state)
+        if copy is not None:
+            state.state, state.found, state.reason = CONFIRMED, copy, "its copy was there already"
             return
         if state.key in outlet.settled:
             state.state, state.reason = outlet.settled[state.key]
@@ -100,11 +100,11 @@ def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet
 def _settle(state: LetterPart, outlet: Outlet, error: MqctlError) -> None:
     """Looks for the copy of a letter whose send had no answer."""
     try:
-        found = outlet.find_copy(state)
+        copy = outlet.find_copy(state)
     except MqctlError:
-        found = None
-    if found is not None:
-        state.state, state.found, state.reason = CONFIRMED, found, "no answer came, but its copy is there"
+        copy = None
+    if copy is not None:
+        state.state, state.found, state.reason = CONFIRMED, copy, "no answer came, but its copy is there"
     else:
         state.fail(UNKNOWN, error, f"in doubt: {error}")
 

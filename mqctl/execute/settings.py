@@ -69,17 +69,17 @@ def _change(cluster: Cluster, deadline: Deadline, step: SettingPart, secret: str
 
 def _read_back(cluster: Cluster, deadline: Deadline, step: SettingPart, place: Place, error: MqctlError | None) -> None:
     try:
-        found = read_setting(cluster, place, deadline)
+        current = read_setting(cluster, place, deadline)
     except MqctlError as unread:
         step.fail(UNKNOWN, error or unread, f"could not be read back: {error or unread}")
         return
-    step.found = None if found is None else dict(found)
-    if found == step.new:
+    step.found = None if current is None else dict(current)
+    if current == step.new:
         step.state = CONFIRMED
-    elif error is not None and found == step.old:
+    elif error is not None and current == step.old:
         # It may still arrive.
         step.fail(UNKNOWN, error, f"unchanged so far: {error}")
-    elif found == step.old:
+    elif current == step.old:
         step.state, step.reason = NOT_MOVED, "the change was accepted, and nothing changed"
     else:
         step.state, step.reason = NOT_MOVED, "it now has other settings than requested"

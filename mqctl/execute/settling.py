@@ -246,8 +246,8 @@ class Settlement:
 
     def _is_beyond(self, item: _Watched) -> bool:
         """Tells whether a queue that was to go back stands at its old offset or beyond."""
-        found, old = item.part.found, item.part.old
-        return item.error is None and item.goes_back and found is not None and old is not None and found >= old
+        offset, old = item.part.found, item.part.old
+        return item.error is None and item.goes_back and offset is not None and old is not None and offset >= old
 
     def _consumed_enough(self, topic: str) -> bool | None:
         """Tells whether members consumed what lies between; None where they do not say how much they consumed."""
@@ -267,24 +267,24 @@ class Settlement:
 
     def _judge(self, item: _Watched) -> None:
         """Says what is known when the time is over."""
-        part, found = item.part, item.part.found
+        part, offset = item.part, item.part.found
         who = f"{item.holder.client_id}, which holds the queue," if item.holder is not None else "somebody"
         if item.error is not None:
             part.fail(UNKNOWN, item.error, f"could not be read back: {item.error}")
-        elif item.is_on(found) and not item.told and self._elapsed_ms - (item.arrived_ms or 0) >= _HOLD_MS:
-            part.state = CONFIRMED if found == part.new else CONSUMED_ON  # not every client tells what it holds
-        elif item.is_on(found):
+        elif item.is_on(offset) and not item.told and self._elapsed_ms - (item.arrived_ms or 0) >= _HOLD_MS:
+            part.state = CONFIRMED if offset == part.new else CONSUMED_ON  # not every client tells what it holds
+        elif item.is_on(offset):
             part.state = UNKNOWN
-            part.reason = f"the broker has {found}, and no member was seen to have taken it over: look again"
+            part.reason = f"the broker has {offset}, and no member was seen to have taken it over: look again"
         elif self._is_beyond(item) and (not item.told or self._consumed_enough(part.topic) is None):
             part.state = UNKNOWN
-            part.reason = f"the broker has {found}: consumed again already, or never moved"
+            part.reason = f"the broker has {offset}: consumed again already, or never moved"
         elif item.arrived or (item.began_anew and self._is_beyond(item)):
-            part.state, part.reason = WENT_BACK, f"it was at {part.new}, and {who} has committed {found} over it"
-        elif found == part.old:
-            part.state, part.reason = NOT_MOVED, f"the broker still has {found}: no member has taken it over"
+            part.state, part.reason = WENT_BACK, f"it was at {part.new}, and {who} has committed {offset} over it"
+        elif offset == part.old:
+            part.state, part.reason = NOT_MOVED, f"the broker still has {offset}: no member has taken it over"
         else:
-            part.state, part.reason = NOT_MOVED, f"the broker has {found}: {who} has committed that over it"
+            part.state, part.reason = NOT_MOVED, f"the broker has {offset}: {who} has committed that over it"
 
 
 def settle(

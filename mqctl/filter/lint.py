@@ -43,7 +43,7 @@ def lint(compiled: SqlFilter) -> list[LintRemark]:
 
 
 def _walk(node: Node) -> list[Node]:
-    found = [node]
+    nodes = [node]
     match node:
         case And(terms) | Or(terms):
             children = list(terms)
@@ -54,8 +54,8 @@ def _walk(node: Node) -> list[Node]:
         case _:
             children = []
     for child in children:
-        found += _walk(child)
-    return found
+        nodes += _walk(child)
+    return nodes
 
 
 def _about(node: Node) -> list[LintRemark]:

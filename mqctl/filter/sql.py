@@ -61,8 +61,8 @@ class SqlFilter:
         Raises:
             EvaluationError: the broker would throw and not deliver the message.
         """
-        found = self.root.value(properties)
-        return found if isinstance(found, bool) else None
+        result = self.root.value(properties)
+        return result if isinstance(result, bool) else None
 
     def matches(self, properties: Properties) -> bool:
         """Tells whether a broker delivers a message with these properties."""
@@ -167,8 +167,8 @@ class _Parser:
         if operator == "BETWEEN":
             return self._between(left, negated=negated)
         if operator == "IN":
-            found = In(self._property(left), self._texts())
-            return Not(found) if negated else found
+            node = In(self._property(left), self._texts())
+            return Not(node) if negated else node
         return TextMatch(left, operator, self._text(), negated=negated)
 
     def _order(self, left: Node, operator: str, right: Node) -> BooleanNode:

@@ -79,10 +79,10 @@ class Negative(Node):
     of: Node
 
     def value(self, properties: Properties) -> Value:
-        found = self.of.value(properties)
-        if isinstance(found, bool) or not isinstance(found, int | float):
+        operand = self.of.value(properties)
+        if isinstance(operand, bool) or not isinstance(operand, int | float):
             return None
-        return type(found)(-found)
+        return type(operand)(-operand)
 
 
 class BooleanNode(Node):
@@ -102,8 +102,8 @@ class Cast(BooleanNode):
     of: Node
 
     def value(self, properties: Properties) -> bool | None:
-        found = self.of.value(properties)
-        return None if found is None else found if isinstance(found, bool) else False
+        operand = self.of.value(properties)
+        return None if operand is None else operand if isinstance(operand, bool) else False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ class Not(BooleanNode):
     of: Node
 
     def value(self, properties: Properties) -> bool | None:
-        found = self.of.value(properties)
-        return None if found is None else not found
+        operand = self.of.value(properties)
+        return None if operand is None else not operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +140,10 @@ class Or(BooleanNode):
 def _decided(terms: tuple[Node, ...], properties: Properties, *, by: bool) -> bool | None:
     unknown = False
     for term in terms:
-        found = term.value(properties)
-        if found is by:
+        result = term.value(properties)
+        if result is by:
             return by
-        unknown = unknown or found is None
+        unknown = unknown or result is None
     return None if unknown else not by
 
 
@@ -201,8 +201,8 @@ class In(BooleanNode):
     texts: tuple[str, ...]
 
     def value(self, properties: Properties) -> bool | None:
-        found = self.of.value(properties)
-        return None if found is None else found in self.texts
+        operand = self.of.value(properties)
+        return None if operand is None else operand in self.texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,16 +215,16 @@ class TextMatch(BooleanNode):
     negated: bool = False
 
     def value(self, properties: Properties) -> bool | None:
-        found = self.of.value(properties)
-        if not self.text or not isinstance(found, str):
+        operand = self.of.value(properties)
+        if not self.text or not isinstance(operand, str):
             return False
         match self.operator:
             case "CONTAINS":
-                held = self.text in found
+                held = self.text in operand
             case "STARTSWITH":
-                held = found.startswith(self.text)
+                held = operand.startswith(self.text)
             case _:
-                held = found.endswith(self.text)
+                held = operand.endswith(self.text)
         return held != self.negated
 
 
@@ -245,8 +245,8 @@ def _as_type_of(text: str, number: int | float) -> int | float:
     if isinstance(number, float):
         return _double(text)
     bits = 64 if isinstance(number, Long) else 32
-    found = _INTEGER.fullmatch(text)
-    whole = decimal(text.lstrip("+"), low=-(1 << (bits - 1)), high=(1 << (bits - 1)) - 1) if found else None
+    match = _INTEGER.fullmatch(text)
+    whole = decimal(text.lstrip("+"), low=-(1 << (bits - 1)), high=(1 << (bits - 1)) - 1) if match else None
     if whole is None:
         reason = "Java throws NumberFormatException"
         raise EvaluationError(f"cannot read {text!r} as a whole number of {bits} bits", reason=reason)

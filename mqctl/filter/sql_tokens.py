@@ -96,18 +96,18 @@ class Tokens:
 
     def expect(self, text: str) -> Token:
         """Takes one keyword or operator. Raises SqlSyntaxError when another token is ahead."""
-        found = self.take_if(text)
-        if found is None:
+        token = self.take_if(text)
+        if token is None:
             raise self.error(f"expected {text}")
-        return found
+        return token
 
     def error(self, reason: str, position: int | None = None) -> SqlSyntaxError:
         """Makes the error for the token ahead, or for another place."""
         at = self.ahead.start if position is None else position
-        found = f", found {self.text[at : at + 20]!r}" if at < len(self.text) else ", found the end"
+        seen = f", found {self.text[at : at + 20]!r}" if at < len(self.text) else ", found the end"
         return SqlSyntaxError(
             f"cannot read the SQL92 expression {self.text!r}",
-            reason=f"{reason} at character {at + 1}{found}",
+            reason=f"{reason} at character {at + 1}{seen}",
             remedy="compare names with = <> > >= < <=, BETWEEN, IN ('a', 'b'), IS NULL; join with AND, OR, NOT (...)",
             position=at,
         )

@@ -129,9 +129,9 @@ def _written_bytes(file: Path) -> int:
         while end > 0:
             start = max(0, end - _CHUNK_BYTES)
             stream.seek(start)
-            found = stream.read(end - start).rstrip(b"\0")
-            if found:
-                return start + len(found)
+            written = stream.read(end - start).rstrip(b"\0")
+            if written:
+                return start + len(written)
             end = start
     return 0
 

@@ -74,8 +74,8 @@ def see(doctor_run: DoctorRun, time_scale: float, namesrv: str, stores: Mapping[
         time_scale=time_scale, room_rule=room_rule(doctor_run.room_rule) if doctor_run.room_rule else None
     )
     state = gather_store(stores[doctor_run.store]) if doctor_run.store else _gather(doctor_run, namesrv)
-    found = within(diagnose(state, settings=settings), groups=list(doctor_run.groups), topics=None, brokers=None)
-    return compared(doctor_run, found.findings)
+    diagnosis = within(diagnose(state, settings=settings), groups=list(doctor_run.groups), topics=None, brokers=None)
+    return compared(doctor_run, diagnosis.findings)
 
 
 def compared(doctor_run: DoctorRun, findings: tuple[Finding, ...]) -> Seen:

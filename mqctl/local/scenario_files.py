@@ -49,10 +49,10 @@ def load_scenario(name: str) -> Scenario:
 def read_scenario(name: str, data: bytes, where: str) -> Scenario:
     """Reads a scenario. Raises BadInputError, with the place of the mistake."""
     try:
-        found = decode_yaml(data, Scenario)
+        decoded = decode_yaml(data, Scenario)
     except UnreadableYaml as error:
         raise BadInputError(f"could not read the scenario {name}", reason=f"{where}: {error}") from error
-    scenario = msgspec.structs.replace(found, name=name)
+    scenario = msgspec.structs.replace(decoded, name=name)
     mistakes = list(_mistakes(scenario))
     if mistakes:
         raise BadInputError(f"the scenario {name} contradicts itself", reason=f"{where}: {'; '.join(mistakes)}")
@@ -67,20 +67,20 @@ def _mistakes(scenario: Scenario) -> list[str]:
     named += [(f"look {number}", look.store) for number, look in enumerate(scenario.looks, 1) if look.store]
     named += [(f"messages of {item.topic}", item.queue.partition("/")[0]) for item in scenario.messages if item.queue]
     named += [(f"a fault {type(item).__name__}", broker) for item in scenario.faults for broker in _brokers(item)]
-    found = [f"{where} names no broker of the scenario: {name}" for where, name in named if name not in names]
-    found += [f"two brokers are called {name}" for name in sorted(set(names)) if names.count(name) > 1]
-    found += [f"two consumers are called {name}" for name in sorted(set(consumers)) if consumers.count(name) > 1]
+    mistakes = [f"{where} names no broker of the scenario: {name}" for where, name in named if name not in names]
+    mistakes += [f"two brokers are called {name}" for name in sorted(set(names)) if names.count(name) > 1]
+    mistakes += [f"two consumers are called {name}" for name in sorted(set(consumers)) if consumers.count(name) > 1]
     topics = {topic.name for topic in scenario.topics}
     sent = [*(item.topic for item in scenario.messages), *(item.topic for item in scenario.streams)]
     sent += [item.topic for item in scenario.offsets]
-    found += [f"topic {name} is not declared" for name in sorted(set(sent) - topics)]
+    mistakes += [f"topic {name} is not declared" for name in sorted(set(sent) - topics)]
     numbers = [item.cluster for item in scenario.consumers] + [item.cluster for item in scenario.streams]
     numbers += [item.cluster for item in scenario.looks]
     last = len(scenario.clusters) - 1
-    found += [f"there is no cluster {number}" for number in sorted(set(numbers)) if not 0 <= number <= last]
+    mistakes += [f"there is no cluster {number}" for number in sorted(set(numbers)) if not 0 <= number <= last]
     if scenario.time_scale <= 0:
-        found.append(f"time cannot run {scenario.time_scale:g} times as fast")
-    return found
+        mistakes.append(f"time cannot run {scenario.time_scale:g} times as fast")
+    return mistakes
 
 
 def _brokers(fault: Fault) -> tuple[str, ...]:

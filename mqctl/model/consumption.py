@@ -36,11 +36,11 @@ class Consumption:
 
 def addresses_of(memberships: Iterable[GroupMembership]) -> dict[tuple[str, str], str]:
     """Returns the addresses of clients as one broker sees them, by group and client id."""
-    found: dict[tuple[str, str], list[str]] = {}
+    addresses: dict[tuple[str, str], list[str]] = {}
     for item in memberships:
         for member in item.members:
-            found.setdefault((item.group, member.client_id), []).append(member.address)
-    return {key: ", ".join(dict.fromkeys(places)) for key, places in found.items()}
+            addresses.setdefault((item.group, member.client_id), []).append(member.address)
+    return {key: ", ".join(dict.fromkeys(places)) for key, places in addresses.items()}
 
 
 class QueueOwners:

@@ -101,8 +101,8 @@ _WITH_REMEDY = frozenset({Cause.DENIED, Cause.NOT_ASKED})
 
 def cause_of(error: MqctlError) -> Cause:
     """Returns what an error that came instead of an answer says about the cause."""
-    found = (cause for cause, kind in _ERRORS.items() if isinstance(error, kind))
-    return next(found, Cause.REFUSED if isinstance(error, NotFoundError) else Cause.LEFT_OUT)
+    causes = (cause for cause, kind in _ERRORS.items() if isinstance(error, kind))
+    return next(causes, Cause.REFUSED if isinstance(error, NotFoundError) else Cause.LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,17 +122,17 @@ def _compare(known: Known, sign: str, wanted: int) -> Truth:
 
 
 def _all(parts: Iterable[Truth]) -> Truth:
-    found = list(parts)
-    if False in found:
+    truths = list(parts)
+    if False in truths:
         return False
-    return None if None in found or not found else True
+    return None if None in truths or not truths else True
 
 
 def _any(parts: Iterable[Truth]) -> Truth:
-    found = list(parts)
-    if True in found:
+    truths = list(parts)
+    if True in truths:
         return True
-    return None if None in found or not found else False
+    return None if None in truths or not truths else False
 
 
 class _Parser:
@@ -142,12 +142,12 @@ class _Parser:
         self.groups: set[str] = set()
         position = 0
         while text[position:].strip():
-            found = _WORD.match(text, position)
-            if found is None:
+            match = _WORD.match(text, position)
+            if match is None:
                 start = len(text) - len(text[position:].lstrip())
                 raise self._wrong(f"{text[start]!r} at character {start + 1} has no meaning here")
-            self._words.append((found[1] or found[2], found.start(1) if found[1] else found.start(2)))
-            position = found.end()
+            self._words.append((match[1] or match[2], match.start(1) if match[1] else match.start(2)))
+            position = match.end()
         self._at = 0
 
     def _wrong(self, reason: str) -> UsageError:

@@ -45,8 +45,8 @@ def fraction(text: str | None, low: float = -float(MOST_INT64), high: float = fl
 
     None when it is missing, written otherwise (an exponent, `inf`, `nan`), too long, or not in `low` to `high`.
     """
-    found = _FRACTION.fullmatch(text.strip()) if text is not None and len(text) < 80 else None
-    if found is None:
+    match = _FRACTION.fullmatch(text.strip()) if text is not None and len(text) < 80 else None
+    if match is None:
         return None
-    number = float(found[0])
+    number = float(match[0])
     return number if low <= number <= high else None

@@ -61,11 +61,11 @@ class PopShare:
 
 def summed_shares(shares: Iterable[PopShare]) -> dict[tuple[str, str], PopShare]:
     """Returns the shares of all brokers together, by group and topic."""
-    found: dict[tuple[str, str], PopShare] = {}
+    sums: dict[tuple[str, str], PopShare] = {}
     for share in shares:
         key = (share.group, share.topic)
-        found[key] = _sum(found[key], share) if key in found else share
-    return found
+        sums[key] = _sum(sums[key], share) if key in sums else share
+    return sums
 
 
 def _sum(first: PopShare, second: PopShare) -> PopShare:

@@ -132,8 +132,8 @@ def _by_sums(coins: list[int], amount: int) -> dict[int, int]:
     for total in range(1, amount + 1):
         for coin in coins:
             before = fewest[total - coin] if coin <= total else None
-            found = fewest[total]
-            if before is not None and (found is None or before + 1 < found):
+            levels = fewest[total]
+            if before is not None and (levels is None or before + 1 < levels):
                 fewest[total], last[total] = before + 1, coin
     place = next(total for total in range(amount, -1, -1) if fewest[total] is not None)
     counts: dict[int, int] = {}

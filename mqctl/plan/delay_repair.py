@@ -60,7 +60,7 @@ def plan_repair(state: DelayState, offsets: Mapping[int, int] | None = None) -> 
         UsageError: an offset is about no level of the table, or lies outside of its queue.
     """
     wanted = dict(offsets or {})
-    found = []
+    repairs = []
     for level in state.levels:
         requested = wanted.pop(level.level, None)
         if level.delay_ms is None or level.queue is None:
@@ -69,10 +69,10 @@ def plan_repair(state: DelayState, offsets: Mapping[int, int] | None = None) -> 
             continue
         repair = _own(level, level.queue) if requested is None else _as_requested(level, level.queue, requested)
         if repair is not None:
-            found.append(repair)
+            repairs.append(repair)
     if wanted:
         raise _no_level(min(wanted), state)
-    return tuple(found)
+    return tuple(repairs)
 
 
 def table_after(state: DelayState, repairs: tuple[LevelRepair, ...]) -> dict[int, int]:

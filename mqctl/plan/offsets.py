@@ -15,7 +15,7 @@ def plan_changes(
     positions: Iterable[QueuePosition],
     target: Target,
     *,
-    found: Mapping[MessageQueue, int] | None = None,
+    targets: Mapping[MessageQueue, int] | None = None,
     clamp: bool = False,
 ) -> tuple[OffsetChange, ...]:
     """Computes the new offset of each queue.
@@ -40,15 +40,19 @@ def plan_changes(
                 reason="there is no such queue among those chosen",
                 remedy="leave it out, or choose its topic and broker",
             )
-    return tuple(_change(position, target, found or {}, clamp=clamp) for position in known if _chosen(position, target))
+    return tuple(
+        _change(position, target, targets or {}, clamp=clamp) for position in known if _chosen(position, target)
+    )
 
 
 def _chosen(position: QueuePosition, target: Target) -> bool:
     return not isinstance(target, ToGiven) or position.queue in target.offsets
 
 
-def _change(position: QueuePosition, target: Target, found: Mapping[MessageQueue, int], *, clamp: bool) -> OffsetChange:
-    wanted, note = _wanted(position, target, found)
+def _change(
+    position: QueuePosition, target: Target, targets: Mapping[MessageQueue, int], *, clamp: bool
+) -> OffsetChange:
+    wanted, note = _wanted(position, target, targets)
     low, high = position.min_offset, position.max_offset
     if not low <= wanted <= high:
         if not clamp:
@@ -62,12 +66,12 @@ def _change(position: QueuePosition, target: Target, found: Mapping[MessageQueue
     return position.to(wanted, note)
 
 
-def _wanted(position: QueuePosition, target: Target, found: Mapping[MessageQueue, int]) -> tuple[int, str | None]:
+def _wanted(position: QueuePosition, target: Target, targets: Mapping[MessageQueue, int]) -> tuple[int, str | None]:
     """Returns the offset that a target means for one queue, and a remark where that is not obvious."""
     low, high = position.min_offset, position.max_offset
     match target:
         case ToTime():
-            return _at_time(found[position.queue], low, high)
+            return _at_time(targets[position.queue], low, high)
         case ToEarliest():
             return low, None
         case ToLatest():

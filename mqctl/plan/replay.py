@@ -116,16 +116,16 @@ def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tup
 
 def by_queue(ranges: Iterable[Stretch]) -> tuple[Stretch, ...]:
     """Joins the stretches of each queue: a group consumes what lies between as well."""
-    found: dict[MessageQueue, Stretch] = {}
+    stretches: dict[MessageQueue, Stretch] = {}
     for item in ranges:
-        known = found.get(item.queue, item)
-        found[item.queue] = Stretch(
+        known = stretches.get(item.queue, item)
+        stretches[item.queue] = Stretch(
             queue=item.queue,
             begin=min(known.begin, item.begin),
             end=max(known.end, item.end),
             gone_count=item.gone_count + (known.gone_count if known is not item else 0),
         )
-    return tuple(found.values())
+    return tuple(stretches.values())
 
 
 def wanted(chosen: ReplayFilter) -> Callable[[Message], bool]:

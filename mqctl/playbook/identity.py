@@ -37,18 +37,18 @@ def identity_of(document: object) -> Identity | None:
     )
 
 
-def unlike(found: Identity, *, cluster: str | None, fingerprint: str | None, first: Identity | None) -> str | None:
+def unlike(other: Identity, *, cluster: str | None, fingerprint: str | None, first: Identity | None) -> str | None:
     """Returns why `found` is not what is expected, in one sentence; None when it is.
 
     Args:
         cluster, fingerprint: what the user expects.
         first: what was found when the run began.
     """
-    if cluster is not None and cluster not in found.clusters:
-        return f"the name servers know {', '.join(found.clusters)}, and {cluster} was expected"
-    if fingerprint is not None and fingerprint != found.fingerprint:
-        return f"its fingerprint is {found.fingerprint} ({', '.join(found.brokers)}), and {fingerprint} was expected"
-    if first is not None and first.fingerprint != found.fingerprint:
-        changed = sorted(set(first.brokers) ^ set(found.brokers))
+    if cluster is not None and cluster not in other.clusters:
+        return f"the name servers know {', '.join(other.clusters)}, and {cluster} was expected"
+    if fingerprint is not None and fingerprint != other.fingerprint:
+        return f"its fingerprint is {other.fingerprint} ({', '.join(other.brokers)}), and {fingerprint} was expected"
+    if first is not None and first.fingerprint != other.fingerprint:
+        changed = sorted(set(first.brokers) ^ set(other.brokers))
         return f"since the run began, {', '.join(changed)} came or went"
     return None

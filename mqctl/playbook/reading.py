@@ -115,8 +115,8 @@ def _located(message: str) -> tuple[str, str]:
         kind = next((kind for form, kind in _KINDS if form.fullmatch(path)), None)
         known = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) if kind else ""
         return f"{path}.{name}", f"no such key; there are {known}"
-    found = _AT.fullmatch(message)
-    path, reason = (found[2], found[1]) if found else ("$", message)
+    match = _AT.fullmatch(message)
+    path, reason = (match[2], match[1]) if match else ("$", message)
     path = path.split("[...]")[0]
     if path.endswith(".type"):
         reason += f"; there are {', '.join(ParameterType)}"

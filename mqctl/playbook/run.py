@@ -194,14 +194,14 @@ class _Run:
         """Asks which cluster it is, and ends the run when it is another one than expected."""
         words = self.world.connected(identity.COMMAND)
         spoken = self.world.speak(words or identity.COMMAND, _IDENTITY_TIMEOUT_MS, lambda _: None)
-        found = identity.identity_of(spoken.document)
-        if found is None:
+        seen = identity.identity_of(spoken.document)
+        if seen is None:
             lines = spoken.stderr.strip().splitlines()
             raise _End(Ending.NO_CLUSTER, lines[0] if lines else "the name servers told of no cluster")
         wrong = identity.unlike(
-            found, cluster=self.options.cluster, fingerprint=self.options.fingerprint, first=self.first
+            seen, cluster=self.options.cluster, fingerprint=self.options.fingerprint, first=self.first
         )
-        self.first = self.first or found
+        self.first = self.first or seen
         if wrong is not None:
             raise _End(Ending.OTHER_CLUSTER, wrong)
 

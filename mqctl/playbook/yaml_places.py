@@ -74,12 +74,12 @@ def _plain(loader: yaml.SafeLoader, node: yaml.Node, path: str, lines: dict[str,
         return [_plain(loader, item, f"{path}[{number}]", lines) for number, item in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
         return _scalar(loader, node)
-    found: dict[Hashable, object] = {}
+    mapping: dict[Hashable, object] = {}
     for key_node, value_node in node.value:
         key = _scalar(loader, key_node)
         line = key_node.start_mark.line + 1
-        if not isinstance(key, Hashable) or key in found:
+        if not isinstance(key, Hashable) or key in mapping:
             raise YamlProblem(f"{key} stands there twice", line)
         lines[f"{path}.{key}"] = line
-        found[key] = _plain(loader, value_node, f"{path}.{key}", lines)
-    return found
+        mapping[key] = _plain(loader, value_node, f"{path}.{key}", lines)
+    return mapping

@@ -94,16 +94,16 @@ class _Pieces:
 
 def _inflate(body: bytes, max_bytes: int) -> bytes:
     inflater = zlib.decompressobj()
-    found = _Pieces(max_bytes)
+    pieces = _Pieces(max_bytes)
     try:
         for start in range(0, len(body), _PIECE_BYTES):
             piece = inflater.decompress(body[start : start + _PIECE_BYTES], _PIECE_BYTES)
-            found.add(piece)
+            pieces.add(piece)
             while len(piece) == _PIECE_BYTES:
                 piece = inflater.decompress(inflater.unconsumed_tail, _PIECE_BYTES)
-                found.add(piece)
+                pieces.add(piece)
             if inflater.eof:
-                return found.joined()
+                return pieces.joined()
     except zlib.error as error:
         raise _broken(str(error)) from None
     raise _broken("it is cut off")
@@ -113,14 +113,14 @@ def _unlz4(body: bytes, max_bytes: int) -> bytes:
     import lz4.frame
 
     reader = lz4.frame.LZ4FrameDecompressor()
-    found = _Pieces(max_bytes)
+    pieces = _Pieces(max_bytes)
     try:
         for start in range(0, len(body), _PIECE_BYTES):
-            found.add(reader.decompress(body[start : start + _PIECE_BYTES], _PIECE_BYTES))
+            pieces.add(reader.decompress(body[start : start + _PIECE_BYTES], _PIECE_BYTES))
             while not reader.eof and not reader.needs_input:
-                found.add(reader.decompress(b"", _PIECE_BYTES))
+                pieces.add(reader.decompress(b"", _PIECE_BYTES))
             if reader.eof:
-                return found.joined()
+                return pieces.joined()
     except RuntimeError as error:
         raise _broken(str(error)) from None
     raise _broken("it is cut off")

@@ -101,7 +101,7 @@ def loads(text: str | bytes | bytearray | memoryview) -> object:
     if not isinstance(text, str):
         text = str(text, "utf-8", "replace")
     if "\\ud" in text or "\\uD" in text:
-        text = _ESCAPES.sub(lambda found: "\\uFFFD" if found[1] else found[0], text)
+        text = _ESCAPES.sub(lambda parsed: "\\uFFFD" if parsed[1] else parsed[0], text)
     try:
         value = _read(text)
         if _REF in text:

@@ -202,10 +202,10 @@ def _find(path: str, parents: list[object], root: object) -> object:
             return parents[-2] if len(parents) > 1 else parents[-1]
         if path == "$":
             return root
-        found = _walk(path, root)
-        further = _reference(found)
+        value = _walk(path, root)
+        further = _reference(value)
         if further is None:
-            return found
+            return value
         if further in seen or further in {"@", ".."}:
             return None
         seen.add(further)

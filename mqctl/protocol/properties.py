@@ -75,8 +75,8 @@ def unwritable_characters(text: str) -> str:
     That are the two separators, which would make other properties of it, and what stands for bytes that are no UTF-8
     (`surrogateescape`), which Java would replace by question marks.
     """
-    found = dict.fromkeys(_UNWRITABLE.findall(text)) if _UNWRITABLE.search(text) else {}
-    return " ".join([_escaped(character) for character in found])
+    characters = dict.fromkeys(_UNWRITABLE.findall(text)) if _UNWRITABLE.search(text) else {}
+    return " ".join([_escaped(character) for character in characters])
 
 
 def _escaped(character: str) -> str:

@@ -147,14 +147,14 @@ def read_order_counts(text: str | None) -> dict[tuple[int, int], int]:
 
 
 def _entries(text: str | None) -> list[tuple[Place, str]]:
-    found = []
+    entries = []
     for entry in (text or "").split(";"):
         words = entry.split(_SEPARATOR)
         if len(words) == 3 and all(part.isascii() and part.isdigit() for part in (words[1], *words[2].split(","))):
-            found.append(((words[0], _plain(entry, words[1])), words[2]))
+            entries.append(((words[0], _plain(entry, words[1])), words[2]))
         elif entry:
             raise _no_offsets(entry)
-    return found
+    return entries
 
 
 def _plain(entry: str, part: str) -> int:

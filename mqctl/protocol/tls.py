@@ -41,7 +41,7 @@ class TlsSession:
             self._incoming.write(data)
         if not self.established and not self._shake_hands():
             return b""
-        found = []
+        pieces = []
         while True:
             try:
                 part = self._object.read(_READ_BYTES)
@@ -52,8 +52,8 @@ class TlsSession:
             if not part:
                 self.ended = True
                 break
-            found.append(part)
-        return b"".join(found)
+            pieces.append(part)
+        return b"".join(pieces)
 
     def _shake_hands(self) -> bool:
         try:

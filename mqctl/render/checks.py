@@ -135,8 +135,8 @@ def formatted(results: Sequence[CheckResult], state: CheckState, form: CheckForm
 
 def _advice(rows: Sequence[CheckResult]) -> list[Paragraphs]:
     """What to type next about the worst; machine forms say it of each."""
-    found = list(dict.fromkeys(f"next: {item.next_command}" for item in rows if item.next_command))
-    return [Paragraphs(found[:_NEXT_SHOWN])] if found else []
+    lines = list(dict.fromkeys(f"next: {item.next_command}" for item in rows if item.next_command))
+    return [Paragraphs(lines[:_NEXT_SHOWN])] if lines else []
 
 
 def _counts(results: Sequence[CheckResult]) -> str:

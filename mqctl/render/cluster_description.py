@@ -96,10 +96,10 @@ def _name_servers(
     rows = [
         NameServerRow(
             address=server,
-            broker_count=len(found),
-            difference=f"missing: {', '.join(sorted(everyone - found))}" if everyone - found else None,
+            broker_count=len(state),
+            difference=f"missing: {', '.join(sorted(everyone - state))}" if everyone - state else None,
         )
-        for server, found in known.items()
+        for server, state in known.items()
     ]
     silent = [NameServerRow(address=gap.address or "", broker_count=None, problem=gap.reason) for gap in gaps]
     return [*rows, *silent]

@@ -45,20 +45,20 @@ class Deduplication:
     repeated: list[RepeatedKey]
 
 
-def deduplication_blocks(found: Deduplication) -> list[Table | Paragraphs]:
+def deduplication_blocks(dedup: Deduplication) -> list[Table | Paragraphs]:
     """Builds what people see of it."""
-    keyed = found.message_count - found.keyless_count
-    part = f" ({share(found.consumed_before_count / keyed)})" if keyed else ""
+    keyed = dedup.message_count - dedup.keyless_count
+    part = f" ({share(dedup.consumed_before_count / keyed)})" if keyed else ""
     line = (
-        f"by {found.by}: {counted(found.new_count, 'message')} new, {found.consumed_before_count:,} consumed before"
-        f"{part}, {found.consuming_elsewhere_count:,} in work elsewhere, {found.keyless_count:,} without"
+        f"by {dedup.by}: {counted(dedup.new_count, 'message')} new, {dedup.consumed_before_count:,} consumed before"
+        f"{part}, {dedup.consuming_elsewhere_count:,} in work elsewhere, {dedup.keyless_count:,} without"
     )
     lines = [line]
-    if found.widest_gap_ms is not None:
-        lines.append(f"repetitions come up to {duration(found.widest_gap_ms)} later: states must live longer than that")
-    if found.state_us_per_message is not None:
-        lines.append(f"the states in {found.states} cost {found.state_us_per_message:,} us a message")
+    if dedup.widest_gap_ms is not None:
+        lines.append(f"repetitions come up to {duration(dedup.widest_gap_ms)} later: states must live longer than that")
+    if dedup.state_us_per_message is not None:
+        lines.append(f"the states in {dedup.states} cost {dedup.state_us_per_message:,} us a message")
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
-    if found.repeated:
-        blocks.append(Table(COLUMNS, found.repeated, title="keys that came again"))
+    if dedup.repeated:
+        blocks.append(Table(COLUMNS, dedup.repeated, title="keys that came again"))
     return blocks

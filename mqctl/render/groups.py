@@ -363,11 +363,11 @@ def members_document(
 
 def producer_document(memberships: Iterable[tuple[str, ProducerMembership]]) -> Document:
     """Builds the document of `producer list` from the producer groups of each broker."""
-    found: dict[tuple[str, str], list[tuple[str, Member]]] = {}
+    members: dict[tuple[str, str], list[tuple[str, Member]]] = {}
     for broker, held in memberships:
         for member in held.members:
-            found.setdefault((held.group, member.client_id), []).append((broker, member))
-    rows = [_producer(group, client, entries) for (group, client), entries in sorted(found.items())]
+            members.setdefault((held.group, member.client_id), []).append((broker, member))
+    rows = [_producer(group, client, entries) for (group, client), entries in sorted(members.items())]
     value = ProducerList(producers=rows)
     table = Table(PRODUCER_COLUMNS, rows, empty="no producer is connected")
     return Document(schema="producer.list/1", value=value, records=rows, blocks=[table])

@@ -124,9 +124,9 @@ def _body(body: bytes, form: BodyForm) -> tuple[str, Any]:
     return "text", text
 
 
-def message_document(found: Sequence[StoredMessage], form: BodyForm, *, schema: str = "store.cat/1") -> Document:
+def message_document(messages: Sequence[StoredMessage], form: BodyForm, *, schema: str = "store.cat/1") -> Document:
     """Builds the document of a list of messages: for people one block each, for machines one record each."""
-    rows = [shown_message(message, form) for message in found]
+    rows = [shown_message(message, form) for message in messages]
     return Document(
         schema=schema,
         value=MessageList(messages=rows),

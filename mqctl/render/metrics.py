@@ -68,11 +68,11 @@ def _broker_counts(snapshot: ClusterSnapshot) -> Iterator[Family]:
     expected = {(broker.cluster or "", broker.name) for broker in snapshot.brokers}
     expected |= {(seen.cluster, seen.name) for seen in snapshot.seen_brokers}
     clusters = sorted({cluster for cluster, _ in expected})
-    for name, text, found in (
+    for name, text, count in (
         ("mqctl_brokers", "brokers that answered", answer),
         ("mqctl_brokers_expected", "brokers that are registered or were within seven days", expected),
     ):
-        samples = [((cluster,), float(sum(of == cluster for of, _ in found))) for cluster in clusters]
+        samples = [((cluster,), float(sum(of == cluster for of, _ in count))) for cluster in clusters]
         yield Family(name=name, help=text, labels=("cluster",), samples=samples)
 
 
@@ -125,11 +125,11 @@ def _healthy(replica: Replica) -> float | None:
     return None if replica.state is ReplicaState.UNKNOWN else float(replica.state.follows)
 
 
-def _bounded(found: list[Family], most: int | None) -> Iterator[Family]:
+def _bounded(families: list[Family], most: int | None) -> Iterator[Family]:
     """Yields the metrics of so many groups of each cluster, and how many groups there are and have none."""
     online: dict[tuple[str, ...], bool] = {}
     behind: dict[tuple[str, ...], float] = {}
-    for family in found:
+    for family in families:
         for labels, value in family.samples:
             place = labels[:2]
             online[place] = online.get(place, False) or (family.name == _MEMBERS and value != 0)
@@ -139,7 +139,7 @@ def _bounded(found: list[Family], most: int | None) -> Iterator[Family]:
     for place in sorted(online, key=lambda place: (not online[place], -behind[place], place)):
         clusters.setdefault(place[0], []).append(place)
     kept = {place for places in clusters.values() for place in places[:most]}
-    for family in found:
+    for family in families:
         yield replace(family, samples=[sample for sample in family.samples if sample[0][:2] in kept])
     for name, text, count in (
         ("mqctl_groups", "consumer groups there are, of those asked for", len),
@@ -188,10 +188,10 @@ def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
 
 def _clusters(snapshot: ClusterSnapshot) -> list[tuple[str, list[BrokerSnapshot]]]:
     """Returns the brokers of each cluster: a name server may have several."""
-    found: dict[str, list[BrokerSnapshot]] = {}
+    clusters: dict[str, list[BrokerSnapshot]] = {}
     for broker in snapshot.brokers:
-        found.setdefault(broker.cluster or "", []).append(broker)
-    return sorted(found.items())
+        clusters.setdefault(broker.cluster or "", []).append(broker)
+    return sorted(clusters.items())
 
 
 class _ClusterGroups:

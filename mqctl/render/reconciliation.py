@@ -17,25 +17,25 @@ COLUMNS = (
 )
 
 
-def reconciliation_document(found: Reconciliation) -> Document:
+def reconciliation_document(result: Reconciliation) -> Document:
     """Builds the document of `report reconcile`."""
     lines = [
-        f"expected: {found.expected}: {counted(found.expected_count, 'row')}, "
-        f"{counted(found.expected_key_count, 'key')}{_keyless(found.expected_keyless_count)}",
-        f"stored:   {found.stored}: {counted(found.stored_count, 'row')}, "
-        f"{counted(found.stored_key_count, 'key')} by {found.key}{_keyless(found.stored_keyless_count)}",
-        f"{counted(found.matched_key_count, 'key')} as often on both sides",
+        f"expected: {result.expected}: {counted(result.expected_count, 'row')}, "
+        f"{counted(result.expected_key_count, 'key')}{_keyless(result.expected_keyless_count)}",
+        f"stored:   {result.stored}: {counted(result.stored_count, 'row')}, "
+        f"{counted(result.stored_key_count, 'key')} by {result.key}{_keyless(result.stored_keyless_count)}",
+        f"{counted(result.matched_key_count, 'key')} as often on both sides",
     ]
-    for store in found.read:
+    for store in result.read:
         if store.skipped_bytes:
             lines.append(f"{store.store}: {size(store.skipped_bytes)} hold no readable record: a key may be in them")
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
-    blocks += _table(f"{counted(found.missing_key_count, 'key')} expected, not stored", found.missing)
-    blocks += _table(f"{counted(found.short_key_count, 'key')} stored less often than expected", found.short)
-    blocks += _table(f"{counted(found.repeated_key_count, 'key')} stored more often than expected", found.repeated)
-    blocks += _table(f"{counted(found.extra_key_count, 'key')} stored, not expected", found.extra)
-    records = [*found.missing, *found.short, *found.repeated, *found.extra]
-    return Document(schema="report.reconcile/1", value=found, records=records, csv_columns=COLUMNS, blocks=blocks)
+    blocks += _table(f"{counted(result.missing_key_count, 'key')} expected, not stored", result.missing)
+    blocks += _table(f"{counted(result.short_key_count, 'key')} stored less often than expected", result.short)
+    blocks += _table(f"{counted(result.repeated_key_count, 'key')} stored more often than expected", result.repeated)
+    blocks += _table(f"{counted(result.extra_key_count, 'key')} stored, not expected", result.extra)
+    records = [*result.missing, *result.short, *result.repeated, *result.extra]
+    return Document(schema="report.reconcile/1", value=result, records=records, csv_columns=COLUMNS, blocks=blocks)
 
 
 def _keyless(count: int) -> str:

@@ -184,29 +184,42 @@ class _Side:
     confirm_offset: int | None
 
 
-def comparison_document(found: StoreComparison) -> Document:
+def comparison_document(comparison: StoreComparison) -> Document:
     """Builds the document of `ha compare`."""
     sides = [
-        _Side(name="A", path=found.a, start=found.a_start, end=found.a_end, confirm_offset=found.a_confirm_offset),
-        _Side(name="B", path=found.b, start=found.b_start, end=found.b_end, confirm_offset=found.b_confirm_offset),
+        _Side(
+            name="A",
+            path=comparison.a,
+            start=comparison.a_start,
+            end=comparison.a_end,
+            confirm_offset=comparison.a_confirm_offset,
+        ),
+        _Side(
+            name="B",
+            path=comparison.b,
+            start=comparison.b_start,
+            end=comparison.b_end,
+            confirm_offset=comparison.b_confirm_offset,
+        ),
     ]
-    words = _WORDS[found.state].format(
-        first_difference=f"{found.first_difference or 0:,}", different_byte=f"{found.different_byte or 0:,}"
+    words = _WORDS[comparison.state].format(
+        first_difference=f"{comparison.first_difference or 0:,}", different_byte=f"{comparison.different_byte or 0:,}"
     )
-    lines = [words, f"Compared: {found.compared_bytes:,} bytes."]
-    if found.state in ("b-behind", "b-ahead"):
+    lines = [words, f"Compared: {comparison.compared_bytes:,} bytes."]
+    if comparison.state in ("b-behind", "b-ahead"):
         lines[-1] = (
-            f"Compared: {found.compared_bytes:,} bytes; {abs(found.a_end - found.b_end):,} bytes are in one only."
+            f"Compared: {comparison.compared_bytes:,} bytes; "
+            f"{abs(comparison.a_end - comparison.b_end):,} bytes are in one only."
         )
-    if found.a_start != found.b_start:
-        later = "B" if found.b_start > found.a_start else "A"
-        lines.append(f"The log of {later} begins {abs(found.a_start - found.b_start):,} bytes later.")
-    if found.has_other_files:
+    if comparison.a_start != comparison.b_start:
+        later = "B" if comparison.b_start > comparison.a_start else "A"
+        lines.append(f"The log of {later} begins {abs(comparison.a_start - comparison.b_start):,} bytes later.")
+    if comparison.has_other_files:
         lines.append(
-            f"Log files differ in size: {found.a_file_bytes:,} bytes in A, {found.b_file_bytes:,} in B. A slave cannot "
-            "follow a master with files of another size."
+            f"Log files differ in size: {comparison.a_file_bytes:,} bytes in A, {comparison.b_file_bytes:,} in B. "
+            "A slave cannot follow a master with files of another size."
         )
-    for side, unread_bytes in zip(sides, (found.a_unread_bytes, found.b_unread_bytes), strict=True):
+    for side, unread_bytes in zip(sides, (comparison.a_unread_bytes, comparison.b_unread_bytes), strict=True):
         if unread_bytes:
             lines.append(
                 f"{side.name} has {unread_bytes:,} bytes after its last readable record: half a record, or what an "
@@ -219,11 +232,11 @@ def comparison_document(found: StoreComparison) -> Document:
             )
     return Document(
         schema="ha.compare/1",
-        value=found,
-        records=[found],
+        value=comparison,
+        records=[comparison],
         blocks=[
             Table(_COMPARED, sides),
             Paragraphs(lines),
-            Table(_TABLES, found.tables, title="Tables that differ", empty="no table differs"),
+            Table(_TABLES, comparison.tables, title="Tables that differ", empty="no table differs"),
         ],
     )

@@ -45,8 +45,8 @@ def run_document(
     """Builds the document of `mqctl report run`; sentences for people are in their language."""
 
     def told(language: Lang | None) -> list[RunFinding]:
-        found = ((name, line) for name, value in reports.items() for line in findings(name, value, language))
-        return [RunFinding(report=name, finding=line) for name, line in found]
+        lines = ((name, line) for name, value in reports.items() for line in findings(name, value, language))
+        return [RunFinding(report=name, finding=line) for name, line in lines]
 
     rows = told(None)
     columns = (Column("report", "report"), Column("finding", "what stands out"))

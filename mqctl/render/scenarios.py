@@ -122,5 +122,5 @@ def commands_to_type(doctor: Iterable[Sequence[str]], following: Iterable[str], 
 
 def meanings(codes: Iterable[str]) -> list[str]:
     """Returns what the findings with these codes mean, causes first."""
-    found = set(codes)
-    return [text for code, text in _MEANS if code in found]
+    known = set(codes)
+    return [text for code, text in _MEANS if code in known]

@@ -277,15 +277,15 @@ def _owned(result: StrategyResult | None) -> dict[str, list[MessageQueue]]:
 
 def spans(queues: Iterable[MessageQueue]) -> str:
     """Writes queues by broker, neighbours as a span: `broker-a/0-3, broker-b/0`; of several topics each by its name."""
-    found: list[list[MessageQueue]] = []
+    runs: list[list[MessageQueue]] = []
     for queue in sorted(queues):
-        last = found[-1][-1] if found else None
+        last = runs[-1][-1] if runs else None
         if last and MessageQueue(last.topic, last.broker_name, last.queue_id + 1) == queue:
-            found[-1].append(queue)
+            runs[-1].append(queue)
         else:
-            found.append([queue])
-    several = len({run[0].topic for run in found}) > 1
-    return ", ".join((f"{run[0].topic} " if several else "") + _span(run) for run in found)
+            runs.append([queue])
+    several = len({run[0].topic for run in runs}) > 1
+    return ", ".join((f"{run[0].topic} " if several else "") + _span(run) for run in runs)
 
 
 def _span(run: Sequence[MessageQueue]) -> str:

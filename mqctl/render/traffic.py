@@ -68,10 +68,10 @@ def _rows(item: TopicTraffic) -> list[TrafficRow]:
     groups = [
         replace(
             alone,
-            group=found.group,
-            out_tps=found.out_tps,
-            out_day_count=found.out_day_count,
+            group=group.group,
+            out_tps=group.out_tps,
+            out_day_count=group.out_day_count,
         )
-        for found in item.groups
+        for group in item.groups
     ]
     return groups or [alone]

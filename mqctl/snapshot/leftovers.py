@@ -64,8 +64,8 @@ def without_leftovers(tree: object, originals: Originals) -> object:
 def left_in(text: str, sought: frozenset[str]) -> list[str]:
     """Returns the sought values that stand in a text, the longest first."""
     pieces = {piece for pattern in _PIECES for piece in pattern.findall(text)}
-    found = {piece.strip(".:/") for piece in pieces} | pieces
-    return sorted(found & sought, key=lambda word: (-len(word), word))
+    words = {piece.strip(".:/") for piece in pieces} | pieces
+    return sorted(words & sought, key=lambda word: (-len(word), word))
 
 
 def _mask(text: str, left: Sequence[str]) -> str:

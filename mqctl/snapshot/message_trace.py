@@ -45,10 +45,10 @@ def gather_traces(asking: Asking, unique_id: str, topic: str) -> tuple[list[Trac
     Raises:
         NotFoundError: there is no such trace topic.
     """
-    found, errors = by_key(asking, KeyQuery(topic=topic, key=unique_id))
+    messages, errors = by_key(asking, KeyQuery(topic=topic, key=unique_id))
     traced: list[Traced] = []
     unreadable = 0
-    for item in found:
+    for item in messages:
         if item.problem is not None:
             unreadable += 1
             continue
@@ -186,12 +186,12 @@ def _track_type(message: Message, membership: GroupMembership | None, *, past: b
 
 def _wanted(message: Message, membership: GroupMembership) -> bool | None:
     """Tells whether the group, as its broker filters for it, wants the message; None when that cannot be told."""
-    found = next((item for item in membership.subscriptions if item.topic == message.topic), None)
-    if found is None:
+    subscription = next((item for item in membership.subscriptions if item.topic == message.topic), None)
+    if subscription is None:
         return None
-    if found.expression_type == "TAG":
-        return not found.tags or message.tags in found.tags
-    return _passes(found, message)
+    if subscription.expression_type == "TAG":
+        return not subscription.tags or message.tags in subscription.tags
+    return _passes(subscription, message)
 
 
 def _passes(subscription: Subscription, message: Message) -> bool | None:

@@ -81,8 +81,8 @@ def _subject(old: _OldGap) -> GapSubject | None:
     if not old.scope:
         return None
     for form in _SUBJECTS:
-        if found := form.fullmatch(old.scope):
-            return msgspec.convert(found.groupdict(), GapSubject, strict=False)
+        if match := form.fullmatch(old.scope):
+            return msgspec.convert(match.groupdict(), GapSubject, strict=False)
     if old.part is Part.MEMBERS and old.scope != "producers":
         return GapSubject(group=old.scope)
     if old.part in (Part.QUEUES, Part.TRANSACTIONS):

@@ -123,12 +123,12 @@ class PopLedger:
         acks = [*self._acks.get(key, {}).values()]
         if name is not None:  # old records name no broker
             acks += self._acks.get(key.removesuffix(name), {}).values()
-        found: set[int] = set()
+        offsets: set[int] = set()
         for ack in acks:
             at = ack.revive_place
             if at is None or (known.revive_place is not None and at > known.revive_place):
-                found.update(ack.offsets)
-        return found
+                offsets.update(ack.offsets)
+        return offsets
 
     def open_messages(self, notes: PopNotes, now_ms: int) -> Iterable[tuple[Share, int]]:
         """Yields each message that is popped, neither acknowledged nor revived: whose it is, and when it is due."""
@@ -150,7 +150,7 @@ class PopLedger:
             checkpoint = item.checkpoint
             share = (checkpoint.consumer_group, popped_topic(checkpoint.topic, checkpoint.consumer_group))
             counts.setdefault(share, Counter())[checkpoint.invisible_ms] += len(checkpoint.offsets)
-        return {share: found.most_common(1)[0][0] for share, found in counts.items()}
+        return {share: counted.most_common(1)[0][0] for share, counted in counts.items()}
 
     def shares(self) -> set[Share]:
         """Returns who popped what."""
@@ -162,13 +162,13 @@ class PopLedger:
 
 def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShare, ...]:
     """Returns the state of every group and topic that is popped, as of `now_ms`."""
-    found: dict[Share, _Open] = {}
+    open_shares: dict[Share, _Open] = {}
     for share, due_ms in ledger.open_messages(notes, now_ms):
-        found.setdefault(share, _Open()).due_ms.append(due_ms)
+        open_shares.setdefault(share, _Open()).due_ms.append(due_ms)
     for (group, topic, queue_id), batch in (notes.batches or {}).items():
         unacked = batch.unacked()
         if unacked:
-            own = found.setdefault((group, topic), _Open())
+            own = open_shares.setdefault((group, topic), _Open())
             own.due_ms += [visible_ms for _, visible_ms in unacked]
             low, end = notes.bounds.get((topic, queue_id), (0, 0))
             committed = notes.offsets.get((group, topic, queue_id), low)
@@ -178,10 +178,10 @@ def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShar
                 own.blocked_since_ms = min(own.blocked_since_ms or batch.pop_ms, batch.pop_ms)
                 times = [(batch.delivered or {}).get(offset, 0) for offset, _ in unacked]
                 own.blocked_times = max(own.blocked_times, *times)
-    known = ledger.shares() | notes.modes.keys() | found.keys() | _by_retry_topics(notes)
+    known = ledger.shares() | notes.modes.keys() | open_shares.keys() | _by_retry_topics(notes)
     spans = ledger.invisible_ms()
     return tuple(
-        replace(_share(share, found.get(share, _Open()), notes, now_ms), invisible_ms=spans.get(share))
+        replace(_share(share, open_shares.get(share, _Open()), notes, now_ms), invisible_ms=spans.get(share))
         for share in sorted(known)
     )
 
@@ -227,9 +227,9 @@ def _share(share: Share, own: _Open, notes: PopNotes, now_ms: int) -> PopShare:
 
 def _by_retry_topics(notes: PopNotes) -> set[Share]:
     """Returns who has offsets in a pop retry topic: all that is left of pops whose records have expired."""
-    found = set()
+    shares = set()
     for group, topic, _ in notes.offsets:
         popped = popped_topic(topic, group)
         if popped != topic and popped:
-            found.add((group, popped))
-    return found
+            shares.add((group, popped))
+    return shares

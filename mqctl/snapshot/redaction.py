@@ -67,10 +67,10 @@ class _Words:
     """Old words and new ones."""
 
     def __init__(self, leaves: Sequence[Leaf]) -> None:
-        fours = {found for _, text in leaves for found in _FOUR.findall(text)}
+        fours = {address for _, text in leaves for address in _FOUR.findall(text)}
         # An address is followed by the `@` of a client id where order matters.
         self._fours = {old: _new_four(n) for n, old in enumerate(sorted(fours, key=lambda old: f"{old}@"))}
-        sixes = {found for _, text in leaves for found in _SIX.findall(text) if found.count(":") > 1}
+        sixes = {address for _, text in leaves for address in _SIX.findall(text) if address.count(":") > 1}
         self._sixes = {old: f"2001:db8::{n + 4096:x}" for n, old in enumerate(sorted(sixes))}
         hosts = {
             name
@@ -99,8 +99,8 @@ class _Words:
         return "@".join([owner, *[self._instances.get(part, part) for part in rest]])
 
     def _addresses(self, text: str) -> str:
-        text = _FOUR.sub(lambda found: self._fours[found[0]], text)
-        return _SIX.sub(lambda found: self._sixes.get(found[0], found[0]), text)
+        text = _FOUR.sub(lambda match: self._fours[match[0]], text)
+        return _SIX.sub(lambda match: self._sixes.get(match[0], match[0]), text)
 
     def tree(self, node: object, field: str) -> object:
         """Returns a copy of a part of the snapshot with new words."""
@@ -118,7 +118,7 @@ class _Words:
         return node
 
     def _key(self, name: str) -> str:
-        return self._text(_KEY_PATH.sub(lambda found: f"/.../{PurePath(found[0]).name}", name), "")
+        return self._text(_KEY_PATH.sub(lambda match: f"/.../{PurePath(match[0]).name}", name), "")
 
     def originals(self, tree: object) -> Originals:
         """Returns what must not be found any more."""
@@ -143,13 +143,13 @@ class _Words:
         if "/" in text:
             text = _HOME.sub(r"\1/user", text)
             if field not in _STACK_FIELDS:
-                text = _PATH.sub(lambda found: f"/.../{PurePath(found[0]).name}", text)
+                text = _PATH.sub(lambda match: f"/.../{PurePath(match[0]).name}", text)
         if self._in_texts is None or not (" " in text or _names_address(field) or len(text) > _LONG_TEXT):
             return self._addresses(text)
         pieces, at = [], 0
-        for found in self._in_texts.finditer(text):  # what was replaced is not looked at again
-            pieces += [self._addresses(text[at : found.start()]), self._known[found[0]]]
-            at = found.end()
+        for match in self._in_texts.finditer(text):  # what was replaced is not looked at again
+            pieces += [self._addresses(text[at : match.start()]), self._known[match[0]]]
+            at = match.end()
         return "".join([*pieces, self._addresses(text[at:])])
 
 

@@ -47,7 +47,7 @@ def from_broker(
     Raises:
         UnreachableError, DeadlineError, AnswerError: the broker does not tell its entries.
     """
-    found: list[StrandedMessage] = []
+    stranded: list[StrandedMessage] = []
     lost: list[str] = []
     unpacker = Unpacker()
     for part in ranges:
@@ -60,12 +60,12 @@ def from_broker(
                 continue
             due_ms = _due(code, message.store_time_ms, table.delay_ms(part.level))
             kept = unpacker.stored(message)
-            found.append(StrandedMessage(level=part.level, queue_offset=offset, due_time_ms=due_ms, stored=kept))
-    return found, lost
+            stranded.append(StrandedMessage(level=part.level, queue_offset=offset, due_time_ms=due_ms, stored=kept))
+    return stranded, lost
 
 
 def _entries(asking: Asking, address: str, part: StrandedRange) -> dict[int, tuple[int, int]]:
-    found: dict[int, tuple[int, int]] = {}
+    entries: dict[int, tuple[int, int]] = {}
     place = part.first
     while place < part.end:
         question = ask.queue_entries(SCHEDULE_TOPIC, part.level - 1, place, min(_PAGE, part.end - place))
@@ -73,9 +73,9 @@ def _entries(asking: Asking, address: str, part: StrandedRange) -> dict[int, tup
         if data is None or not data.queue_data:
             break
         for item in data.queue_data[: part.end - place]:
-            found[place] = (item.physic_offset, item.tags_code)
+            entries[place] = (item.physic_offset, item.tags_code)
             place += 1
-    return found
+    return entries
 
 
 def from_store(
@@ -90,7 +90,7 @@ def from_store(
     from mqctl.store.directory import StoreDirectory
 
     reading = Reading(StoreDirectory.open(path))
-    found: list[StrandedMessage] = []
+    stranded: list[StrandedMessage] = []
     lost: list[str] = []
     unpacker = Unpacker()
     for part in ranges:
@@ -109,8 +109,8 @@ def from_store(
                 continue
             due_ms = _due(code, message.store_time_ms, table.delay_ms(part.level))
             kept = unpacker.stored(message)
-            found.append(StrandedMessage(level=part.level, queue_offset=offset, due_time_ms=due_ms, stored=kept))
-    return found, lost
+            stranded.append(StrandedMessage(level=part.level, queue_offset=offset, due_time_ms=due_ms, stored=kept))
+    return stranded, lost
 
 
 def _due(code: int, store_time_ms: int, delay_ms: int | None) -> int | None:

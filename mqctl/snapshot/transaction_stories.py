@@ -33,7 +33,7 @@ def live_story(asking: Asking, broker: LiveBroker, unique_key: str) -> Transacti
     if not halves and not given_up:
         return None
     topic = (halves or given_up)[0].properties.get(REAL_TOPIC)
-    found = _by_key(asking, broker, topic, unique_key) if topic is not None and topic in broker.topics else []
+    same_key = _by_key(asking, broker, topic, unique_key) if topic is not None and topic in broker.topics else []
     ended = ended_offsets(_ops(asking, broker, min((half.store_time_ms for half in halves), default=0)))
     address = broker.address.address
     progress = asking.cluster.ask(address, ask.consumer_offset(TRANSACTION_GROUP, HALF_TOPIC, 0), asking.deadline)
@@ -41,7 +41,7 @@ def live_story(asking: Asking, broker: LiveBroker, unique_key: str) -> Transacti
         _Records(
             broker_name=broker.name,
             halves=halves,
-            candidates=found,
+            candidates=same_key,
             given_up=given_up,
             ended=ended,
             progress=progress or 0,
@@ -51,23 +51,23 @@ def live_story(asking: Asking, broker: LiveBroker, unique_key: str) -> Transacti
 
 def _by_key(asking: Asking, broker: LiveBroker, topic: str, key: str) -> list[Message]:
     question = messages.messages_by_key(topic, key, begin_ms=0, end_ms=FAR, unique=True)
-    found = asking.cluster.ask(broker.address.address, question, asking.deadline)
-    return sorted((item for item in found if item.unique_key == key), key=lambda item: item.physical_offset)
+    answered = asking.cluster.ask(broker.address.address, question, asking.deadline)
+    return sorted((item for item in answered if item.unique_key == key), key=lambda item: item.physical_offset)
 
 
 def _ops(asking: Asking, broker: LiveBroker, since_ms: int) -> list[Message]:
     """Pulls op messages, the newest first, until they are older than the transaction."""
     (bounds,) = queue_ranges(asking, broker, OP_TOPIC)
-    found: list[Message] = []
+    ops: list[Message] = []
     end = bounds.end
-    while end > bounds.first and len(found) < _OPS_READ:
+    while end > bounds.first and len(ops) < _OPS_READ:
         start = max(bounds.first, end - _OPS_PAGE)
         page = read_records(asking, broker, OffsetRange(OP_TOPIC, start, end))
-        found += page
+        ops += page
         end = start
         if page and page[0].store_time_ms < since_ms:
             break
-    return found
+    return ops
 
 
 def store_story(path: Path, unique_key: str) -> TransactionStory | None:
@@ -83,15 +83,15 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
     reading = Reading(StoreDirectory.open(path))
 
     def read(topic: str) -> list[Message]:
-        found = []
+        messages = []
         for (name, _), bounds in reading.bounds.items():
             if name == topic:
                 for place in reading.entries(bounds)[1]["physical_offset"].tolist():
                     try:
-                        found.append(reading.store.commit_log.record_at(place))
+                        messages.append(reading.store.commit_log.record_at(place))
                     except MqctlError:
                         continue  # `store verify` reports it
-        return found
+        return messages
 
     halves = [item for item in read(HALF_TOPIC) if item.unique_key == unique_key]
     given_up = [item for item in read(DISCARD_TOPIC) if item.unique_key == unique_key]
@@ -123,21 +123,21 @@ class _Records:
     progress: int
 
 
-def _story(found: _Records) -> TransactionStory:
-    halves, ended, unpacker = found.halves, found.ended, Unpacker()
+def _story(records: _Records) -> TransactionStory:
+    halves, ended, unpacker = records.halves, records.ended, Unpacker()
     places = {half.physical_offset for half in halves}
     copies = [half_of(half.queue_offset, half) for half in halves]
     done = [copy.offset in ended or copy.prepared_offset in ended for copy in copies]
     committed = [
         item
-        for item in found.candidates
+        for item in records.candidates
         if item.sys_flag & SYSFLAG_TRANSACTION_MASK == SYSFLAG_COMMIT and item.prepared_transaction_offset in places
     ]
     return TransactionStory(
-        broker_name=found.broker_name,
+        broker_name=records.broker_name,
         halves=tuple(map(unpacker.stored, halves)),
         committed=tuple(map(unpacker.stored, committed)),
-        discarded=tuple(map(unpacker.stored, found.given_up)),
+        discarded=tuple(map(unpacker.stored, records.given_up)),
         ended_count=sum(done),
-        open_count=sum(not end and copy.offset >= found.progress for end, copy in zip(done, copies, strict=True)),
+        open_count=sum(not end and copy.offset >= records.progress for end, copy in zip(done, copies, strict=True)),
     )

@@ -42,7 +42,7 @@ def broker_names(stores: Sequence[str], told: Sequence[str] = ()) -> tuple[str, 
 
     A store that cannot be opened here has none: whoever reads it says why it cannot.
     """
-    found = []
+    names = []
     for number, path in enumerate(stores):
         name = told[number] if number < len(told) else ""
         if not name:
@@ -50,8 +50,8 @@ def broker_names(stores: Sequence[str], told: Sequence[str] = ()) -> tuple[str, 
                 name = broker_of(open_store(path)) or ""
             except MqctlError:
                 name = ""
-        found.append(name)
-    return tuple(found)
+        names.append(name)
+    return tuple(names)
 
 
 def with_brokers(report: Any, wanted: Selection) -> Any:

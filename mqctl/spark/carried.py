@@ -54,10 +54,10 @@ def delivered() -> Iterator[None]:
 
 def delivered_error(text: str) -> MqctlError:
     """Returns the error that `text`, Spark's account of a failure, carries."""
-    found = _MARK.search(text)
-    if found:
+    match = _MARK.search(text)
+    if match:
         try:
-            name, problem, reason, remedy = json.loads(base64.b64decode(found.group(1)))
+            name, problem, reason, remedy = json.loads(base64.b64decode(match.group(1)))
         except (binascii.Error, ValueError):
             pass  # Spark has cut the text
         else:

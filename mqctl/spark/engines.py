@@ -45,11 +45,11 @@ class PlainEngine:
 
     def group_topics(self, wanted: Selection) -> dict[str, set[str]]:
         """See `Engine`."""
-        found: dict[str, set[str]] = {}
+        topics: dict[str, set[str]] = {}
         for path in wanted.stores:
             for each in committed_offsets(open_store(path)):
-                found.setdefault(each.group, set()).add(each.topic)
-        return found
+                topics.setdefault(each.group, set()).add(each.topic)
+        return topics
 
     def rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None) -> list[Row]:
         """See `Engine`."""
@@ -79,17 +79,17 @@ class PlainEngine:
             assert isinstance(work, TrackShare)
             for packed in read_tracks(work):
                 buckets.setdefault(packed.bucket, []).append(packed)
-        for found in buckets.values():
-            yield from KEYED[table].judge(unpacked(found), query)
+        for columns in buckets.values():
+            yield from KEYED[table].judge(unpacked(columns), query)
 
 
-def whole_keys(found: Sequence[Row], table: str, query: Query) -> list[Row]:
+def whole_keys(rows: Sequence[Row], table: str, query: Query) -> list[Row]:
     """Adds what lies between the slices of keys that were cut (`aggregates.heavy`) to the rows of a keyed table."""
-    added = list(stitches(found, query.bucket_ms))
+    added = list(stitches(rows, query.bucket_ms))
     if not added:
-        return list(found)
+        return list(rows)
     combiner = Combiner(KEYED[table])
-    for row in (*found, *added):
+    for row in (*rows, *added):
         if row["cut"] != EDGE:
             combiner.add({name: (value,) for name, value in row.items()})
     return combiner.rows()

@@ -83,7 +83,7 @@ def load_run(path: Path) -> Figures:
 
 def run_changes(before: Figures, after: Figures) -> Sequence[ReportChange]:
     """Returns the figures that differ, by section; a row that only one run has differs in all of its figures."""
-    found = []
+    changes = []
     for where in sorted(before.keys() | after.keys()):
         report, section, subject = where
         if section in _LEFT_OUT:
@@ -93,7 +93,7 @@ def run_changes(before: Figures, after: Figures) -> Sequence[ReportChange]:
             old, new = left.get(figure), right.get(figure)
             if old is not None and new is not None and math.isclose(old, new, rel_tol=1e-9):
                 continue
-            found.append(
+            changes.append(
                 ReportChange(
                     report=report,
                     section=section,
@@ -104,4 +104,4 @@ def run_changes(before: Figures, after: Figures) -> Sequence[ReportChange]:
                     change=new - old if old is not None and new is not None else None,
                 )
             )
-    return found
+    return changes

@@ -51,8 +51,8 @@ def _row_type(report: object, section: str) -> type:
 
     hints = typing.get_type_hints(type(report), {**vars(report_rows), **vars(reports)})
     (row_type,) = typing.get_args(hints[section])
-    found: type = row_type
-    return found
+    kind: type = row_type
+    return kind
 
 
 def as_table(rows: Sequence[object], row_type: type) -> pa.Table:

@@ -33,8 +33,8 @@ class Bounds:
 
     def mask(self, values: Int64s) -> NDArray[np.bool_]:
         """Marks the values inside."""
-        found: NDArray[np.bool_] = (values >= self.low) & (values < self.high)
-        return found
+        within: NDArray[np.bool_] = (values >= self.low) & (values < self.high)
+        return within
 
     def touches(self, low: int, high: int) -> bool:
         """Tells whether [low, high] may hold a value inside."""

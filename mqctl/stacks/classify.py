@@ -109,15 +109,15 @@ class Classifier:
 
     def _judge(self, names: tuple[str, ...], seen: _Seen) -> _Outcome:
         line = seen.line
-        found = next((test for test in self._tests if test.holds(seen)), None)
-        if found is None:
+        test_that_holds = next((test for test in self._tests if test.holds(seen)), None)
+        if test_that_holds is None:
             return _Outcome(StackClass.UNKNOWN, "none", 0 if names else None, line, None)
-        if found.rule.cls == StackClass.SOCKET and line is not None:
-            found = next((test for test in self._tests if test.finds_downstream(seen)), found)
-        cls = found.rule.cls
+        if test_that_holds.rule.cls == StackClass.SOCKET and line is not None:
+            test_that_holds = next((test for test in self._tests if test.finds_downstream(seen)), test_that_holds)
+        cls = test_that_holds.rule.cls
         if cls == StackClass.SLEEP and _tries_again(names, line):
             cls = StackClass.RETRY
-        return _Outcome(cls, found.rule.name, found.place(seen), line, _phase(names))
+        return _Outcome(cls, test_that_holds.rule.name, test_that_holds.place(seen), line, _phase(names))
 
     def _mask(self, name: str) -> int:
         """Returns which of the tests' patterns a call answers to, one bit each."""

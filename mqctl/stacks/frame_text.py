@@ -21,14 +21,14 @@ _NATIVE_WHERE = frozenset({"Native Method", "本机方法", "本地方法"})
 
 def java_frame(text: str) -> StackFrame | None:
     """Returns the call in a line of a Java or remote dump, the `at ` left out; None when it is none."""
-    found = _JAVA.match(text)
-    if found is None:
+    match = _JAVA.match(text)
+    if match is None:
         return None
-    name = found["name"]
+    name = match["name"]
     if "/" in name:
         name = _HIDDEN.sub("", name).rpartition("/")[2]  # `Lambda$42/0x7f..` is one class; else a loader or module
     module, _, function = name.rpartition(".")
-    where = found["where"]
+    where = match["where"]
     native = where.rpartition("/")[2] in _NATIVE_WHERE
     where = where.rpartition("/")[2]
     file, _, line = where.rpartition(":")
@@ -40,17 +40,17 @@ def java_frame(text: str) -> StackFrame | None:
         file=known if number is None else file,
         line=number,
         native=native,
-        code=found["code"] or None,
+        code=match["code"] or None,
     )
 
 
 def python_frame(text: str) -> StackFrame | None:
     """Returns the call in a line of py-spy's text; None when it is none. Libraries stand where files do."""
-    found = _PYTHON.match(text.strip())
-    if found is None:
+    match = _PYTHON.match(text.strip())
+    if match is None:
         return None
-    file, line = found["file"], found["line"]
-    return py_spy_frame(found["name"], file, file, decimal(line, high=MOST_INT32))
+    file, line = match["file"], match["line"]
+    return py_spy_frame(match["name"], file, file, decimal(line, high=MOST_INT32))
 
 
 def py_spy_frame(name: str, file: str, short_file: str, line: int | None) -> StackFrame:

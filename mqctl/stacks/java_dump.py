@@ -102,8 +102,8 @@ class JavaReader:
                 self._lines.append(text)
         elif not text:
             pass  # the list of synchronizers follows an empty line
-        elif (found := _STATE.match(line)) is not None:
-            self._state = found["text"]
+        elif (match := _STATE.match(line)) is not None:
+            self._state = match["text"]
         elif text.startswith("Locked ownable synchronizers"):
             self._lines.append(text)
         else:
@@ -112,10 +112,10 @@ class JavaReader:
 
     def _outside(self, line: str) -> bool:
         if line.startswith(('"', "#")) and self._circle is None:
-            found = _head(line)
-            if found is not None:
+            head = _head(line)
+            if head is not None:
                 self.end_thread()
-                self._header = found
+                self._header = head
                 return True
         if self._circle is not None:
             return self._deadlock_line(line)
@@ -145,15 +145,15 @@ class JavaReader:
             if current is not None and current.tool is DumpTool.JSTACK:
                 current.complete = True
             return True
-        found = _MOMENT.match(line)
-        if found is not None:
+        match = _MOMENT.match(line)
+        if match is not None:
             self.end_thread()
-            self._moment_ms = self._instant(found[1])
+            self._moment_ms = self._instant(match[1])
             return True
-        found = _PID.match(line)
-        if found is not None:
+        match = _PID.match(line)
+        if match is not None:
             self.end_thread()
-            self._pid = decimal(found[1])
+            self._pid = decimal(match[1])
             return True
         return False
 
@@ -232,8 +232,8 @@ class JavaReader:
         key = tuple(lines)
         known = self._stacks.get(key)
         if known is None:
-            found = [self._frame(line) for line in lines]
-            known = tuple([frame for frame in found if frame is not None][:limit])
+            frames = [self._frame(line) for line in lines]
+            known = tuple([frame for frame in frames if frame is not None][:limit])
             if len(self._stacks) < 10_000:
                 self._stacks[key] = known
         return known
@@ -271,8 +271,8 @@ def _head(line: str) -> re.Match[str] | None:
     """Returns the first line of a thread. It needs a number or an attribute: a quotation is none."""
     if line.startswith("#"):  # `jcmd Thread.dump_to_file` (JDK 19 and later)
         return _FILE_HEADER.match(line)
-    found = _HEADER.match(line)
-    return found if found and (found["id"] or found["visual"] or found["rest"]) else None
+    match = _HEADER.match(line)
+    return match if match and (match["id"] or match["visual"] or match["rest"]) else None
 
 
 def _native_id(text: str) -> int | None:
@@ -281,7 +281,7 @@ def _native_id(text: str) -> int | None:
 
 
 def _id(header: re.Match[str]) -> int | None:
-    told = header["id"] or header["visual"] or ((found := _OWN_ID.search(header["rest"])) and found[1])
+    told = header["id"] or header["visual"] or ((match := _OWN_ID.search(header["rest"])) and match[1])
     return decimal(told)
 
 
@@ -290,16 +290,16 @@ def _number(text: str) -> float | None:
 
 
 def _lock(line: str) -> StackLock | None:
-    found = _LOCK.match(line)
-    if found is None:
+    match = _LOCK.match(line)
+    if match is None:
         return None
-    use = _USES.get(found["what"])
+    use = _USES.get(match["what"])
     if use is None:
         return None
-    kind = found["kind"] or found["named"]
-    if found["what"] == "parking to wait for" and kind and _OWNED_LOCK.match(kind):
+    kind = match["kind"] or match["named"]
+    if match["what"] == "parking to wait for" and kind and _OWNED_LOCK.match(kind):
         use = LockUse.WAITS_FOR
-    return StackLock(id=found["id"] or found["hash"], use=use, kind=kind)
+    return StackLock(id=match["id"] or match["hash"], use=use, kind=kind)
 
 
 def _with(frame: StackFrame, locks: list[StackLock]) -> StackFrame:

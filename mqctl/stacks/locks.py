@@ -42,7 +42,7 @@ def root_of(thread: StackThread, held_by: Mapping[str, StackThread]) -> StackThr
 
 def circles(threads: Sequence[StackThread], held_by: Mapping[str, StackThread]) -> list[tuple[str, ...]]:
     """Returns the circles of threads that wait for each other, by the locks that the dump tells."""
-    found: dict[frozenset[int], tuple[str, ...]] = {}
+    by_members: dict[frozenset[int], tuple[str, ...]] = {}
     finished: set[int] = set()
     for start in threads:
         chain: list[StackThread] = []
@@ -54,6 +54,6 @@ def circles(threads: Sequence[StackThread], held_by: Mapping[str, StackThread]) 
             current = owner_of(current, held_by)
         if current is not None and id(current) in places:
             circle = chain[places[id(current)] :]
-            found[frozenset(map(id, circle))] = tuple(thread.name for thread in circle)
+            by_members[frozenset(map(id, circle))] = tuple(thread.name for thread in circle)
         finished.update(places)
-    return list(found.values())
+    return list(by_members.values())

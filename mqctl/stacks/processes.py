@@ -12,17 +12,17 @@ _SAME_SHARE = 0.8
 
 def by_process(dumps: Iterable[StackDump]) -> list[list[StackDump]]:
     """Returns the dumps of each process, in the order in which they come, oldest first where they tell their time."""
-    found: list[list[StackDump]] = []
+    processes: list[list[StackDump]] = []
     for dump in dumps:
-        home = next((looks for looks in found if _same(looks[-1], dump)), None)
+        home = next((looks for looks in processes if _same(looks[-1], dump)), None)
         if home is None:
-            found.append([dump])
+            processes.append([dump])
         else:
             home.append(dump)
-    for looks in found:
+    for looks in processes:
         if all(look.taken_at_ms is not None for look in looks):
             looks.sort(key=lambda look: look.taken_at_ms or 0)
-    return found
+    return processes
 
 
 def _same(one: StackDump, other: StackDump) -> bool:

@@ -39,18 +39,18 @@ class PySpyTextReader:
             if not deeper and len(self._lines) <= self._collector.limits.thread_frame_count:
                 self._lines.append(line)
             return True
-        if line.startswith("Thread ") and (found := _THREAD.match(line)) is not None:
+        if line.startswith("Thread ") and (match := _THREAD.match(line)) is not None:
             self.end_thread()
-            self._header = found
+            self._header = match
             return True
-        if line.startswith("Process ") and (found := _PROCESS.match(line)) is not None:
+        if line.startswith("Process ") and (match := _PROCESS.match(line)) is not None:
             self.end_thread()
-            self._collector.open(OpenDump(tool=DumpTool.PY_SPY, pid=decimal(found["pid"])))
+            self._collector.open(OpenDump(tool=DumpTool.PY_SPY, pid=decimal(match["pid"])))
             return True
-        if line.startswith("Python v") and (found := _RUNTIME.match(line)) is not None:
+        if line.startswith("Python v") and (match := _RUNTIME.match(line)) is not None:
             current = self._collector.current
             if current is not None:
-                current.runtime = found["text"]
+                current.runtime = match["text"]
             return True
         if line.startswith("Error: "):
             self._collector.note(f"py-spy: {line[7:].strip()[:200]}")
@@ -69,8 +69,8 @@ class PySpyTextReader:
         limit = self._collector.limits.thread_frame_count
         if len(lines) > limit:
             self._collector.note(f"only the innermost {limit} calls of a thread were read")
-        found = [self._frames.get(line) for line in lines[:limit]]
-        if None in found:
+        frames = [self._frames.get(line) for line in lines[:limit]]
+        if None in frames:
             self._collector.note("a call could not be read")
         told = header["id"]
         number = hexadecimal(told) if told.startswith("0x") else decimal(told)
@@ -80,7 +80,7 @@ class PySpyTextReader:
             native_id=number if number is not None and number < 1 << 31 else None,
             state=_WORDS.get(header["state"].partition("+")[0], ThreadState.UNKNOWN),
             state_text=header["state"],
-            frames=tuple(frame for frame in found if frame is not None),
+            frames=tuple(frame for frame in frames if frame is not None),
             truncated=len(lines) > limit or (at_end and bool(lines) and not lines[-1].rstrip().endswith(")")),
         )
         self._header, self._lines = None, []

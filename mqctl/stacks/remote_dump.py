@@ -50,10 +50,10 @@ class RemoteReader:
                 if len(self._lines) <= self._most_lines:
                     self._lines.append(line[len(self._name) :].strip())
                 return True
-        if "TID: " in line and (found := _HEADER.match(line)) is not None:
+        if "TID: " in line and (match := _HEADER.match(line)) is not None:
             self.end_thread()
-            self._header = found
-            self._prefix, self._name = found["name"] + found["pad"], found["name"]
+            self._header = match
+            self._prefix, self._name = match["name"] + match["pad"], match["name"]
             return True
         return False
 
@@ -90,10 +90,10 @@ class RemoteReader:
         key = tuple(lines)
         known = self._stacks.get(key)
         if known is None:
-            found = [self._frames.get(line) for line in lines]
-            if None in found:
+            frames = [self._frames.get(line) for line in lines]
+            if None in frames:
                 self._collector.note("a call could not be read")
-            known = tuple(frame for frame in found if frame is not None)
+            known = tuple(frame for frame in frames if frame is not None)
             if len(self._stacks) < 10_000:
                 self._stacks[key] = known
         return known

@@ -106,14 +106,14 @@ def verdict(report: StackReport, facts: ConsumerFacts, limits: StackLimits | Non
     behind or stands. Where nothing tells whether it is, the verdict is a warning of less confidence.
     """
     windows = limits or StackLimits()
-    found = list(_deadlocks(report, facts))
+    verdicts = list(_deadlocks(report, facts))
     pools = report.consumer_groups() or ((facts.info.group,) if facts.info else ())
     for name in pools:
         groups = tuple(item for item in report.consuming() if item.group == name)
         owner = facts.info.group if facts.info and _is_of(name, facts.info.group) else name
         pool = _Pool(report, groups, ConsumerSituation(owner, facts, windows))
-        found += _pool_verdicts(pool)
-    return found
+        verdicts += _pool_verdicts(pool)
+    return verdicts
 
 
 def _is_of(name: str | None, group: str) -> bool:

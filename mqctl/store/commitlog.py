@@ -67,8 +67,8 @@ class CommitLog:
     @cached_property
     def files(self) -> tuple[MappedFile, ...]:
         """All files by start offset, zero-length ones included."""
-        found = itertools.chain.from_iterable(mapped_files(directory) for directory in self.directories)
-        files = sorted(found, key=lambda file: file.start)
+        mapped = itertools.chain.from_iterable(mapped_files(directory) for directory in self.directories)
+        files = sorted(mapped, key=lambda file: file.start)
         if self.until is None:
             return tuple(files)
         return tuple(
@@ -117,9 +117,9 @@ class CommitLog:
             if not _used(file):
                 continue
             start = self._hinted(file, hint)
-            found = self.walk(file, start)
-            end = found.tail.position if found.tail.stop is not Stop.BLANK else file.size_bytes
-            return LogEnd(file.start + end, file, found.tail)
+            walk = self.walk(file, start)
+            end = walk.tail.position if walk.tail.stop is not Stop.BLANK else file.size_bytes
+            return LogEnd(file.start + end, file, walk.tail)
         first = self.files[0] if self.files else None
         return LogEnd(self.min_offset, first, None)
 
@@ -128,8 +128,8 @@ class CommitLog:
             return 0
         position = hint - file.start
         buffer = file.view(position, position + HEADER_BYTES)
-        found = find_record(buffer, buffer.data, file.start, position, position + 1)
-        return 0 if found is None else position
+        position_found = find_record(buffer, buffer.data, file.start, position, position + 1)
+        return 0 if position_found is None else position
 
     def file_of(self, physical_offset: int) -> MappedFile | None:
         """Returns the file that covers `physical_offset`, or None."""
@@ -158,22 +158,22 @@ class CommitLog:
         """
         buffer = file.buffer
         spans = file.data_spans(position + 1, record_limit(buffer, self.capacity))
-        found = (find_record(buffer, buffer.data, file.start, low, high) for low, high in spans)
-        return next((place for place in found if place is not None), None)
+        positions = (find_record(buffer, buffer.data, file.start, low, high) for low, high in spans)
+        return next((place for place in positions if place is not None), None)
 
     def headers(self, physical_offsets: Int64s) -> list[tuple[MappedFile, Headers]]:
         """Reads the headers of records at `physical_offsets` (ascending int64), grouped by file.
 
         Offsets that no file covers, or that leave no room for a header, are left out.
         """
-        found = []
+        parts = []
         for file in self.files:
             low, high = np.searchsorted(physical_offsets, [file.start, file.end])
             positions = physical_offsets[low:high] - file.start
             positions = positions[positions <= len(file.known) - HEADER_BYTES]
             if len(positions):
-                found.append((file, headers(file.records_view(positions), positions)))
-        return found
+                parts.append((file, headers(file.records_view(positions), positions)))
+        return parts
 
     def store_times(self, physical_offsets: Int64s) -> Int64s:
         """Returns the store times (epoch ms) of the records at `physical_offsets` (int64, any order).
@@ -183,14 +183,14 @@ class CommitLog:
         times = np.full(len(physical_offsets), -1, dtype=np.int64)
         order = np.argsort(physical_offsets, kind="stable")
         ascending = physical_offsets[order]
-        for file, found in self.headers(ascending):
-            good = accepted(found, file.start, record_limit(file.known, self.capacity))
-            at = found.position[good] + file.start
+        for file, part in self.headers(ascending):
+            good = accepted(part, file.start, record_limit(file.known, self.capacity))
+            at = part.position[good] + file.start
             low, high = np.searchsorted(ascending, at), np.searchsorted(ascending, at, side="right")
-            times[order[low]] = found.store_time_ms[good]
+            times[order[low]] = part.store_time_ms[good]
             # The same offset asked for twice.
             for row in np.flatnonzero(high - low > 1):
-                times[order[low[row] : high[row]]] = found.store_time_ms[good][row]
+                times[order[low[row] : high[row]]] = part.store_time_ms[good][row]
         return times
 
     def record_at(self, physical_offset: int) -> Message:
@@ -244,6 +244,6 @@ def records_at(log: CommitLog, physical: Int64s) -> Iterator[tuple[MappedFile, I
         low, high = np.searchsorted(ordered, [file.start, file.end - HEADER_BYTES + 1])
         rows = order[low:high]
         if len(rows):
-            found = headers(file.records_view(physical[rows] - file.start), physical[rows] - file.start)
-            good = accepted(found, file.start, record_limit(file.known, log.capacity))
-            yield file, rows[good], found.take(good)
+            records = headers(file.records_view(physical[rows] - file.start), physical[rows] - file.start)
+            good = accepted(records, file.start, record_limit(file.known, log.capacity))
+            yield file, rows[good], records.take(good)

@@ -62,7 +62,7 @@ def compare_logs(log: CommitLog, other: CommitLog, progress: Progress | None = N
         StorageError: a file cannot be read.
         BadInputError: a file changed its size meanwhile.
     """
-    found = LogComparison(
+    comparison = LogComparison(
         start=log.min_offset,
         other_start=other.min_offset,
         end=log.max_offset,
@@ -72,8 +72,8 @@ def compare_logs(log: CommitLog, other: CommitLog, progress: Progress | None = N
         file_bytes=log.file_size_bytes,
         other_file_bytes=other.file_size_bytes,
     )
-    at = low = max(found.start, found.other_start)
-    high, compared = min(found.written, found.other_written), 0
+    at = low = max(comparison.start, comparison.other_start)
+    high, compared = min(comparison.written, comparison.other_written), 0
     while at < high:
         size = min(_WINDOW_BYTES, high - at, _left(log, at), _left(other, at))
         if size <= 0:
@@ -84,18 +84,18 @@ def compare_logs(log: CommitLog, other: CommitLog, progress: Progress | None = N
             byte = at + int(different[0])
             start = max(low, _record_start(log, byte), _record_start(other, byte))
             compared += byte - at
-            return replace(found, compared_bytes=compared, first_difference=start, different_byte=byte)
+            return replace(comparison, compared_bytes=compared, first_difference=start, different_byte=byte)
         at += size
         compared += size
         if progress is not None:
             progress("comparing the logs", at - low, high - low)
-    found = replace(
-        found,
-        end=_whole_end(log, other, (found.end, found.written)),
-        other_end=_whole_end(other, log, (found.other_end, found.other_written)),
+    comparison = replace(
+        comparison,
+        end=_whole_end(log, other, (comparison.end, comparison.written)),
+        other_end=_whole_end(other, log, (comparison.other_end, comparison.other_written)),
     )
-    lost = 0 if found.common is None else max(0, found.common[1] - max(high, found.common[0]))
-    return replace(found, compared_bytes=_at_most(compared + lost, found.common))
+    lost = 0 if comparison.common is None else max(0, comparison.common[1] - max(high, comparison.common[0]))
+    return replace(comparison, compared_bytes=_at_most(compared + lost, comparison.common))
 
 
 def _at_most(size: int, common: tuple[int, int] | None) -> int:

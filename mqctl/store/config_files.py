@@ -213,13 +213,13 @@ def consumer_offsets(file: LoadedConfig) -> OffsetTable:
 
 def lmq_offsets(file: LoadedConfig) -> dict[tuple[str, str], int]:
     """Returns the offsets of light queues from `lmqConsumerOffset.json`: (light topic, group) -> next offset."""
-    found = {}
+    offsets = {}
     for key, offset in _object(file.value.get("lmqOffsetTable")).items():
         topic, _, group = str(key).partition("@")
         value = _maybe_int(offset)
         if group and value is not None:
-            found[(topic, group)] = value
-    return found
+            offsets[(topic, group)] = value
+    return offsets
 
 
 @dataclass(frozen=True, slots=True)

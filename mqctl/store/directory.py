@@ -121,8 +121,8 @@ class StoreDirectory:
 
     def place_of(self, part: str) -> Path:
         """Returns where the files of `consumequeue` or of `config/<name>` are to be read."""
-        found = self._converted
-        return self.path / part if found is None or not (found.root / part).exists() else found.root / part
+        converted = self._converted
+        return self.path / part if converted is None or not (converted.root / part).exists() else converted.root / part
 
     def relative(self, path: Path) -> str:
         """Names a file by its path below the root, in full when it lies elsewhere; databases as if they were files."""
@@ -138,11 +138,11 @@ class StoreDirectory:
 
     def _why_unread(self, part: str) -> str:
         """Says why a database cannot be read; empty where it can."""
-        found = self._converted
+        converted = self._converted
         if part == "config/rdb":
             return "kept in a RocksDB database of the second layout, which is not read offline"
-        if found is not None:
-            return found.problems.get(part, "")
+        if converted is not None:
+            return converted.problems.get(part, "")
         what = "the consume queues are" if part == "consumequeue" else "kept"
         return f"{what} in a RocksDB database; install mqctl[rocksdb] to read it"
 
@@ -211,8 +211,8 @@ class StoreDirectory:
             entries = queue.entries(queue.max_offset - 1)
             return int(entries["physical_offset"][-1]) if len(entries) else None
 
-        found = look_at_each(store.path, last, store.queue_ids())
-        return max((physical for physical in found if physical is not None), default=None)
+        ends = look_at_each(store.path, last, store.queue_ids())
+        return max((physical for physical in ends if physical is not None), default=None)
 
 
 _ROCKSDB_CONFIGS = ("consumerOffsets", "rdb", "subscriptionGroups", "topics")

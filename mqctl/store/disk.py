@@ -86,15 +86,15 @@ class Disk:
             DiskFullError, StorageError: the operating system refuses.
         """
         try:
-            found = os.fstat(self.descriptor(path)).st_size
+            size = os.fstat(self.descriptor(path)).st_size
         except OSError as error:
             raise _failure(path, error) from error
-        if found == 0:
+        if size == 0:
             self.create(path, size_bytes)
-        elif found != size_bytes:
+        elif size != size_bytes:
             raise ConfigurationError(
                 f"could not open {path}",
-                reason=f"it has {found} bytes, {setting} says {size_bytes}",
+                reason=f"it has {size} bytes, {setting} says {size_bytes}",
                 remedy=f"start with the {setting} that the store was written with",
             )
 
@@ -105,10 +105,10 @@ class Disk:
             StorageError: the operating system refuses.
         """
         files = self._files
-        found = files.get(path)
-        if found is not None:
+        known = files.get(path)
+        if known is not None:
             files.move_to_end(path)
-            return found
+            return known
         try:
             return self._open(path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:

@@ -51,5 +51,5 @@ def index_keys(properties: str) -> list[str]:
     """Returns the keys under which a record is indexed, UNIQ_KEY first."""
     unique = property_of(properties, UNIQ_KEY)
     keys = property_of(properties, KEYS) if _KEYS in properties else None
-    found = [key for key in keys.split(" ") if key] if keys else []
-    return [unique, *found] if unique else found
+    words = [key for key in keys.split(" ") if key] if keys else []
+    return [unique, *words] if unique else words

@@ -140,16 +140,16 @@ class IndexFile:
             return np.empty(0, dtype=np.int64)
         at = lay.INDEX_HEADER_BYTES + 4 * (wanted % self.slot_table_size)
         number = int.from_bytes(bytes(self.buffer[at : at + 4]), "big", signed=True)
-        found: list[int] = []
+        offsets: list[int] = []
         while 0 < number < limit:
             entry = entries[number]
             time_ms = self.header.begin_time_ms + int(entry["time_diff_s"]) * 1000
             if int(entry["time_diff_s"]) < 0 or time_ms + 1000 <= begin_ms:
                 break
             if int(entry["key_hash"]) == wanted and time_ms <= end_ms:
-                found.append(int(entry["physical_offset"]))
+                offsets.append(int(entry["physical_offset"]))
             previous = int(entry["previous"])
             if previous >= number:
                 break  # chains only lead to older entries; anything else is damage
             number = previous
-        return np.array(found, dtype=np.int64)
+        return np.array(offsets, dtype=np.int64)

@@ -206,16 +206,16 @@ class IndexFiles:
             StorageError: a file cannot be read.
         """
         code = key_hash(topic, key)
-        found: list[int] = []
+        offsets: list[int] = []
         for path, header in reversed(self.files.items()):
             if header.count > 1 and header.begin_ms <= end_ms and header.end_ms >= begin_ms:
                 for physical_offset in self._chain(path, header, code, begin_ms, end_ms):
-                    if len(found) >= limit:
+                    if len(offsets) >= limit:
                         break
-                    found.append(physical_offset)
-            if header.begin_ms < begin_ms or len(found) >= limit:
+                    offsets.append(physical_offset)
+            if header.begin_ms < begin_ms or len(offsets) >= limit:
                 break
-        return sorted(set(found))
+        return sorted(set(offsets))
 
     def _chain(self, path: str, header: Header, code: int, begin_ms: int, end_ms: int) -> Iterator[int]:
         slot = code % self._slots

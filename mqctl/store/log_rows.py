@@ -80,27 +80,27 @@ class NumpyScanner:
     topics: dict[str, int] = field(default_factory=dict)
 
     def scan(self, file: MappedFile, start: int) -> Iterator[tuple[Rows | None, Tail | None]]:
-        for found, tail in self.log.scan(file, start):
-            yield (self._rows(file.buffer, found) if found is not None and len(found) else None), tail
+        for part, tail in self.log.scan(file, start):
+            yield (self._rows(file.buffer, part) if part is not None and len(part) else None), tail
 
-    def _rows(self, buffer: Buffer, found: Headers) -> Rows:
-        alphabet = topic_codes(buffer, found)
+    def _rows(self, buffer: Buffer, headers: Headers) -> Rows:
+        alphabet = topic_codes(buffer, headers)
         names = alphabet.names
         numbers = np.array([self.topics.setdefault(name, len(self.topics)) for name in names], dtype=np.int64)
-        spans = property_spans(buffer, found, ["TAGS", "UNIQ_KEY"] if self.indexed else ["TAGS"])
-        columns = np.empty((len(COLUMNS), len(found)), dtype=np.int64)
+        spans = property_spans(buffer, headers, ["TAGS", "UNIQ_KEY"] if self.indexed else ["TAGS"])
+        columns = np.empty((len(COLUMNS), len(headers)), dtype=np.int64)
         values: dict[str, Any] = {
-            "physical_offset": found.physical_offset,
-            "position": found.position,
-            "size": found.total_size,
-            "queue_id": found.queue_id,
-            "queue_offset": found.queue_offset,
-            "store_time_ms": found.store_time_ms,
-            "sys_flag": found.sys_flag,
+            "physical_offset": headers.physical_offset,
+            "position": headers.position,
+            "size": headers.total_size,
+            "queue_id": headers.queue_id,
+            "queue_offset": headers.queue_offset,
+            "store_time_ms": headers.store_time_ms,
+            "sys_flag": headers.sys_flag,
             "topic": numbers[alphabet.codes],
             "tag_hash": tag_hashes(buffer, spans["TAGS"].start, spans["TAGS"].size),
-            "host": _store_hosts(buffer, found),
-            "born_lead_ms": found.born_time_ms - found.store_time_ms,
+            "host": _store_hosts(buffer, headers),
+            "born_lead_ms": headers.born_time_ms - headers.store_time_ms,
             "unique_hash": NO_KEY,
             "file_number": 0,
         }
@@ -109,7 +109,7 @@ class NumpyScanner:
             values["unique_hash"] = _index_hashes(buffer, spans["UNIQ_KEY"].start, spans["UNIQ_KEY"].size, seeds)
         for number, name in enumerate(COLUMNS):
             columns[number] = values[name]
-        return Rows(columns, _bad_sums(buffer.data, found), _bad_texts(buffer, found))
+        return Rows(columns, _bad_sums(buffer.data, headers), _bad_texts(buffer, headers))
 
 
 @dataclass
@@ -157,11 +157,11 @@ class CompiledScanner:
         odd = np.flatnonzero(flags & (ODD_TEXT | ODD_TAGS))
         bad_texts: list[int] = []
         if len(odd):
-            found = headers(buffer, columns[1][odd])
-            texts = _bad_texts(buffer, found, np.flatnonzero(flags[odd] & ODD_TEXT))
+            parsed = headers(buffer, columns[1][odd])
+            texts = _bad_texts(buffer, parsed, np.flatnonzero(flags[odd] & ODD_TEXT))
             bad_texts = odd[texts].tolist()
             tagged = np.flatnonzero(flags[odd] & ODD_TAGS)
-            spans = property_spans(buffer, found.take(tagged), ["TAGS"])["TAGS"]
+            spans = property_spans(buffer, parsed.take(tagged), ["TAGS"])["TAGS"]
             columns[8][odd[tagged]] = tag_hashes(buffer, spans.start, spans.size)
         return Rows(columns, np.flatnonzero(flags & BAD_CRC).tolist(), bad_texts)
 
@@ -169,9 +169,9 @@ class CompiledScanner:
         """Names the topics that these records are the first of."""
         for number in range(len(self._names), seen):
             row = int(np.argmax(columns[7] == number))
-            found = headers(buffer, columns[1][row : row + 1])
-            start = int(found.topic_start[0])
-            name = bytes(buffer[start : start + int(found.topic_size[0])]).decode("utf-8", "replace")
+            parsed = headers(buffer, columns[1][row : row + 1])
+            start = int(parsed.topic_start[0])
+            name = bytes(buffer[start : start + int(parsed.topic_size[0])]).decode("utf-8", "replace")
             self._names.append(name)
             self._numbers = np.append(self._numbers, self.topics.setdefault(name, len(self.topics)))
 

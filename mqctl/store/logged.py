@@ -26,12 +26,12 @@ def sound_records(log: CommitLog) -> Iterator[tuple[MappedFile, Headers]]:
 def logged_queues(log: CommitLog, topic: str) -> dict[int, dict[int, int]]:
     """Returns physical offset by queue offset of each queue of a topic; raises as `map_file` does."""
     name = topic.encode()
-    found: dict[int, dict[int, int]] = {}
+    places: dict[int, dict[int, int]] = {}
     for file, rows in sound_records(log):
         own = rows.take(rows.topic_size == len(name))
         view = file.buffer.data
         columns = (own.position, own.topic_start, own.queue_id, own.queue_offset)
         for position, start, queue_id, offset in zip(*(column.tolist() for column in columns), strict=True):
             if view[start : start + len(name)] == name:
-                found.setdefault(queue_id, {})[offset] = file.start + position
-    return found
+                places.setdefault(queue_id, {})[offset] = file.start + position
+    return places

@@ -168,12 +168,12 @@ def mapped_files(directory: Path) -> tuple[MappedFile, ...]:
     Raises:
         PermissionDeniedError, StorageError: it cannot be listed.
     """
-    found = [
+    files = [
         MappedFile(path, start, size)
         for path, size in _files(directory)
         if len(path.name) == FILE_NAME_DIGITS and (start := decimal(path.name, 0, _HIGHEST_START)) is not None
     ]
-    return tuple(sorted(found, key=lambda file: file.start))
+    return tuple(sorted(files, key=lambda file: file.start))
 
 
 def _files(directory: Path) -> Iterator[tuple[Path, int]]:

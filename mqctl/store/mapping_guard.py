@@ -86,16 +86,16 @@ def _installed() -> bool:
 
     def handle(_number: int, info: int, _context: int) -> None:
         address = ctypes.c_uint64.from_address(info + _ADDRESS_AT).value
-        found = next((one for one in _mappings.values() if one.base <= address < one.base + one.size_bytes), None)
-        if found is None:
+        mapping = next((one for one in _mappings.values() if one.base <= address < one.base + one.size_bytes), None)
+        if mapping is None:
             libc.sigaction(
                 signal.SIGBUS, ctypes.byref(before), None
             )  # the same instruction faults again, and ends there
             return
         page = address - address % mmap.PAGESIZE
-        rest = found.base + found.size_bytes - page if _size(found) <= page - found.base else mmap.PAGESIZE
+        rest = mapping.base + mapping.size_bytes - page if _size(mapping) <= page - mapping.base else mmap.PAGESIZE
         libc.mmap(page, rest, mmap.PROT_READ, _PRIVATE_FIXED_ANONYMOUS, -1, 0)
-        _faults.append((found, page - found.base))
+        _faults.append((mapping, page - mapping.base))
         signal.raise_signal(_RAISING)
 
     handler = _Handler(handle)
@@ -108,39 +108,41 @@ def _installed() -> bool:
     return True
 
 
-def _size(found: _Mapping) -> int:
+def _size(mapped: _Mapping) -> int:
     """The size of the mapped file now, whatever has its name."""
-    mapping = found.map()
+    mapping = mapped.map()
     return 0 if mapping is None else mapping.size()
 
 
 def _raise(_number: int, _frame: object) -> None:
     faults = _faults[:]
     _faults.clear()
-    for found, position in faults:
-        error = _why(found, position)
+    for fault, position in faults:
+        error = _why(fault, position)
         if error is not None:
             raise error
 
 
-def _why(found: _Mapping, position: int) -> StorageError | NotFoundError | PermissionDeniedError | None:
-    size = _size(found)
+def _why(mapping: _Mapping, position: int) -> StorageError | NotFoundError | PermissionDeniedError | None:
+    size = _size(mapping)
     if size <= position:
         return StorageError(
-            f"could not read {found.path}",
-            reason=f"it was cut from {found.size_bytes:,} to {size:,} bytes while it was read",
+            f"could not read {mapping.path}",
+            reason=f"it was cut from {mapping.size_bytes:,} to {size:,} bytes while it was read",
             remedy="run it again when nobody changes the store, or copy the store first",
         )
     try:
-        descriptor = os.open(found.path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(mapping.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            if os.fstat(descriptor).st_ino == found.inode:
+            if os.fstat(descriptor).st_ino == mapping.inode:
                 os.pread(descriptor, mmap.PAGESIZE, position)
                 return None
         finally:
             os.close(descriptor)
     except OSError as error:
-        return reading_error(found.path, error)
+        return reading_error(mapping.path, error)
     return StorageError(
-        f"could not read {found.path}", reason="its disk failed, and another file took its name", remedy="run it again"
+        f"could not read {mapping.path}",
+        reason="its disk failed, and another file took its name",
+        remedy="run it again",
     )

@@ -93,13 +93,13 @@ class ConsumeQueues:
         Raises:
             MessageRefused: a topic of that name would lead out of the directory.
         """
-        found = self.table.get((topic, queue_id))
-        if found is None:
+        writer = self.table.get((topic, queue_id))
+        if writer is None:
             if not is_name(topic):
                 raise MessageRefused(f"could not store in topic {topic!r}", reason="no directory can have that name")
-            found = self.table[topic, queue_id] = QueueWriter(topic, queue_id)
-            found.min_offset = found.max_offset = at_offset
-        return found
+            writer = self.table[topic, queue_id] = QueueWriter(topic, queue_id)
+            writer.min_offset = writer.max_offset = at_offset
+        return writer
 
     def path(self, queue: QueueWriter, start: int) -> str:
         """Names the file of `queue` that starts at byte offset `start`."""

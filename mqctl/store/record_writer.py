@@ -98,19 +98,19 @@ class RecordWriter:
         Raises:
             MessageRefused: the name is too long for the layout.
         """
-        found = self._topics.get(name)
-        if found is None:
+        encoded = self._topics.get(name)
+        if encoded is None:
             data = name.encode()
             if len(data) <= LONGEST_TOPIC:
-                found = (MAGIC_V1, bytes((len(data),)) + data)
+                encoded = (MAGIC_V1, bytes((len(data),)) + data)
             elif self._long_topics and len(data) <= 255:
-                found = (MAGIC_V2, _SHORT.pack(len(data)) + data)
+                encoded = (MAGIC_V2, _SHORT.pack(len(data)) + data)
             else:
                 raise MessageRefused(f"could not store a message of topic {name}", reason="the topic name is too long")
             if len(self._topics) >= _TOPICS_KEPT:
                 self._topics.clear()
-            self._topics[name] = found
-        return found
+            self._topics[name] = encoded
+        return encoded
 
     def draft(self, message: Incoming) -> Draft:
         """Prepares a record.
@@ -234,8 +234,8 @@ def checked_size(view: memoryview, at: int, limit: int) -> tuple[int, int] | Non
     size, magic, crc, sys_flag, body_size = head[0], head[1], head[2], head[7], head[14]
     topic_at = at + V4_HEAD.size + body_size
     if magic != MAGIC_V1 or sys_flag & _WIDE or body_size < 0 or topic_at + 3 >= limit:
-        found = read_record(view, at, limit, check_crc=True)
-        return (found.size_bytes, found.physical_offset) if found is not None and is_name(found.topic) else None
+        record = read_record(view, at, limit, check_crc=True)
+        return (record.size_bytes, record.physical_offset) if record is not None and is_name(record.topic) else None
     properties_at = topic_at + 1 + view[topic_at]
     end = at + size
     if end > limit or properties_at + 2 > end:
@@ -254,8 +254,8 @@ def is_name(topic: str) -> bool:
 
 def text_of_properties(record: bytes) -> str:
     """Returns the property text of a whole record exactly as it is stored, or nothing when that is no record."""
-    found = read_record(record, 0, len(record), check_crc=False)
-    return found.properties if found is not None else ""
+    parsed = read_record(record, 0, len(record), check_crc=False)
+    return parsed.properties if parsed is not None else ""
 
 
 def store_time_of(record: bytes | memoryview) -> int | None:

@@ -115,8 +115,8 @@ class RecordScan:
         while window := self._window():
             base = self.position
             view, limit = memoryview(window), len(window)
-            while (found := checked_size(view, self.position - base, limit)) and found[1] == self.position:
-                self.position += found[0]
+            while (size := checked_size(view, self.position - base, limit)) and size[1] == self.position:
+                self.position += size[0]
                 counted += 1
             if not self._next_window(window, base):
                 break
@@ -234,7 +234,7 @@ def _end_at(log: CommitLogWriter, position: int, write_note: Callable[[SetAside]
 
 def _sound_records_behind(log: CommitLogWriter, position: int) -> int:
     """Counts the whole records behind what ends the log, each found by its magic and its own physical offset."""
-    found = 0
+    count = 0
     at = log.next_written(position)
     while at is not None:
         window = log.read(at, _WINDOW_BYTES)
@@ -244,9 +244,9 @@ def _sound_records_behind(log: CommitLogWriter, position: int) -> int:
             at = log.next_written(at + len(window) - (0 if whole else _HEAD_BYTES))
             continue
         scan = RecordScan(log, begin, check_crc=True)
-        found += scan.count()
+        count += scan.count()
         at = log.next_written(max(scan.position, begin + 1))
-    return found
+    return count
 
 
 def _record_in(window: bytes, base: int) -> int | None:

@@ -98,10 +98,10 @@ def _state_of(store: Path, parts: tuple[str, ...]) -> str:
     digest = hashlib.sha256(str(store.resolve()).encode())
     for part in parts:
         try:
-            found = sorted((each.name, each.stat()) for each in os.scandir(store / part))
+            files = sorted((each.name, each.stat()) for each in os.scandir(store / part))
         except OSError as error:
             raise reading_error(store / part, error) from error
-        for name, status in found:
+        for name, status in files:
             digest.update(f"{part}/{name} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()[:24]
 
@@ -290,7 +290,7 @@ def _topic_of(key: bytes) -> tuple[str | None, bytes]:
 
 def _ends(families: _Families) -> Iterator[tuple[str, int, int]]:
     """Yields (topic, queue id, offset of the next message) of every queue that the table of bounds names."""
-    found: dict[tuple[str, int], int] = {}
+    ends: dict[tuple[str, int], int] = {}
     for key, value in families.rows("offset"):
         topic, rest = _topic_of(key)
         kind, number = rest[:3], rest[4:]
@@ -299,8 +299,8 @@ def _ends(families: _Families) -> Iterator[tuple[str, int, int]]:
         offset = _BOUND.unpack_from(value)[1]
         place = (str(topic), int(_QUEUE.unpack(number)[0]))
         # The highest is that of the last message, the lowest that of the first.
-        found[place] = max(found.get(place, 0), offset + 1 if kind == b"max" else offset)
-    for (topic, queue_id), end in sorted(found.items()):
+        ends[place] = max(ends.get(place, 0), offset + 1 if kind == b"max" else offset)
+    for (topic, queue_id), end in sorted(ends.items()):
         yield topic, queue_id, end
 
 
@@ -370,8 +370,8 @@ def _offsets(text: str) -> str:
     from mqctl.protocol.fastjson import FastjsonError, loads
 
     try:
-        found = loads(text.encode())
+        document = loads(text.encode())
     except FastjsonError:
         return "null"
-    table = found.get("offsetTable") if isinstance(found, dict) else None
+    table = document.get("offsetTable") if isinstance(document, dict) else None
     return json.dumps({str(key): offset for key, offset in table.items()}) if isinstance(table, dict) else "null"

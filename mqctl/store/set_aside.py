@@ -97,19 +97,19 @@ def _note(place: Path) -> dict[str, object]:
     """Returns a note; one that is missing or no JSON says nothing, and what lies there is told all the same."""
     path = place / NOTE
     try:
-        found = json.loads(read_whole(path))
+        document = json.loads(read_whole(path))
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise reading_error(path, error) from error
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _number(note: dict[str, object], name: str) -> int | None:
-    found = note.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    value = note.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def acknowledgement(root: Path, place: str) -> str | None:

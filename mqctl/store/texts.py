@@ -258,8 +258,8 @@ def _word(buffer: Buffer, start: Int64s, size: Int32s, at: int) -> NDArray[np.ui
     position = start + at
     over = np.clip(position - (len(buffer) - _WORD), 0, _WORD)
     word = gather(buffer, "<u8", position) >> np.minimum(over * 8, 63).astype(np.uint64)
-    found: NDArray[np.uint64] = np.where(over >= _WORD, np.uint64(0), word & _MASKS[left])
-    return found
+    word_of: NDArray[np.uint64] = np.where(over >= _WORD, np.uint64(0), word & _MASKS[left])
+    return word_of
 
 
 _MASKS = np.array([(1 << (8 * count)) - 1 for count in range(_WORD + 1)], dtype=np.uint64)

@@ -130,12 +130,12 @@ class LogVerifier:
         for number, name in enumerate(COLUMNS):
             setattr(table, name, columns[number])
         self._low = table.high = int(table.physical_offset[-1] + table.size[-1])
-        found = self.found
-        found.record_count += len(table)
-        found.record_bytes += int(table.size.sum())
-        if found.first_store_time_ms is None:
-            found.first_store_time_ms = int(table.store_time_ms[0])
-        found.last = LastRecord(
+        report = self.found
+        report.record_count += len(table)
+        report.record_bytes += int(table.size.sum())
+        if report.first_store_time_ms is None:
+            report.first_store_time_ms = int(table.store_time_ms[0])
+        report.last = LastRecord(
             int(table.physical_offset[-1]), int(table.size[-1]), int(table.store_time_ms[-1]),
             *table.place(self.root, -1),
         )  # fmt: skip
@@ -159,20 +159,20 @@ class LogVerifier:
             self._hosts[host] = (count, file, position) if known is None else (known[0] + count, *known[1:])
 
     def _finish(self) -> None:
-        found = self.found
+        report = self.found
         for tally in self._tallies.values():
             if tally.count > SAMPLED:
-                last = found.damages[tally.number]
-                found.damages[tally.number] = replace(
+                last = report.damages[tally.number]
+                report.damages[tally.number] = replace(
                     last, count=tally.count - SAMPLED + 1, length_bytes=tally.length_bytes or None
                 )
-        if found.max_offset == 0:
-            found.max_offset = self.store.commit_log.min_offset
-        found.per_topic = dict(sorted(zip(self.codes, self._topic_counts.tolist(), strict=False)))
-        found.clocks = self._clocks.state(found.record_count)
+        if report.max_offset == 0:
+            report.max_offset = self.store.commit_log.min_offset
+        report.per_topic = dict(sorted(zip(self.codes, self._topic_counts.tolist(), strict=False)))
+        report.clocks = self._clocks.state(report.record_count)
         if self._clocks.first is not None:
             file, position, physical_offset = self._clocks.first
-            found.damages.append(
+            report.damages.append(
                 Damage(
                     code=DamageCode.STORE_TIME_STEP_BACK,
                     grade=DamageGrade.ODD,
@@ -236,12 +236,12 @@ class LogVerifier:
         listed = sorted(
             [(row, True) for row in rows.bad_sums[:SAMPLED]] + [(row, False) for row in rows.bad_texts[:SAMPLED]]
         )
-        found = headers(file.buffer, positions[[row for row, _ in listed]])
+        headers_of = headers(file.buffer, positions[[row for row, _ in listed]])
         for number, (row, is_sum) in enumerate(listed):
             if is_sum:
                 self.damage(
-                    DamageCode.BAD_CRC, file, int(positions[row]), length=int(found.total_size[number]),
-                    expected=int(found.body_crc[number]), found=sum_of(file.buffer.data, found, number),
+                    DamageCode.BAD_CRC, file, int(positions[row]), length=int(headers_of.total_size[number]),
+                    expected=int(headers_of.body_crc[number]), found=sum_of(file.buffer.data, headers_of, number),
                 )  # fmt: skip
             else:
                 self.damage(DamageCode.BAD_TEXT, file, int(positions[row]))

@@ -75,14 +75,14 @@ class _Timers:
         """The checkpoint must not be ahead of what it vouches for."""
         end = int(self.positions[-1]) + TIMER_LOG_RECORD_BYTES if len(self.positions) else 0
         vouched = self.check.last_timer_log_flush_pos
-        found = []
+        damages = []
         if len(self.positions) and vouched > end and not self._is_next_file(vouched, end):
-            found.append(_damage(self.store, DamageCode.TIMER_CHECK, _CHECK, log_pos=vouched, log_end=end))
+            damages.append(_damage(self.store, DamageCode.TIMER_CHECK, _CHECK, log_pos=vouched, log_end=end))
         high = int(self.topic_offsets[-1]) + 1 if len(self.topic_offsets) else 0
         offset = self.check.last_timer_queue_offset
         if len(self.topic_offsets) and offset > high:
-            found.append(_damage(self.store, DamageCode.TIMER_CHECK, _CHECK, queue_offset=offset, queue_end=high))
-        return found
+            damages.append(_damage(self.store, DamageCode.TIMER_CHECK, _CHECK, queue_offset=offset, queue_end=high))
+        return damages
 
     def _is_next_file(self, position: int, end: int) -> bool:
         """Tells whether a position is the begin of the file that follows the last record, a filler between them."""
@@ -96,7 +96,7 @@ class _Timers:
         slots = used_slots(self.store.path / _WHEEL)
         slots = slots[slots["time_units"] * precision_ms >= self.check.last_read_time_ms]
         led = np.zeros(len(self.records), dtype=bool)
-        found = []
+        damages = []
         for slot in slots:
             rows = chain(int(slot["last_pos"]), self.positions, self.records)
             rows = [row for row in rows if int(units[row]) == int(slot["time_units"])]
@@ -104,11 +104,11 @@ class _Timers:
             markers = sum(bool(self.records["magic"][row] & 0x4) for row in rows)
             if not rows or len(rows) - 2 * markers != int(slot["num"]):
                 place = int(slot["time_units"]) % _RING_SLOTS * _SLOT_BYTES
-                found.append(
+                damages.append(
                     _damage(self.store, DamageCode.TIMER_SLOT, _WHEEL, offset=place, num=int(slot["num"]),
                             records=len(rows), position=int(slot["last_pos"]))
                 )  # fmt: skip
-        return found + self._at_rows(DamageCode.TIMER_RECORD_UNLED, self.waits & ~led)
+        return damages + self._at_rows(DamageCode.TIMER_RECORD_UNLED, self.waits & ~led)
 
     def _precision_ms(self) -> int:
         """Returns the largest precision that every slot time is a multiple of; the files do not name it."""

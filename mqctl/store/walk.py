@@ -43,9 +43,9 @@ def walk(buffer: Buffer, file_start: int, start: int = 0, *, capacity: int | Non
     """Walks the records of a file from position `start` until something is no acceptable record."""
     parts: list[Int64s] = []
     tail = Tail(Stop.END, start)
-    for found, end in scan(buffer, file_start, start, capacity=capacity):
-        if found is not None:
-            parts.append(found.position)
+    for part, end in scan(buffer, file_start, start, capacity=capacity):
+        if part is not None:
+            parts.append(part.position)
         if end is not None:
             tail = end
     return Walk(np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), tail)
@@ -59,15 +59,15 @@ def scan(
     cursor = start
     while True:
         positions, next_cursor = _window(buffer, file_start, cursor, limit)
-        for found in header_chunks(buffer, positions):
-            good = accepted(found, file_start, limit)
+        for chunk in header_chunks(buffer, positions):
+            good = accepted(chunk, file_start, limit)
             if good.all():
-                yield found, None
+                yield chunk, None
                 continue
             first_bad = int(np.argmin(good))
             if first_bad:
-                yield found.take(slice(0, first_bad)), None
-            yield None, classify(buffer, int(found.position[first_bad]), file_start, limit)
+                yield chunk.take(slice(0, first_bad)), None
+            yield None, classify(buffer, int(chunk.position[first_bad]), file_start, limit)
             return
         if next_cursor == cursor or not len(positions):
             yield None, classify(buffer, next_cursor, file_start, limit)
@@ -100,11 +100,11 @@ def _split(buffer: Buffer, file_start: int, cursor: int, end: int) -> tuple[Int6
     for goal in range(cursor + LANE_BYTES, end, LANE_BYTES):
         if goal <= starts[-1]:
             continue
-        found = find_record(buffer, view, file_start, goal, min(goal + LANE_BYTES, end))
-        if found is None:
+        position = find_record(buffer, view, file_start, goal, min(goal + LANE_BYTES, end))
+        if position is None:
             end = min(goal + LANE_BYTES, end)
             break
-        starts.append(found)
+        starts.append(position)
     return np.array(starts, dtype=np.int64), end
 
 

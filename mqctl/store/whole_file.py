@@ -77,6 +77,6 @@ def _make(directory: Path) -> None:
 def _sweep(directory: Path, pattern: str, before_s: float) -> None:
     with suppress(OSError):  # what cannot be removed now is removed another time
         for entry in os.scandir(directory):
-            found = _TEMPORARY.fullmatch(entry.name)
-            if found and fnmatchcase(found[1], pattern) and entry.stat().st_mtime < before_s:
+            match = _TEMPORARY.fullmatch(entry.name)
+            if match and fnmatchcase(match[1], pattern) and entry.stat().st_mtime < before_s:
                 Path(entry.path).unlink(missing_ok=True)

@@ -41,7 +41,7 @@ def test_a_target_moves_the_offset_there(target: Target, new: int, replayed: int
     [(100, 100, "no message is older"), (1_000, 1_000, "no message is younger"), (640, 640, None)],
 )
 def test_a_time_outside_the_queue_says_so(found: int, new: int, note: str | None) -> None:
-    (change,) = plan_changes([AT], ToTime(7), found={QUEUE: found})
+    (change,) = plan_changes([AT], ToTime(7), targets={QUEUE: found})
     assert (change.new, change.note) == (new, note)
 
 

@@ -38,7 +38,7 @@ def refresh(place: Path, words: list[str]) -> int:
         ask_groups(asking, brokers, Scope())
         ask_producers(asking, brokers)
         groups = {group for broker in brokers for group in broker.groups if not is_system_group(group)}
-        found = {
+        names = {
             "cluster": {item.cluster for item in addresses},
             "broker": {item.broker_name for item in addresses},
             "topic": topics,
@@ -46,11 +46,11 @@ def refresh(place: Path, words: list[str]) -> int:
             "producer": {item.group for broker in brokers for item in broker.producers},
             "client": set(),
         }
-        _write(place, found)
+        _write(place, names)
         if len(groups) <= _MOST_GROUPS:  # with more, asking each for its members is no matter for a Tab
             memberships = gather_memberships(asking, brokers, Scope(groups=groups))
-            found["client"] = {client for items in memberships.values() for item in items for client in item.client_ids}
-            _write(place, found)
+            names["client"] = {client for items in memberships.values() for item in items for client in item.client_ids}
+            _write(place, names)
     asking_mark(place).unlink(missing_ok=True)  # after a failure it stays: the next Tab does not ask at once again
     return 0
 
@@ -60,8 +60,8 @@ def _order(name: str) -> tuple[bool, str]:
     return group_of(name) is not None, name
 
 
-def _write(place: Path, found: dict[str, set[str]]) -> None:
-    lines = [f"{kind}\t{name}\n" for kind, names in found.items() for name in sorted(names, key=_order)]
+def _write(place: Path, by_kind: dict[str, set[str]]) -> None:
+    lines = [f"{kind}\t{name}\n" for kind, names in by_kind.items() for name in sorted(names, key=_order)]
     try:
         write_whole(place, "".join(lines).encode(), sweep="*")
     except OSError as error:

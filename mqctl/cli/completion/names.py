@@ -94,11 +94,11 @@ def asking_mark(place: Path) -> Path:
 
 def connection_words(before: list[str]) -> list[str]:
     """Returns the options of a command line that say which cluster is meant."""
-    found = []
+    words = []
     for word, following in zip(before, [*before[1:], ""], strict=True):
         if word in ("--namesrv", "-n", "--profile") and following:
-            found += [word, following]
-    return found
+            words += [word, following]
+    return words
 
 
 def _changed(path: Path) -> str:
@@ -138,9 +138,9 @@ def _wait(place: Path) -> None:
 def _read(place: Path, kind: str) -> list[str]:
     if _age_s(place) > KEPT_S:
         return []
-    found = []
+    names = []
     for line in place.read_text("utf-8").splitlines():
         which, _, name = line.partition("\t")
         if which == kind:
-            found.append(name)
-    return found
+            names.append(name)
+    return names

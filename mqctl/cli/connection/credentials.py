@@ -37,14 +37,14 @@ def credentials_of(profile: Profile | None = None) -> Credentials | None:
         return _from_keyring(account)
     if profile is None or profile.access_key_env is None:
         return _from_environment("MQCTL_ACCESS_KEY", "MQCTL_SECRET_KEY")
-    found = _from_environment(profile.access_key_env, profile.secret_key_env or "")
-    if found is None:
+    pair = _from_environment(profile.access_key_env, profile.secret_key_env or "")
+    if pair is None:
         raise ConfigurationError(
             f"the profile takes its keys from {profile.access_key_env} and {profile.secret_key_env}",
             reason="they are not set",
         )
     _hold(profile.access_key_env, profile.secret_key_env or "")
-    return found
+    return pair
 
 
 def hold_secrets() -> None:

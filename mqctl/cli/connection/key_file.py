@@ -45,12 +45,12 @@ def credentials_from_file(path: Path) -> Credentials:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigurationError(problem, reason="it is no text in UTF-8", remedy=_FORM) from None
-    found = [entry for line in text.splitlines() if (entry := _ENTRY.fullmatch(line))]
-    values = {entry[1]: _value(entry[2]) for entry in found}
+    entries = [entry for line in text.splitlines() if (entry := _ENTRY.fullmatch(line))]
+    values = {entry[1]: _value(entry[2]) for entry in entries}
     if not values.get("accessKey") or not values.get("secretKey"):
         missing = " and ".join(name for name in ("accessKey", "secretKey") if not values.get(name))
         raise ConfigurationError(problem, reason=f"it lacks {missing}", remedy=_FORM)
-    if len(found) > len(values):
+    if len(entries) > len(values):
         raise ConfigurationError(problem, reason="it has keys of several accounts", remedy="keep those of one")
     return Credentials(values["accessKey"], values["secretKey"], values.get("securityToken"))
 

@@ -67,12 +67,12 @@ class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 
     def get(self, name: str) -> Profile:
         """Returns a profile. Raises NotFoundError."""
-        found = self.profiles.get(name)
-        if found is None:
+        profile = self.profiles.get(name)
+        if profile is None:
             known = ", ".join(sorted(self.profiles)) or "none"
             remedy = meant(name, self.profiles, "mqctl profile list")
             raise NotFoundError(f"there is no profile {name}", reason=f"known: {known}", remedy=remedy)
-        return found
+        return profile
 
 
 def checked_name(name: str) -> str:

@@ -47,10 +47,10 @@ def note_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> None:
     """Notes the brokers that a list of a live cluster showed, so that the first `doctor` misses one that died since."""
     now_ms = round(time() * 1000)
     # Of each name the process with the lowest id, the master where there is one.
-    found = {item.broker_name: item for item in sorted(brokers, reverse=True)}
+    addresses = {item.broker_name: item for item in sorted(brokers, reverse=True)}
     now = [
         SeenBroker(cluster=item.cluster, name=name, address=item.address, last_seen_time_ms=now_ms)
-        for name, item in found.items()
+        for name, item in addresses.items()
     ]
     if now:
         _noted(";".join(cluster.name_servers.addresses()), now, now_ms)

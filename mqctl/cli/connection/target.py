@@ -137,16 +137,16 @@ def _from_profile(name: str | None, timeout_ms: int | None) -> ClusterTarget | N
     chosen = name or profiles.current
     if chosen is None:
         return None
-    found = profiles.get(chosen)
+    profile = profiles.get(chosen)
     return ClusterTarget(
-        namesrv=found.namesrv,
-        timeout_ms=timeout_ms or found.timeout_ms or DEFAULT_TIMEOUT_MS,
+        namesrv=profile.namesrv,
+        timeout_ms=timeout_ms or profile.timeout_ms or DEFAULT_TIMEOUT_MS,
         source=f"profile {chosen}",
         option=_option("--profile", chosen),
-        cluster=found.cluster,
-        credentials=credentials_of(found),
-        tls=tls_of(found),
-        room_rule=found.room_rule,
+        cluster=profile.cluster,
+        credentials=credentials_of(profile),
+        tls=tls_of(profile),
+        room_rule=profile.room_rule,
     )
 
 

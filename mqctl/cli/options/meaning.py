@@ -52,7 +52,7 @@ def suggested(command: TyperCommand, typed: str) -> list[str]:
     """Returns the options, or the argument in capitals, that `typed` may have meant: none rather than a wrong one."""
     wanted = _plain(typed)
     kin = {word for words in _MEANINGS if wanted in words for word in words}
-    found: list[str] = []
+    options: list[str] = []
     known: list[str] = []
     for parameter in command.params:
         if parameter.name == BARE_NAME or getattr(parameter, "hidden", False):
@@ -63,8 +63,8 @@ def suggested(command: TyperCommand, typed: str) -> list[str]:
         else:
             known += [word for word in (*parameter.opts, *parameter.secondary_opts) if word.startswith("--")]
         if any(_plain(word) in kin for word in parameter.opts):
-            found.append(long)
-    return found or get_close_matches(typed, known, cutoff=_ALIKE)
+            options.append(long)
+    return options or get_close_matches(typed, known, cutoff=_ALIKE)
 
 
 def _plain(word: str) -> str:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 def _directories(incomplete: str) -> list[str]:
     """Completes directories behind `NAME=`, too."""
-    name, found, start = incomplete.rpartition("=")
+    name, equals, start = incomplete.rpartition("=")
     parent, _, stem = start.rpartition("/")
     base = Path(parent or ("/" if start.startswith("/") else "."))
-    shown = f"{name}{found}{parent}/" if parent or start.startswith("/") else f"{name}{found}"
+    shown = f"{name}{equals}{parent}/" if parent or start.startswith("/") else f"{name}{equals}"
     try:
         return sorted(f"{shown}{each.name}/" for each in base.iterdir() if each.is_dir() and each.name.startswith(stem))
     except OSError:
@@ -77,8 +77,8 @@ def session_settings(master: str, conf: Sequence[str] | None) -> SessionSettings
 
 def store_paths(stores: Sequence[str], settings: SessionSettings) -> tuple[str, ...]:
     """Returns the stores as the workers should open them: relative directories mean something on this machine only."""
-    found = [named_store(text)[1] for text in stores]
-    return tuple(str(Path(each).absolute()) if settings.is_local and "://" not in each else each for each in found)
+    paths = [named_store(text)[1] for text in stores]
+    return tuple(str(Path(each).absolute()) if settings.is_local and "://" not in each else each for each in paths)
 
 
 def named_store(text: str) -> tuple[str, str]:
@@ -87,8 +87,8 @@ def named_store(text: str) -> tuple[str, str]:
     Raises:
         UsageError: nothing follows the name.
     """
-    name, found, location = text.partition("=")
-    if not found or "/" in name or ":" in name or not name:
+    name, equals, location = text.partition("=")
+    if not equals or "/" in name or ":" in name or not name:
         return "", text
     if not location:
         raise UsageError(f"--store {text} names no directory", remedy="write --store NAME=DIR")
@@ -149,8 +149,8 @@ def started(settings: SessionSettings) -> Iterator[SparkSession]:
 
 
 def _setting(text: str) -> tuple[str, str]:
-    key, found, value = text.partition("=")
-    if not found or not key.startswith("spark."):
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark."):
         raise UsageError(f"--conf {text} is no Spark setting", remedy="write --conf spark.some.key=value")
     return key, value
 

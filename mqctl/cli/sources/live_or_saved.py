@@ -62,14 +62,14 @@ class LiveOrSaved:
             return open_brokers(self._live(), names)
         if self.saved.without_brokers:
             raise none_registered(self.saved.origin.location)
-        found = [_broker(item, parts) for item in self.saved.brokers]
+        saved = [_broker(item, parts) for item in self.saved.brokers]
         wanted = set(names)
-        known = {name for item in found for name in (item.name, item.address.address)}
+        known = {name for item in saved for name in (item.name, item.address.address)}
         if wanted - known:
-            listed = ", ".join(sorted({item.name for item in found})) or "none"
+            listed = ", ".join(sorted({item.name for item in saved})) or "none"
             remedy = meant(min(wanted - known), known, "")
             raise NotFoundError(f"there is no broker {min(wanted - known)}", reason=f"known: {listed}", remedy=remedy)
-        return [item for item in found if not wanted or {item.name, item.address.address} & wanted]
+        return [item for item in saved if not wanted or {item.name, item.address.address} & wanted]
 
     def brokers_at(self, addresses: tuple[BrokerAddress, ...], parts: Set[Part]) -> list[LiveBroker]:
         """Returns the broker processes at addresses that the name servers told."""
@@ -120,11 +120,11 @@ class LiveOrSaved:
 
             return gather_memberships(self._live(), brokers, Scope(groups=groups))
         held = {_address(item): item.memberships for item in self.saved.brokers}
-        found = (
+        pairs = (
             (number, tuple(item for item in held.get(broker.address, ()) if not groups or item.group in groups))
             for number, broker in enumerate(brokers)
         )
-        return {number: items for number, items in found if items}
+        return {number: items for number, items in pairs if items}
 
     def running(
         self, brokers: list[LiveBroker], memberships: Memberships

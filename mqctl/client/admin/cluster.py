@@ -39,12 +39,12 @@ class BrokerAddress:
 def broker_addresses(info: ClusterInfo) -> tuple[BrokerAddress, ...]:
     """Returns every broker process that the name server knows, by cluster, name and id."""
     clusters = {name: cluster for cluster, names in info.cluster_addr_table.items() for name in names}
-    found = [
+    addresses = [
         BrokerAddress(data.cluster or clusters.get(name, ""), name, broker_id, address)
         for name, data in info.broker_addr_table.items()
         for broker_id, address in data.broker_addrs.items()
     ]
-    return tuple(sorted(found))
+    return tuple(sorted(addresses))
 
 
 def readable_address(data: BrokerData) -> str | None:
@@ -91,10 +91,10 @@ class Cluster:
         Raises:
             NotFoundError: none is registered.
         """
-        found = broker_addresses(self.name_servers.cluster_info(deadline))
-        if not found:
+        addresses = broker_addresses(self.name_servers.cluster_info(deadline))
+        if not addresses:
             raise none_registered(";".join(self.name_servers.addresses(deadline)))
-        return found
+        return addresses
 
     def masters(self, deadline: Deadline | None = None) -> tuple[BrokerAddress, ...]:
         """Returns the masters."""

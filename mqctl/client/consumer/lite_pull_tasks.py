@@ -135,12 +135,12 @@ class LitePulling:
         ):
             self._later(request, self._flow_control_delay_ms)
             return
-        found = self._instance.routes.readable(queue.broker_name, 0)
+        readable = self._instance.routes.readable(queue.broker_name, 0)
         subscription = self._subscriptions.get(queue.topic)
-        if found is None or subscription is None:
+        if readable is None or subscription is None:
             self._later(request, self._failure_delay_ms)
             return
-        self._instance.links.get(found[0]).submit(
+        self._instance.links.get(readable[0]).submit(
             self._message(request, subscription),
             deadline=Deadline(self._timeout_ms),
             on_done=lambda call: self._answered(request, subscription, call),

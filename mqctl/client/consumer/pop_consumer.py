@@ -81,12 +81,14 @@ class PopConsumer(PushConsumer):
         if not addresses:
             return None
         question = assignment(self.group, topic, self.client_id, STRATEGY)
-        found = self.instance.links.ask(choice(addresses), question, Deadline(self.instance.settings.api_timeout_ms))
-        if found is None:
+        assignments = self.instance.links.ask(
+            choice(addresses), question, Deadline(self.instance.settings.api_timeout_ms)
+        )
+        if assignments is None:
             return None
-        popped = {item.message_queue for item in found if item.mode == POP}
+        popped = {item.message_queue for item in assignments if item.mode == POP}
         self.popping.take(topic, popped)
-        return {item.message_queue for item in found} - popped
+        return {item.message_queue for item in assignments} - popped
 
     def running_info(self, *, with_stacks: bool) -> ConsumerRunningInfo:
         info = super().running_info(with_stacks=with_stacks)

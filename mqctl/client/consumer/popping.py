@@ -198,16 +198,16 @@ class Popping:
         if self._closed:
             return
         try:
-            found = question.value(call.result(), call.address).messages
+            popped = question.value(call.result(), call.address).messages
         except MqctlError as error:
             self._failed(queue, error)
             return
-        if found:
+        if popped:
             now_ms = self._instance.clock.now_ms()
             self._consuming.rates.pulled(
-                queue.queue.topic, messages=len(found), took_ms=max(0, now_ms - queue.last_pop_ms)
+                queue.queue.topic, messages=len(popped), took_ms=max(0, now_ms - queue.last_pop_ms)
             )
-            self._hand_out(queue, self._wanted(queue.queue.topic, found))
+            self._hand_out(queue, self._wanted(queue.queue.topic, popped))
         self._requests.put(queue)
 
     def _wanted(self, topic: str, messages: Sequence[PoppedMessage]) -> list[PoppedMessage]:

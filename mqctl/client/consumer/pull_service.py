@@ -174,12 +174,12 @@ class Pulling:
         if self._mode is not ConsumeMode.CONCURRENT and not settings.broadcasting and not self._own(request):
             self._later(request, settings.failure_delay_ms)
             return
-        found = self._instance.routes.readable(queue.broker_name, self._broker_ids.get(queue, 0))
-        if found is None:
+        readable = self._instance.routes.readable(queue.broker_name, self._broker_ids.get(queue, 0))
+        if readable is None:
             self._instance.refresh_route_soon(queue.topic)
             self._later(request, settings.failure_delay_ms)
             return
-        address, is_slave = found
+        address, is_slave = readable
         began_ms = process_queue.last_pull_ms
         self._instance.links.get(address).submit(
             self._message(request, subscription, is_slave=is_slave),

@@ -329,17 +329,17 @@ class PushConsumer:
         self.instance.heartbeat_soon()
 
     def _limits(self, topic: str) -> Thresholds:
-        found = self._thresholds.get(topic)
-        if found is None:
+        thresholds = self._thresholds.get(topic)
+        if thresholds is None:
             settings = self.settings
             count = sum(1 for queue in list(self.rebalancing.process_queues) if queue.topic == topic) or 1
-            found = Thresholds(settings.pull_threshold_for_queue, settings.pull_threshold_mib_for_queue)
+            thresholds = Thresholds(settings.pull_threshold_for_queue, settings.pull_threshold_mib_for_queue)
             if settings.pull_threshold_for_topic != -1:
-                found.messages = max(1, settings.pull_threshold_for_topic // count)
+                thresholds.messages = max(1, settings.pull_threshold_for_topic // count)
             if settings.pull_threshold_mib_for_topic != -1:
-                found.mib = max(1, settings.pull_threshold_mib_for_topic // count)
-            self._thresholds[topic] = found
-        return found
+                thresholds.mib = max(1, settings.pull_threshold_mib_for_topic // count)
+            self._thresholds[topic] = thresholds
+        return thresholds
 
     def _offset_moved(self, process_queue: ProcessQueue, offset: int) -> None:
         def correct() -> None:

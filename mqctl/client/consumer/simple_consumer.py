@@ -139,10 +139,10 @@ class SimpleConsumer:
             left_ms = max(0, ends_ms - self.instance.clock.now_ms())
             slice_ms = _LONGEST_MS if len(brokers) == 1 else _SLICE_MS
             poll_ms = 0 if looks < len(brokers) else min(left_ms, slice_ms)
-            found = self._take(topic, brokers[next(self._turns) % len(brokers)], (most, invisible_ms, poll_ms))
+            popped = self._take(topic, brokers[next(self._turns) % len(brokers)], (most, invisible_ms, poll_ms))
             looks += 1
-            if found or (looks >= len(brokers) and self.instance.clock.now_ms() >= ends_ms):
-                return found
+            if popped or (looks >= len(brokers) and self.instance.clock.now_ms() >= ends_ms):
+                return popped
 
     def _take(self, topic: str, broker: tuple[str, str], limits: tuple[int, int, int]) -> tuple[PoppedMessage, ...]:
         name, address = broker
@@ -161,11 +161,11 @@ class SimpleConsumer:
             exp=wanted.sub_string,
         )
         limit = Deadline(self.instance.settings.api_timeout_ms + round(self.instance.clock.seconds(poll_ms) * 1_000))
-        found = self.instance.links.ask(address, pop(request, name), limit).messages
-        for message in found:
+        popped = self.instance.links.ask(address, pop(request, name), limit).messages
+        for message in popped:
             if wanted.tags_set and message.tags not in wanted.tags_set:
                 self.acknowledge(message)  # another tag of the same hash
-        return tuple([item for item in found if not wanted.tags_set or item.tags in wanted.tags_set])
+        return tuple([item for item in popped if not wanted.tags_set or item.tags in wanted.tags_set])
 
     def acknowledge(self, message: PoppedMessage) -> None:
         """Is done with a message. Raises MqctlError; brokers take what comes too late without a word."""

@@ -54,15 +54,15 @@ class OutgoingMessage:
 
     def all_properties(self) -> dict[str, str]:
         """Returns what travels as properties, without a unique id."""
-        found = dict(self.properties)
+        properties = dict(self.properties)
         if self.tags:
-            found[TAGS] = self.tags
+            properties[TAGS] = self.tags
         if self.keys:
-            found[KEYS] = self.keys if isinstance(self.keys, str) else " ".join(self.keys)
+            properties[KEYS] = self.keys if isinstance(self.keys, str) else " ".join(self.keys)
         if self.delay_level > 0:
-            found[DELAY] = str(self.delay_level)
-        found[WAIT] = "true" if self.wait_store_ok else "false"
-        return found
+            properties[DELAY] = str(self.delay_level)
+        properties[WAIT] = "true" if self.wait_store_ok else "false"
+        return properties
 
 
 class SendStatus(IntEnum):
@@ -135,10 +135,10 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
         )
     for name, value in message.all_properties().items():
         # Stored values may hold the first separator (Java cuts at the first one only): such messages can be sent again.
-        if found := unwritable_characters(name) or unwritable_characters(value.replace(NAME_VALUE_SEPARATOR, "")):
+        if unwritable := unwritable_characters(name) or unwritable_characters(value.replace(NAME_VALUE_SEPARATOR, "")):
             raise UsageError(
                 f"the message for {message.topic} cannot have the property {name!r}",
-                reason=f"it holds {found}, which would not arrive as it is",
+                reason=f"it holds {unwritable}, which would not arrive as it is",
             )
 
 

@@ -65,7 +65,7 @@ def read_popped(answer: RemotingCommand, group: str, topic: str, broker_name: st
     reply = PopMessageReply.from_ext(answer.ext_fields)
     starts = read_start_offsets(reply.start_offset_info)
     counts = read_order_counts(reply.order_count_info)
-    found = []
+    messages = []
     for stored in decode_messages(answer.body):
         handle = stored.properties.get(POP_CK)
         if handle is not None:
@@ -90,5 +90,5 @@ def read_popped(answer: RemotingCommand, group: str, topic: str, broker_name: st
         message = PoppedMessage(stored, lies_in, topic, receipt)
         if receipt.ordered:
             message.reconsume_times = counts.get((stored.queue_id, stored.queue_offset), 0)
-        found.append(message)
-    return Popped(tuple(found), reply.rest_num)
+        messages.append(message)
+    return Popped(tuple(messages), reply.rest_num)

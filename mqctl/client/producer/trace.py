@@ -115,17 +115,17 @@ class Tracer:
         after: list[_Trace] = []
         for message in messages:
             keys = " ".join(message.keys)
-            found = (message.message_id, *message.keys)
+            parts = (message.message_id, *message.keys)
             region = message.properties.get("MSG_REGION", _DEFAULT_REGION)
             before.append(
                 _line(
-                    found, "SubBefore", message.began_ms, region, self._group, request_id, message.message_id,
+                    parts, "SubBefore", message.began_ms, region, self._group, request_id, message.message_id,
                     message.reconsume_times, keys,
                 )
             )  # fmt: skip
             after.append(
                 _line(
-                    found, "SubAfter", request_id, message.message_id, cost_ms, "true" if succeeded else "false", keys,
+                    parts, "SubAfter", request_id, message.message_id, cost_ms, "true" if succeeded else "false", keys,
                     code, now_ms, self._group,
                 )
             )  # fmt: skip

@@ -23,16 +23,16 @@ def parse_addresses(text: str) -> tuple[str, ...]:
         UsageError: nothing there, or something that is no address.
     """
     addresses = tuple(dict.fromkeys(text.replace(",", ";").replace(" ", ";").strip(";").split(";")))
-    found = tuple(address for address in addresses if address)
-    if not found:
+    listed = tuple(address for address in addresses if address)
+    if not listed:
         raise UsageError("no name server is named", remedy="write host:port;host:port, or an address service's URL")
-    for address in found:
+    for address in listed:
         host, _port = split_address(address)
         try:
             host.encode("idna")  # as connecting will do: labels that are too long, bytes that are no text
         except UnicodeError as error:
             raise UsageError(f"{address!r} is no address", reason="no host can have this name") from error
-    return found
+    return listed
 
 
 class TopAddressing:
@@ -104,8 +104,8 @@ def name_server_source(text: str) -> tuple[str, ...] | TopAddressing:
         UsageError: neither.
     """
     text = text.strip()
-    scheme, found, rest = text.partition("://")
-    if not found:
+    scheme, separator, rest = text.partition("://")
+    if not separator:
         return parse_addresses(text)
     if "@" in rest.partition("/")[0]:  # not repeated: what stands before it may be a password
         raise UsageError(

@@ -73,8 +73,8 @@ class _Flight(Generic[T]):
         return None
 
     def land(self, pending: PendingRequest) -> AddressedQuestion[T] | None:
-        found = self.flying.pop(id(pending), None)
-        return found[0] if found else None
+        question = self.flying.pop(id(pending), None)
+        return question[0] if question else None
 
     def next_done(self) -> list[PendingRequest]:
         """Waits for an answer, or for the first deadline of a call; returns what has ended by then."""

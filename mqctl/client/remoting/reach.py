@@ -115,18 +115,18 @@ def reach_ports(questions: Sequence[PortQuestion], *, timeout_ms: int, links: Li
         links: whether connections are secured, so that a port that speaks plainly is told as such, and by whom
             questions are signed.
     """
-    found: list[Reached | None] = [None] * len(questions)
+    results: list[Reached | None] = [None] * len(questions)
 
     def work(first: int) -> None:
         for number in range(first, len(questions), _AT_ONCE):
-            found[number] = _reach(questions[number], timeout_ms / 1_000, links)
+            results[number] = _reach(questions[number], timeout_ms / 1_000, links)
 
     threads = [Thread(target=work, args=(first,), daemon=True) for first in range(min(_AT_ONCE, len(questions)))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return [item for item in found if item is not None]
+    return [item for item in results if item is not None]
 
 
 def _reach(question: PortQuestion, timeout_s: float, links: LinkSettings) -> Reached:

@@ -30,7 +30,7 @@ def command(
 ) -> int:
     """Show the state of one broker: rates, waits, disk, commit log. JSON has every value the broker told."""
     with looking(namesrv, profile, timeout, snapshot) as look:
-        found = look.brokers({Part.RUNTIME}, [broker])[:1]
-        look.ask(ask_runtime, found)
-    (asked,) = found
-    return answer(description_document(asked), broker_gaps(found), output)
+        brokers = look.brokers({Part.RUNTIME}, [broker])[:1]
+        look.ask(ask_runtime, brokers)
+    (asked,) = brokers
+    return answer(description_document(asked), broker_gaps(brokers), output)

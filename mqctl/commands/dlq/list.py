@@ -35,7 +35,7 @@ def command(
         asking = asking_of(cluster, target)
         brokers = masters_of(open_brokers(asking))
         ask_topics(asking, brokers)
-        found = dead_letter_topics(asking, brokers, frozenset(group or ()))
+        topics = dead_letter_topics(asking, brokers, frozenset(group or ()))
     now_ms = round(time() * 1000)
-    rows = [group_row(item, now_ms) for item in sorted(found, key=lambda item: (item.group, item.broker_name))]
+    rows = [group_row(item, now_ms) for item in sorted(topics, key=lambda item: (item.group, item.broker_name))]
     return answer(limited(groups_document(rows), output, limit), broker_gaps(brokers), output)

@@ -56,6 +56,6 @@ def command(
     with target.open() as cluster:
         asking = asking_of(cluster, target)
         brokers = letter_brokers(asking, group, choice.brokers)
-        letters, found = dead_letters(asking, brokers, group, choice, limit)
-    gaps = [*broker_gaps(brokers), *queue_gaps(found.errors)]
-    return answer(letters_document(group, letters, body, more=found.more, now_ms=round(time() * 1000)), gaps, output)
+        letters, dead = dead_letters(asking, brokers, group, choice, limit)
+    gaps = [*broker_gaps(brokers), *queue_gaps(dead.errors)]
+    return answer(letters_document(group, letters, body, more=dead.more, now_ms=round(time() * 1000)), gaps, output)

@@ -29,6 +29,8 @@ def command(
     by_code: dict[int, list[str]] = {}
     for tag in distinct:
         by_code.setdefault(tag_code(tag), []).append(tag)
-    found = [Collision(code=code, tags=", ".join(names)) for code, names in sorted(by_code.items()) if len(names) > 1]
-    emit(collision_document(CollisionReport(tag_count=len(distinct), collisions=found)), output)
-    return ExitCode.WARNING if found else ExitCode.OK
+    collisions = [
+        Collision(code=code, tags=", ".join(names)) for code, names in sorted(by_code.items()) if len(names) > 1
+    ]
+    emit(collision_document(CollisionReport(tag_count=len(distinct), collisions=collisions)), output)
+    return ExitCode.WARNING if collisions else ExitCode.OK

@@ -35,8 +35,8 @@ def command(
         raise UsageError("name one filter", remedy="give an SQL92 condition, or --tags")
     properties: dict[str, str] = {}
     for item in prop or ():
-        name, found, value = item.partition("=")
-        if not found or not name:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
             raise UsageError(f"cannot read --prop {item!r}", remedy="write NAME=VALUE")
         properties[name] = value
     reason: str | None = None

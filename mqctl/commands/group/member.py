@@ -52,9 +52,9 @@ def command(
             if item.name in memberships and client in memberships[item.name].client_ids
         }
         running, gaps = look.running(brokers, numbered)
-    found = [info for info in running if info.client_id == client]
-    if not found:
+    matching = [info for info in running if info.client_id == client]
+    if not matching:
         reason = next((gap.reason for gap in gaps if client in (gap.scope or "")), "it went offline meanwhile")
         raise RefusedError(f"{client} of {group} did not tell what it is doing", reason=reason)
-    emit(instance_document(found[0]), output)
+    emit(instance_document(matching[0]), output)
     return 0

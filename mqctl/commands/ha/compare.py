@@ -36,6 +36,6 @@ def command(
     if len(stores) != 2:
         raise UsageError(f"{len(stores)} stores cannot be compared", remedy="give two: --store MASTER --store SLAVE")
     with step_progress() as progress:
-        found = compare_stores(stores[0], stores[1], progress)
-    emit(comparison_document(found), output)
-    return found.exit_code()
+        comparison = compare_stores(stores[0], stores[1], progress)
+    emit(comparison_document(comparison), output)
+    return comparison.exit_code()

@@ -25,12 +25,12 @@ def command(
     """Show the local clusters of this machine. Ends with 2 when one that was not brought down has died."""
     states = LocalStates(state_dir() / "local")
     if name is None:
-        found = list(states.all())
+        clusters = list(states.all())
     else:
         one = states.load(name)
         if one is None:
             raise NotFoundError(f"there is no local cluster {name}", remedy="mqctl local up; mqctl local status")
-        found = [one]
-    rows = [local_row(state) for state in found]
+        clusters = [one]
+    rows = [local_row(state) for state in clusters]
     emit(local_document(rows), output)
     return ExitCode.CRITICAL if any(row.state == "dead" for row in rows) else ExitCode.OK

@@ -60,6 +60,6 @@ def command(
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
         asking = asking_of(cluster, target)
-        found, errors = look_up(asking, query, unique=key is None)
+        messages, errors = look_up(asking, query, unique=key is None)
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
-    return answer(message_document(found, body, schema="message.list/1"), gaps, output)
+    return answer(message_document(messages, body, schema="message.list/1"), gaps, output)

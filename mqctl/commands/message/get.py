@@ -39,11 +39,11 @@ def command(
     target = cluster_target(namesrv, profile, timeout)
     check_id(message_id)
     with target.open() as cluster:
-        found, errors = find_by_id(asking_of(cluster, target), message_id, topic)
-    if not found and not errors:
+        messages, errors = find_by_id(asking_of(cluster, target), message_id, topic)
+    if not messages and not errors:
         remedy = "it may have expired; mqctl message trace shows what clients traced"
         if topic is None:
             remedy = f"mqctl message get {message_id} -t TOPIC, if it is a unique id; else it may have expired"
         raise NotFoundError(f"there is no message {message_id}", remedy=remedy)
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
-    return answer(message_document(found, body, schema="message.list/1"), gaps, output)
+    return answer(message_document(messages, body, schema="message.list/1"), gaps, output)

@@ -57,9 +57,9 @@ def command(
         if not queues:
             raise NotFoundError(f"{topic} has no such queue", remedy=f"mqctl topic route -t {topic}")
         starts, lost = _starts(asking, queues, offset, since, newest=0 if from_start else count)
-        found, errors = peek(asking, queues, starts, count, tags)
-    found.sort(key=lambda item: (item.message.store_time_ms, item.message.physical_offset))
-    return answer(message_document(found, body, schema="message.list/1"), queue_gaps({**lost, **errors}), output)
+        messages, errors = peek(asking, queues, starts, count, tags)
+    messages.sort(key=lambda item: (item.message.store_time_ms, item.message.physical_offset))
+    return answer(message_document(messages, body, schema="message.list/1"), queue_gaps({**lost, **errors}), output)
 
 
 def _starts(

@@ -52,7 +52,7 @@ def command(
                 remedy=f"mqctl topic route -t {topic}" if topic else "mqctl broker list",
             )
         probes = [probe(producer, queue, count, size, target.timeout_ms) for queue in wanted]
-    gaps = [gap for _, found in probes for gap in found]
+    gaps = [gap for _, result in probes for gap in result]
     emit(probe_document(size, [row for row, _ in probes]), output)
     tell_remedies(gaps)
     return exit_code_of(gaps)

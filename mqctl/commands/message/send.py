@@ -161,11 +161,11 @@ def _read(name: str) -> bytes:
 
 def _pair(text: str) -> tuple[str, str]:
     _check_typed("--property", text)
-    name, found, value = text.partition("=")
-    if not found or not name or not value:
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
         raise UsageError(
             f"cannot read --property {text!r}",
-            reason="" if not found or not name else "a property without a value is not stored",
+            reason="" if not equals or not name else "a property without a value is not stored",
             remedy="write NAME=VALUE",
         )
     return name, value
@@ -175,9 +175,9 @@ def _check_typed(option: str, text: str) -> None:
     """Raises UsageError for what brokers would store as something else than was typed."""
     from mqctl.protocol.properties import unwritable_characters
 
-    if found := unwritable_characters(text):
+    if unwritable := unwritable_characters(text):
         raise UsageError(
-            f"{option} holds {found}, which no property can carry",
+            f"{option} holds {unwritable}, which no property can carry",
             reason=r"RocketMQ parts properties by \x01 and \x02 and stores UTF-8 only",
             remedy="nothing was sent; put such bytes into the body",
         )

@@ -40,5 +40,5 @@ def command(
         look.ask(ask_producers, brokers, system=everything)
         look.ask(ask_producers_of, brokers, group or ())
     held = ((broker.name, item) for broker in brokers for item in broker.producers)
-    found = producer_document((name, item) for name, item in held if not group or item.group in group)
-    return answer(limited(found, output, limit), broker_gaps(brokers), output)
+    document = producer_document((name, item) for name, item in held if not group or item.group in group)
+    return answer(limited(document, output, limit), broker_gaps(brokers), output)

@@ -81,10 +81,10 @@ def command(
             open_store(path)
     expected = Listed(path=csv, column=column) if csv is not None and column is not None else other
     with started(settings) as spark:
-        found = reconciled(spark, stored, expected, key=key, top=show)
-    emit(reconciliation_document(found), output)
-    if not found.stored_count + found.stored_keyless_count:
+        result = reconciled(spark, stored, expected, key=key, top=show)
+    emit(reconciliation_document(result), output)
+    if not result.stored_count + result.stored_keyless_count:
         tell(f"mqctl: no message of topic {topic} is stored there: check its name, and the times")
-    if found.lost:
+    if result.lost:
         return ExitCode.CRITICAL
-    return ExitCode.WARNING if found.surplus else ExitCode.OK
+    return ExitCode.WARNING if result.surplus else ExitCode.OK

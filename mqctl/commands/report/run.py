@@ -128,8 +128,8 @@ def command(
 
 def _unread(reports: dict[str, object]) -> list[Unread]:
     """What any report had to leave out, each part once."""
-    found = [each for report in reports.values() for each in getattr(report, "unread", [])]
-    return list({(each.store, each.part): each for each in found}.values())
+    unread = [each for report in reports.values() for each in getattr(report, "unread", [])]
+    return list({(each.store, each.part): each for each in unread}.values())
 
 
 def _write(

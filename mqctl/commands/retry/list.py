@@ -45,6 +45,6 @@ def command(
         ask_topics(asking, brokers)
         ask_groups(asking, brokers, Scope(groups=groups))
         ask_offsets(asking, brokers, Scope(groups=groups))
-        rows, found = waiting_retries(asking, brokers, groups, limit)
-    gaps = [*broker_gaps(brokers), *queue_gaps(found.errors)]
-    return answer(retries_document(rows, more=found.more, now_ms=round(time() * 1000)), gaps, output)
+        rows, retries = waiting_retries(asking, brokers, groups, limit)
+    gaps = [*broker_gaps(brokers), *queue_gaps(retries.errors)]
+    return answer(retries_document(rows, more=retries.more, now_ms=round(time() * 1000)), gaps, output)

@@ -59,14 +59,14 @@ def command(
     if (queue is not None or key is not None) and topic is None:
         raise UsageError("--queue and --key need --topic", remedy="add -t TOPIC")
     if queue is not None and topic is not None:
-        found: FoundMessages = finder.by_queue(topic, queue, offset, count)
+        result: FoundMessages = finder.by_queue(topic, queue, offset, count)
     elif physical_offset is not None:
-        found = finder.by_physical_offset(physical_offset)
+        result = finder.by_physical_offset(physical_offset)
     elif key is not None and topic is not None:
-        found = finder.by_key(topic, key, count)
+        result = finder.by_key(topic, key, count)
     else:
-        found = finder.by_id(str(message_id), topic, count)
-    emit(message_document(found.messages, body), output)
-    for problem in found.unreadable:
+        result = finder.by_id(str(message_id), topic, count)
+    emit(message_document(result.messages, body), output)
+    for problem in result.unreadable:
         tell(f"mqctl: {problem}")
-    return ExitCode.IO if found.unreadable else ExitCode.OK
+    return ExitCode.IO if result.unreadable else ExitCode.OK

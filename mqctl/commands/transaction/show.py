@@ -36,8 +36,8 @@ def command(
     if store is not None:
         from mqctl.snapshot.transaction_stories import store_story
 
-        found = store_story(store, unique_key)
-        stories = [found] if found is not None else []
+        one = store_story(store, unique_key)
+        stories = [one] if one is not None else []
     else:
         from mqctl.cli.sources.brokers import asking_of, open_brokers
         from mqctl.snapshot.live.brokers import ask_topics, masters_of

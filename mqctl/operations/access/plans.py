@@ -147,14 +147,14 @@ def _contradicted(broker: LiveBroker, entry: AccessEntry, entries: Iterable[Acce
 
 
 def _of_user(requested: Fields, secret: str | None) -> list[str]:
-    found = []
+    entries = []
     if requested.get("user_type") == SUPER:
-        found.append("a Super user may do everything, whatever its entries say")
+        entries.append("a Super user may do everything, whatever its entries say")
     if requested.get("user_status") == "disable":
-        found.append("clients of this user are refused from then on")
+        entries.append("clients of this user are refused from then on")
     if secret is not None:
-        found.append("brokers keep passwords in plain text and tell them to whoever may list users")
-    return found
+        entries.append("brokers keep passwords in plain text and tell them to whoever may list users")
+    return entries
 
 
 def _read(asking: Asking, broker: LiveBroker, kind: SettingKind, subject: str, secret: str | None) -> Fields | None:

@@ -36,12 +36,12 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, asked: tuple[str, str
     check_entry(AccessEntry(resource, (action,), sources=(address,)))
     if resource.endswith("*") or action == ACTIONS[0]:
         raise UsageError("ask for one thing", reason=f"{action} on {resource} is many", remedy="name one resource")
-    found = {}
+    decisions = {}
     for broker in brokers:
         for item in broker.access.users if broker.access is not None else ():
             if item.name == user and broker.access is not None:
                 entries = broker.access.entries.get(user, ())
-                found[broker.name] = decide_access(item, entries, resource, (action,), address)
-    if not found:
+                decisions[broker.name] = decide_access(item, entries, resource, (action,), address)
+    if not decisions:
         raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list tells which there are")
-    return found
+    return decisions

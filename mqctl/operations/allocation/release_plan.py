@@ -98,18 +98,18 @@ def _present(view: GroupView, topic: str) -> Subscription:
     texts = [wanted_text(item) for item in said]
     held = view.effective(topic)
     usual = wanted_text(held)
-    found = max(said, key=lambda item: (texts.count(wanted_text(item)), wanted_text(item) == usual), default=held)
-    if found is None:
+    common = max(said, key=lambda item: (texts.count(wanted_text(item)), wanted_text(item) == usual), default=held)
+    if common is None:
         raise NotFoundError(
             f"{view.group} does not subscribe {topic}", remedy=f"mqctl subscription show -g {view.group}"
         )
-    if found.expression_type != "TAG":
+    if common.expression_type != "TAG":
         raise RefusedError(
-            f"{view.group} filters {topic} by {found.expression_type}",
+            f"{view.group} filters {topic} by {common.expression_type}",
             reason="what an expression lets through cannot be told from queue entries",
             remedy="release with a group of its own",
         )
-    return found
+    return common
 
 
 def _changed(members: Sequence[str], instances: int | None, clients: Sequence[str]) -> list[str]:

@@ -37,8 +37,8 @@ _EVIDENCE = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.TAGS, Part.GROUPS, 
 
 def view_of(snapshot: ClusterSnapshot, group: str) -> GroupView:
     """Returns a group put together from all brokers and instances; an empty one when nobody is online."""
-    found = [view for view in group_views(snapshot) if view.group == group]
-    return found[0] if found else GroupView(group=group, memberships={}, running={})
+    matching = [view for view in group_views(snapshot) if view.group == group]
+    return matching[0] if matching else GroupView(group=group, memberships={}, running={})
 
 
 def judge_subscriptions(snapshot: ClusterSnapshot, group: str) -> tuple[SubscriptionReport, list[Gap]]:
@@ -59,8 +59,8 @@ def judge_subscriptions(snapshot: ClusterSnapshot, group: str) -> tuple[Subscrip
         orphans=orphan_rows(snapshot, view),
         refused_by=refusing_brokers(view, snapshot),
     )
-    found = (snapshot.unavailable, *(broker.unavailable for broker in snapshot.brokers))
-    return report, [gap for part in found for gap in part if gap.part in _EVIDENCE]
+    gaps = (snapshot.unavailable, *(broker.unavailable for broker in snapshot.brokers))
+    return report, [gap for part in gaps for gap in part if gap.part in _EVIDENCE]
 
 
 def want_rows(view: GroupView) -> list[WantRow]:
@@ -169,9 +169,9 @@ def every_group(
     snapshot: ClusterSnapshot,
 ) -> tuple[list[GroupCheckRow], list[SubscriptionReport], list[Gap]]:
     """Judges every group: the line of each, each in full, and what of the evidence is missing."""
-    found = [judge_subscriptions(snapshot, name) for name in group_names(snapshot)]
-    reports = [report for report, _ in found]
-    gaps = list(dict.fromkeys(gap for _, listed in found for gap in listed))
+    judged = [judge_subscriptions(snapshot, name) for name in group_names(snapshot)]
+    reports = [report for report, _ in judged]
+    gaps = list(dict.fromkeys(gap for _, listed in judged for gap in listed))
     return [check_row(snapshot, report) for report in reports], reports, gaps
 
 
@@ -221,16 +221,16 @@ def counted_in(snapshot: ClusterSnapshot, stores: Sequence[str], topics: Iterabl
         for wanted in (*view.subscriptions(topic).values(), view.effective(topic))
         for tag in (wanted.tags if wanted else ())
     }
-    found: list[TagSample] = []
+    samples: list[TagSample] = []
     for text in stores:
         name, sign, directory = text.partition("=")
         if not sign or name not in brokers:
             known = ", ".join(sorted(filter(None, brokers)))
             raise UsageError(f"cannot read {text}", reason=f"brokers: {known}", remedy="write --tags-from BROKER=DIR")
-        found += count_tags(Path(directory), name, topics, tags)
-    counted = {sample.queue for sample in found}
+        samples += count_tags(Path(directory), name, topics, tags)
+    counted = {sample.queue for sample in samples}
     others = [sample for sample in snapshot.tag_samples if sample.queue not in counted]
-    return replace(snapshot, tag_samples=(*others, *found))
+    return replace(snapshot, tag_samples=(*others, *samples))
 
 
 def _name(queue: MessageQueue) -> str:

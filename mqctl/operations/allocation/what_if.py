@@ -154,18 +154,20 @@ def numbers_of(queues: int | None, clients: int | Sequence[str] | None, shape: S
 
 def subscriptions_of(texts: Sequence[str]) -> dict[str, frozenset[str]]:
     """Reads `CLIENT=TOPIC[,TOPIC...]` of each client. Raises UsageError."""
-    found: dict[str, frozenset[str]] = {}
+    topics_by_client: dict[str, frozenset[str]] = {}
     for text in texts:
         client, _, listed = text.rpartition("=")  # a client id may hold the sign, a topic cannot
         topics = names_in(listed)
-        if not client or not topics or client in found:
+        if not client or not topics or client in topics_by_client:
             raise UsageError(
                 f"cannot read the subscriptions {text}",
-                reason=f"client {client} is named twice" if client in found else "it is not CLIENT=TOPIC[,TOPIC]",
+                reason=f"client {client} is named twice"
+                if client in topics_by_client
+                else "it is not CLIENT=TOPIC[,TOPIC]",
                 remedy="write for instance --subscribes c1=orders,trades, once for each client",
             )
-        found[client] = topics
-    return found
+        topics_by_client[client] = topics
+    return topics_by_client
 
 
 def assignor_of(words: tuple[str, str] | None) -> KafkaAssignor | None:
@@ -223,17 +225,17 @@ def observed(live: LiveOptions, snapshot: Path | None, group: str, topic: str) -
 
 def _capacities(state: ClusterSnapshot, group: str, topic: str) -> dict[str, Capacity]:
     """Reads what members tell of themselves: threads times batch over the time that their listener takes."""
-    found = {}
+    capacities = {}
     for info in state.running:
         if info.group != group:
             continue
         times = [rates.consume_rt_ms for rates in info.rates if rates.topic == topic and rates.consume_rt_ms > 0]
         batch = decimal(info.properties.get("consumeMessageBatchMaxSize"), high=MOST_INT32) or 1
         tps = (info.thread_count or 0) * batch * 1000 / times[0] if times else None
-        found[info.client_id] = Capacity(
+        capacities[info.client_id] = Capacity(
             tps=tps or None, thread_count=info.thread_count, mode=Mode.of(orderly=bool(info.orderly))
         )
-    return found
+    return capacities
 
 
 def _usual(capacities: Sequence[Capacity]) -> Capacity:
@@ -256,13 +258,13 @@ def _arriving(state: ClusterSnapshot, group: str, topic: str, layout: Layout) ->
     measured = {flow.queue: flow.in_tps for flow in flows if flow.group == group and flow.in_tps is not None}
     if measured or state.earlier is not None:
         return {queue: tps for queue, tps in measured.items() if queue.topic == topic}
-    found: dict[MessageQueue, float] = {}
+    rate_by_queue: dict[MessageQueue, float] = {}
     for info in state.running:
         held = [item.queue for item in info.queues if item.queue.topic == topic and not item.dropped]
         passed = [rates.consume_ok_tps + rates.consume_failed_tps for rates in info.rates if rates.topic == topic]
         if info.group == group and held and passed:
-            found |= {queue: passed[0] / len(held) for queue in held}
-    return found
+            rate_by_queue |= {queue: passed[0] / len(held) for queue in held}
+    return rate_by_queue
 
 
 Names = tuple[Sequence[str] | None, Sequence[str] | None]
@@ -350,10 +352,10 @@ class Strategies:
 
     def comparable(self, layout: Layout) -> list[Strategy]:
         """Returns every strategy that can be computed: those of rooms need a rule or rooms, CONFIG its lists."""
-        found = [self.named(name) for name in (*PLAIN, *(NEAR if self.rule else ()))]
+        strategies = [self.named(name) for name in (*PLAIN, *(NEAR if self.rule else ()))]
         rooms = self.served or frozenset(
             room for queue in layout.queues if self.rule and (room := self.rule.broker_room(queue.broker_name))
         )
         if rooms:
-            found.append(strategy_of("room", self.rule, rooms))
-        return [*found, self.named("config")] if self.fixed is not None else found
+            strategies.append(strategy_of("room", self.rule, rooms))
+        return [*strategies, self.named("config")] if self.fixed is not None else strategies

@@ -30,14 +30,14 @@ def probed(state: ClusterSnapshot, target: ClusterTarget) -> ClusterSnapshot:
     limit_ms = max(1, min(_PORT_TIMEOUT_MS, target.timeout_ms // 3))
     ports = reach_ports(questions, timeout_ms=limit_ms, links=target.links())
     with Producer("MQCTL_PRODUCER", target.sender()) as producer:
-        found = {
+        brokers = {
             broker.address: replace(
                 _sent(producer, broker.name or "", target.timeout_ms),
                 vip_open=None if port.state is PortState.UNKNOWN else port.state.open,
             )
             for broker, port in zip(masters, ports, strict=True)
         }
-    return replace(state, brokers=tuple(replace(broker, probe=found.get(broker.address)) for broker in state.brokers))
+    return replace(state, brokers=tuple(replace(broker, probe=brokers.get(broker.address)) for broker in state.brokers))
 
 
 def _vip(broker: BrokerSnapshot) -> str:

@@ -44,10 +44,10 @@ def try_ports(
         *(item for broker in brokers for item in _broker_ports(broker)),
         *(item for proxy in proxies for item in _proxy_ports(proxy)),
     ]
-    found = reach_ports([question for _, _, _, question in asked], timeout_ms=timeout_ms, links=links)
+    ports = reach_ports([question for _, _, _, question in asked], timeout_ms=timeout_ms, links=links)
     return [
         Port(role, name, broker_id, question.address, reached)
-        for (role, name, broker_id, question), reached in zip(asked, found, strict=True)
+        for (role, name, broker_id, question), reached in zip(asked, ports, strict=True)
     ]
 
 

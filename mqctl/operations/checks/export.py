@@ -48,8 +48,8 @@ class ClusterCollector(Collector):
         with self._lock:
             if self._gathered_at is None or monotonic() - self._gathered_at >= self._fresh_s:
                 self._look()
-            found = list(self._families)
-        for item in found:
+            metrics = list(self._families)
+        for item in metrics:
             kind = CounterMetricFamily if item.counts else GaugeMetricFamily
             family = kind(item.name, item.help, labels=item.labels)
             for labels, value in item.samples:
@@ -58,15 +58,15 @@ class ClusterCollector(Collector):
 
     def _look(self) -> None:
         began = monotonic()
-        found: list[Family] = []
+        metrics: list[Family] = []
         problem = ""
         try:
             snapshot = self._gather()
         except MqctlError as error:
             problem = str(error)
         else:
-            found = families(snapshot, self._most_groups)
-            self._tell_left_out(found)
+            metrics = families(snapshot, self._most_groups)
+            self._tell_left_out(metrics)
             if snapshot.without_brokers:
                 problem = f"no broker is registered: {snapshot.origin.location} answers and lists none"
             elif not any_answered(snapshot):
@@ -88,11 +88,11 @@ class ClusterCollector(Collector):
         self._families = [
             *(Family(name=name, help=text, labels=(), samples=[((), value)]) for name, text, value in own),
             Family(name="mqctl_gather_failures", help=failures, labels=(), samples=[((), self._failures)], counts=True),
-            *found,
+            *metrics,
         ]
 
-    def _tell_left_out(self, found: list[Family]) -> None:
-        count = sum(value for family in found if family.name == LEFT_OUT for _, value in family.samples)
+    def _tell_left_out(self, metrics: list[Family]) -> None:
+        count = sum(value for family in metrics if family.name == LEFT_OUT for _, value in family.samples)
         if count and not self._left_out:
             tell(
                 f"mqctl: {count:,.0f} groups have no metrics, {self._most_groups:,} have: those with members, then "

@@ -47,13 +47,13 @@ class RepairRequest:
 
 def pairs(texts: Iterable[str]) -> dict[int, int]:
     """Reads `LEVEL=OFFSET`. Raises UsageError."""
-    found = {}
+    offsets = {}
     for text in texts:
         level, _, offset = map(decimal, text.partition("="))
         if level is None or offset is None:
             raise UsageError(f"cannot read --set {text!r}", remedy="write LEVEL=OFFSET, for instance --set 3=17")
-        found[level] = offset
-    return found
+        offsets[level] = offset
+    return offsets
 
 
 def repair(request: RepairRequest) -> tuple[Document, int]:
@@ -191,8 +191,8 @@ def _write(store: Path, change: StepRecord, texts: Mapping[str, str | None], sav
     table = delay_offsets(read_config(store / "config", DELAY_OFFSETS)).offsets
     for step in change.parts:
         level = decimal(step.subject.removeprefix("level ")) if step.subject.startswith("level ") else None
-        found = table.get(level) if level is not None else None
-        step.found = (None if found is None else str(found)) if level is not None else step.new
+        current = table.get(level) if level is not None else None
+        step.found = (None if current is None else str(current)) if level is not None else step.new
         done = same and step.found == step.new
         step.state, step.reason = (CONFIRMED, None) if done else (NOT_MOVED, f"{_MAIN} or {_BACKUP} reads otherwise")
     save()

@@ -85,7 +85,7 @@ def need_relay(asking: Asking) -> None:
     """
     masters = asking.cluster.masters(asking.deadline)
     answers = asking.put((item.address, item.address, consumer_connections(RELAY_GROUP)) for item in masters)
-    if any(found.connection_set for found in answers.values.values()):
+    if any(answer.connection_set for answer in answers.values.values()):
         return
     errors: list[MqctlError] = [error for error in answers.errors.values() if out_of_reach(error)]
     if errors:

@@ -217,8 +217,8 @@ def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
     if request.resume:
         request = _resumed(asking, request, journal().resends.read(request.resume))
     _all_told(brokers)
-    letters, found = dead_letters(asking, brokers, request.group, request.choice, request.limit)
-    for queue, error in sorted(found.errors.items()):
+    letters, dead = dead_letters(asking, brokers, request.group, request.choice, request.limit)
+    for queue, error in sorted(dead.errors.items()):
         problem = f"broker {queue.broker_name} does not tell all its dead letters"
         raise UnreachableError(problem, reason=str(error), remedy="nothing was sent; leave it out with --broker")
     topics = {topic for letter in letters if (topic := target_of(letter, request.to_topic))}
@@ -302,11 +302,11 @@ def _hearers(asking: Asking, routes: dict[str, TopicRouteData], group: str) -> d
         for topic, where in routes.items()
         for address in masters_in(where)
     )
-    found: dict[str, set[str]] = {topic: set() for topic in routes}
+    hearers: dict[str, set[str]] = {topic: set() for topic in routes}
     for (topic, _), names in answers.values.items():
         # 5.x names the topic itself among them, which is none.
-        found[topic] |= set(names) - {topic, group}
-    return {topic: tuple(sorted(names)) for topic, names in found.items()}
+        hearers[topic] |= set(names) - {topic, group}
+    return {topic: tuple(sorted(names)) for topic, names in hearers.items()}
 
 
 def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, ResendRecord]) -> bool:
@@ -324,10 +324,10 @@ def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, Resend
         return copy_id(copies[letter.key, letter.topic]) if copies else None
 
     def queues(topic: str) -> Sequence[MessageQueue]:
-        found = publish_queues(topic, routes[topic]) if topic in routes else ()
-        if not found:
+        writable = publish_queues(topic, routes[topic]) if topic in routes else ()
+        if not writable:
             raise NotFoundError(f"topic {topic} has no queue to send to", remedy="mqctl topic route; or --to TOPIC")
-        return found
+        return writable
 
     with (
         work.drawer.appending(record) as save,

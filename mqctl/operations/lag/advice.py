@@ -80,8 +80,8 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     ]
     gaps = [
         gap
-        for found in (state.unavailable, *(broker.unavailable for broker in state.brokers))
-        for gap in found
+        for unanswered in (state.unavailable, *(broker.unavailable for broker in state.brokers))
+        for gap in unanswered
         if gap.part in _EVIDENCE
     ]
     for group in who.groups or ():

@@ -72,8 +72,8 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
     moment_ms = max((item.origin.observed_at_ms for item in evidence), default=round(time() * 1000))
     rows = lag_rows(evidence, moment_ms, system=request.system or bool(request.groups))
     rows = [row for row in rows if not request.topics or row.topic in request.topics]
-    found = [gap.at(item.name) for item in evidence for gap in item.unavailable]
-    gaps = [gap for gap in found if gap.part not in _BESIDE_LAG]
+    missing = [gap.at(item.name) for item in evidence for gap in item.unavailable]
+    gaps = [gap for gap in missing if gap.part not in _BESIDE_LAG]
     known = {row.group for row in rows}
     for name in request.groups:
         if name not in known and not gaps:
@@ -89,7 +89,7 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
         groups=with_pop(with_rates(group_lags(rows), evidence), evidence),
         queues=rows,
         gaps=gaps,
-        minor_gaps=[gap for gap in found if gap.part in _BESIDE_LAG],
+        minor_gaps=[gap for gap in missing if gap.part in _BESIDE_LAG],
     )
 
 
@@ -195,7 +195,7 @@ def saved_lag(snapshot: ClusterSnapshot) -> list[LagEvidence]:
         for membership in broker.memberships:
             clients.setdefault(membership.group, set()).update(membership.client_ids)
     holders = QueueOwners(clients, snapshot.running)
-    found = []
+    evidence = []
     for broker in snapshot.brokers:
         owners = {}
         cached: dict[tuple[str, str, int], int] = {}
@@ -209,7 +209,7 @@ def saved_lag(snapshot: ClusterSnapshot) -> list[LagEvidence]:
                 consumed[state.group, state.topic] = rate
             if held_by is not None:
                 owners[state.group, state.topic, state.queue_id] = held_by
-        found.append(
+        evidence.append(
             LagEvidence(
                 origin=snapshot.origin,
                 name=broker.name,
@@ -223,4 +223,4 @@ def saved_lag(snapshot: ClusterSnapshot) -> list[LagEvidence]:
                 else None,
             )
         )
-    return found
+    return evidence

@@ -89,10 +89,10 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: B
     )
     narrow = replace(request, with_consumers=False)
     with target.open() as cluster:
-        found = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow), pace)
+        looks = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow), pace)
         if again.watching or condition is None:
-            return watch(found, output, condition)
-        code, last = wait(found, condition)
+            return watch(looks, output, condition)
+        code, last = wait(looks, condition)
     if last is not None:
         show(last, narrow, rows, output)
     return code
@@ -122,13 +122,13 @@ def rounds(ask: Ask, pace: LagPace) -> Iterator[Round]:
             return
         limit_ms = pace.round_ms if left_ms is None else max(1, min(pace.round_ms, left_ms))
         try:
-            found = Round(number, ask(limit_ms))
+            current = Round(number, ask(limit_ms))
         except (UnreachableError, DeadlineError, NotFoundError) as error:
             if number == 1:
                 raise
-            found = Round(number, None, error)
+            current = Round(number, None, error)
         took_ms = round((monotonic() - began) * 1000)
-        yield found
+        yield current
         if number == pace.count:
             return
         next_at = began + pace.every_ms / 1000
@@ -137,13 +137,13 @@ def rounds(ask: Ask, pace: LagPace) -> Iterator[Round]:
         sleep(max(0.0, next_at - monotonic()))
 
 
-def watch(found: Iterator[Round], output: Output, condition: Condition | None) -> int:
+def watch(rounds_of_looks: Iterator[Round], output: Output, condition: Condition | None) -> int:
     """Shows every round; ends with them, or when `condition` holds."""
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
     looks: list[LagLook] = []
     code, truth = ExitCode.OK, None
     last: LagView | None = None
-    for item in found:
+    for item in rounds_of_looks:
         last = item.view
         if item.view is None:
             tell(f"mqctl: round {item.number} failed: {item.error}")
@@ -166,12 +166,12 @@ def watch(found: Iterator[Round], output: Output, condition: Condition | None) -
     return code if condition is None else missed(condition, truth, last)
 
 
-def wait(found: Iterator[Round], condition: Condition) -> tuple[int, LagView | None]:
+def wait(looks: Iterator[Round], condition: Condition) -> tuple[int, LagView | None]:
     """Waits until `condition` holds; returns the exit code and the last look."""
     truth: Truth = None
     last: LagView | None = None
     newest: LagView | None = None
-    for item in found:
+    for item in looks:
         newest = item.view
         if newest is None:
             truth = None

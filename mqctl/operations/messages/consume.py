@@ -104,8 +104,8 @@ def consume(target: ClusterTarget, options: ConsumeOptions, form: BodyForm, outp
 @contextmanager
 def _pulling(target: ClusterTarget, options: ConsumeOptions, group: str, form: BodyForm) -> Iterator[_Taken]:
     with _consumer(target, options, group) as consumer:
-        found = _collect(consumer, options)
-        report = _report(options, (group, consumer.client_id), found, form)
+        messages = _collect(consumer, options)
+        report = _report(options, (group, consumer.client_id), messages, form)
         yield report, lambda: _commit(consumer, options.topic, report.queues)
 
 
@@ -114,15 +114,18 @@ def _popping(target: ClusterTarget, options: ConsumeOptions, group: str, form: B
     from mqctl.operations.messages.consume_pop import acknowledge_shown, collect_popped, pop_consumer, shown_receipts
 
     with pop_consumer(target, group, options.topic, options.expression, options.kind) as consumer:
-        found = collect_popped(
+        messages = collect_popped(
             consumer,
             options.topic,
             count=options.count,
             wait_ms=options.wait_ms,
             invisible_ms=options.invisible_ms or 0,
         )
-        report = _report(options, (group, consumer.client_id), found, form)
-        yield replace(report, queues=[], receipts=shown_receipts(found)), lambda: acknowledge_shown(consumer, found)
+        report = _report(options, (group, consumer.client_id), messages, form)
+        yield (
+            replace(report, queues=[], receipts=shown_receipts(messages)),
+            lambda: acknowledge_shown(consumer, messages),
+        )
 
 
 def _check_condition(asking: Asking, addresses: dict[MessageQueue, str], options: ConsumeOptions) -> None:

@@ -33,23 +33,23 @@ def collect_popped(
     Raises:
         MqctlError: the first pop is refused or cannot be asked.
     """
-    found: list[PoppedMessage] = []
+    popped: list[PoppedMessage] = []
     ends_at = monotonic() + wait_ms / 1000
-    while len(found) < count:
+    while len(popped) < count:
         left_ms = max(0, round((ends_at - monotonic()) * 1000))
         try:
             more = consumer.receive(
-                topic, most=min(MOST_AT_ONCE, count - len(found)), invisible_ms=invisible_ms, wait_ms=left_ms
+                topic, most=min(MOST_AT_ONCE, count - len(popped)), invisible_ms=invisible_ms, wait_ms=left_ms
             )
         except (UnreachableError, DeadlineError) as error:
-            if not found:
+            if not popped:
                 raise
             tell(f"mqctl: {error}")
             break
-        found += more
+        popped += more
         if not more and not left_ms:
             break
-    return found
+    return popped
 
 
 def shown_receipts(messages: list[PoppedMessage]) -> list[ShownReceipt]:

@@ -51,7 +51,7 @@ def measure(options: DedupOptions, messages: Sequence[ReceivedMessage]) -> Dedup
         new_count=standings[Standing.NEW],
         consumed_before_count=standings[Standing.CONSUMED],
         consuming_elsewhere_count=standings[Standing.CONSUMING],
-        widest_gap_ms=max((max(found) - min(found) for key, found in times.items() if key in repeats), default=None),
+        widest_gap_ms=max((max(span) - min(span) for key, span in times.items() if key in repeats), default=None),
         state_us_per_message=round(took_ms * 1000 / len(keyed)) if keyed else None,
         repeated=[RepeatedKey(key=key, repetition_count=count) for key, count in repeats.most_common(_SHOWN)],
     )

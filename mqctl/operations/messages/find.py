@@ -39,10 +39,10 @@ def id_of(asking: Asking, text: str, topic: str) -> str:
     try:
         OffsetId.parse(text)
     except MessageIdError:
-        found, errors = look_up(asking, KeyQuery(topic=topic, key=text), unique=False)
+        matches, errors = look_up(asking, KeyQuery(topic=topic, key=text), unique=False)
     else:
         return text
-    ids = dict.fromkeys(one.message.unique_key or one.message_id for one in found)
+    ids = dict.fromkeys(one.message.unique_key or one.message_id for one in matches)
     if len(ids) > 1:
         raise UsageError(
             f"{len(ids)} messages of {topic} have the key {text}",
@@ -68,11 +68,11 @@ def find_by_id(asking: Asking, message_id: str, topic: str | None) -> tuple[list
     """
     check_id(message_id)
     try:
-        found = by_offset_id(asking, message_id, asking.cluster.brokers(asking.deadline))
+        messages = by_offset_id(asking, message_id, asking.cluster.brokers(asking.deadline))
     except NotFoundError:  # it names no broker of this cluster: a unique id, then
         if topic is None:
             raise
-        found = []
-    if found or topic is None:
-        return with_due(asking, found)
+        messages = []
+    if messages or topic is None:
+        return with_due(asking, messages)
     return look_up(asking, KeyQuery(topic=topic, key=message_id), unique=True)

@@ -45,8 +45,8 @@ def live_sample(asking: Asking, topic: str, *, key: str | None, count: int) -> K
     pairs: list[tuple[str, Message]] = []
     for broker in sorted({queue.broker_name for queue in starts}):
         own = {queue: place for queue, place in starts.items() if queue.broker_name == broker}
-        found, errors = peek(asking, {queue: readable[queue] for queue in own}, own, count)
-        pairs += [(broker, item.message) for item in found]
+        messages, errors = peek(asking, {queue: readable[queue] for queue in own}, own, count)
+        pairs += [(broker, item.message) for item in messages]
         gaps += queue_gaps(errors)
     where = asking.cluster.name_servers.ask(route(topic), asking.deadline)
     writable = tuple(

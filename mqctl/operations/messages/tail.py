@@ -77,18 +77,18 @@ def _newest(
     tail: TopicTail, ends: dict[MessageQueue, int], deadline: Deadline
 ) -> tuple[list[TailedMessage], dict[MessageQueue, MqctlError]]:
     """Reads up to where the queues ended a moment ago."""
-    found: list[TailedMessage] = []
+    messages: list[TailedMessage] = []
     errors: dict[MessageQueue, MqctlError] = {}
     while True:
         before = dict(tail.places)
         some, failed = tail.step(deadline)
         errors |= failed
-        found += some
+        messages += some
         moved = [queue for queue, place in tail.places.items() if place > before[queue] and place < ends[queue]]
         if not moved:
             break
-    found.sort(key=lambda item: (item.found.message.store_time_ms, item.found.message.physical_offset))
-    return found, errors
+    messages.sort(key=lambda item: (item.found.message.store_time_ms, item.found.message.physical_offset))
+    return messages, errors
 
 
 class _Shown:
@@ -119,10 +119,10 @@ def _follow(
     ends_at = None if limit_ms is None else monotonic() + limit_ms / 1000
     looked_at = monotonic()
     while ends_at is None or monotonic() < ends_at:
-        found, errors = tail.step(Deadline(DEFAULT_TIMEOUT_MS))
+        messages, errors = tail.step(Deadline(DEFAULT_TIMEOUT_MS))
         tell_gaps(queue_gaps({queue: error for queue, error in errors.items() if queue not in silent}))
         silent = errors
-        if not shown.more(found):
+        if not shown.more(messages):
             return ExitCode.OK
         if monotonic() - looked_at > _ROUTE_PERIOD_S:
             looked_at = monotonic()
@@ -130,6 +130,6 @@ def _follow(
                 tail.take_new_queues(Deadline(DEFAULT_TIMEOUT_MS))
             except MqctlError as error:
                 tell(f"mqctl: new queues could not be asked: {error}")
-        if not found:
+        if not messages:
             sleep(shown.pause_s)
     return exit_code_of(queue_gaps(silent))

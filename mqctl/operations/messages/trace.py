@@ -24,8 +24,8 @@ def trace_message(
         UsageError: it is no id.
         NotFoundError: neither the message nor a trace of it is there, and everybody was asked.
     """
-    found, errors = _look_up(asking, message_id, topic)
-    unique_id = found.message.unique_key if found else message_id
+    message, errors = _look_up(asking, message_id, topic)
+    unique_id = message.message.unique_key if message else message_id
     traced: list[Traced] = []
     unreadable, has_topic = 0, True
     if unique_id is not None:
@@ -34,21 +34,21 @@ def trace_message(
             errors += failed
         except NotFoundError:
             has_topic = False
-    if found is None and topic is None:
+    if message is None and topic is None:
         told = next((item.record.topic for item in traced if item.record.topic), None)
         if told is not None:
-            found, failed = _look_up(asking, message_id, told)
+            message, failed = _look_up(asking, message_id, told)
             errors += failed
-    if found is None and not traced and not errors:
+    if message is None and not traced and not errors:
         raise NotFoundError(
             f"message {message_id} not found, nor a trace of it",
             reason="" if topic else "to look up a unique id, add -t TOPIC",
             remedy="it may have expired" if topic else f"mqctl message trace {message_id} -t TOPIC",
         )
-    tracks, gaps = gather_tracks(asking, found.message) if found and found.waiting is None else ([], [])
+    tracks, gaps = gather_tracks(asking, message.message) if message and message.waiting is None else ([], [])
     report = TraceReport(
         unique_id=unique_id,
-        message=shown_message(found, form) if found else None,
+        message=shown_message(message, form) if message else None,
         looked_everywhere=not errors,
         traced=has_topic,
         sends=traced_sends(traced),
@@ -62,11 +62,11 @@ def trace_message(
 def _look_up(asking: Asking, message_id: str, topic: str | None) -> tuple[StoredMessage | None, list[MqctlError]]:
     """Returns the first message with the id. Raises NotFoundError when there is no such topic."""
     if topic is not None:
-        found, errors = look_up(asking, KeyQuery(topic=topic, key=message_id), unique=True)
-        if found or errors:
-            return (found[0] if found else None), errors
+        messages, errors = look_up(asking, KeyQuery(topic=topic, key=message_id), unique=True)
+        if messages or errors:
+            return (messages[0] if messages else None), errors
     try:
-        found, errors = find_by_id(asking, message_id, None)
+        messages, errors = find_by_id(asking, message_id, None)
     except NotFoundError:
         return None, []
-    return (found[0] if found else None), errors
+    return (messages[0] if messages else None), errors

@@ -105,8 +105,8 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
     if method is Method.CALLBACK:
         changes, callbacks = _told_by_brokers(asking, request, queues, positions)
     else:
-        found = at_time(asking, queues, request.target.time_ms) if isinstance(request.target, ToTime) else None
-        changes = plan_changes(positions, request.target, found=found, clamp=request.clamp)
+        targets = at_time(asking, queues, request.target.time_ms) if isinstance(request.target, ToTime) else None
+        changes = plan_changes(positions, request.target, targets=targets, clamp=request.clamp)
     inside = {change.queue: change.new for change in changes if change.min_offset <= change.new < change.max_offset}
     times = store_times(asking, queues, inside)
     return OffsetPlan(
@@ -141,15 +141,15 @@ def all_answered(brokers: list[LiveBroker]) -> None:
 def _situation(
     request: OffsetRequest, touched: list[LiveBroker], members: Mapping[str, GroupMembership]
 ) -> GroupSituation:
-    online = [found for found in members.values() if found.members]
+    online = [member for member in members.values() if member.members]
     return GroupSituation(
         group=request.group,
         online=bool(online),
         server_side=all(broker.config.get("useServerSideResetOffset") == "true" for broker in touched),
         whole_topics=not request.queue_ids,
         approximate=request.kind is PlanKind.UNDO,
-        polling=any(found.consume_type == _POLLING for found in online),
-        broadcasting=any(found.message_model is MessageModel.BROADCASTING for found in online),
+        polling=any(member.consume_type == _POLLING for member in online),
+        broadcasting=any(member.message_model is MessageModel.BROADCASTING for member in online),
     )
 
 
@@ -160,9 +160,9 @@ def _may_hold(
     them of it, and commit nothing there: what brokers say of subscriptions is the last heartbeat's, so all are asked.
     """
     topics = set(request.topics)
-    if not topics.isdisjoint(item.topic for found in members.values() for item in found.subscriptions):
+    if not topics.isdisjoint(item.topic for member in members.values() for item in member.subscriptions):
         return True
-    if any(found.members and found.consume_type == _POLLING for found in members.values()):
+    if any(member.members and member.consume_type == _POLLING for member in members.values()):
         return True  # a pull consumer commits where it likes
     said = holders(asking.cluster, {broker.address.address for broker in touched}, request.group, asking.deadline)
     return not said.complete or not topics.isdisjoint(said.subscribed | {queue.topic for queue in said.queues})
@@ -187,19 +187,19 @@ def _brokers(asking: Asking, request: OffsetRequest) -> list[LiveBroker]:
 
 
 def _queues(asking: Asking, request: OffsetRequest) -> dict[MessageQueue, str]:
-    found: dict[MessageQueue, str] = {}
+    places: dict[MessageQueue, str] = {}
     for topic in request.topics:
         try:
-            found |= queue_addresses(asking, topic)
+            places |= queue_addresses(asking, topic)
         except NotFoundError:
             if topic != retry_topic(request.group):
                 raise
-    known = {queue.queue_id for queue in found}
+    known = {queue.queue_id for queue in places}
     if missing := sorted(request.queue_ids - known):
         raise NotFoundError(f"there is no queue {missing[0]} of {request.topics[0]}", remedy="mqctl topic route")
     return {
         queue: address
-        for queue, address in found.items()
+        for queue, address in places.items()
         if (not request.brokers or queue.broker_name in request.brokers or address in request.brokers)
         and (not request.queue_ids or queue.queue_id in request.queue_ids)
     }
@@ -256,8 +256,8 @@ def _told_by_brokers(
             exact = search.found
         else:
             search, exact = _search_for(asking, request.target, addresses, mine)
-        found, callback = callback_changes(place, mine, exact, search)
-        changes += found
+        planned, callback = callback_changes(place, mine, exact, search)
+        changes += planned
         callbacks.append(callback)
     return tuple(changes), tuple(callbacks)
 
@@ -300,10 +300,10 @@ def _search_before(
 def _search(asking: Asking, addresses: dict[MessageQueue, str], positions: list[QueuePosition], time_ms: int) -> Search:
     if time_ms == LATEST_MS:
         return Search(time_ms=time_ms, found={item.queue: item.max_offset for item in positions})
-    found = searched(asking, addresses, time_ms)
-    if unanswered := sorted(set(addresses) - set(found)):
+    searched_times = searched(asking, addresses, time_ms)
+    if unanswered := sorted(set(addresses) - set(searched_times)):
         raise UnreachableError(
             f"broker {unanswered[0].broker_name} did not tell where it would begin",
             remedy="nothing was changed; check it with mqctl broker list, or leave it out with --broker",
         )
-    return Search(time_ms=time_ms, found=found)
+    return Search(time_ms=time_ms, found=searched_times)

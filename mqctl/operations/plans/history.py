@@ -51,13 +51,13 @@ class UnreadRecords:
 def entries(unread: UnreadRecords) -> list[HistoryEntry]:
     """Returns all changes that can be read, the latest first; one that was undone has no way back any more."""
     book = journal()
-    found: list[HistoryEntry] = [_entry(record) for record in book.offsets.all(unread)]
-    found += [_entry(record) for record in book.settings.all(unread)]
-    found += [_entry(record) for record in book.resends.all(unread)]
-    found += [_entry(record) for record in book.replays.all(unread) if record.group is None]
+    listed: list[HistoryEntry] = [_entry(record) for record in book.offsets.all(unread)]
+    listed += [_entry(record) for record in book.settings.all(unread)]
+    listed += [_entry(record) for record in book.resends.all(unread)]
+    listed += [_entry(record) for record in book.replays.all(unread) if record.group is None]
     for kind in book.step_kinds():
-        found += [_entry(record) for record in book.steps(kind).all(unread)]
-    latest = sorted(found, key=lambda entry: entry.made_at_ms, reverse=True)
+        listed += [_entry(record) for record in book.steps(kind).all(unread)]
+    latest = sorted(listed, key=lambda entry: entry.made_at_ms, reverse=True)
     undone: set[str | None] = set()
     for entry in latest:  # an undo that was taken back itself, later, undoes nothing
         if entry.state == CONFIRMED and entry.id not in undone:

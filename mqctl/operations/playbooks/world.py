@@ -26,7 +26,7 @@ _ELSEWHERE = ("--store", "--snapshot", "--file")
 def choices(playbook: Playbook, given: Sequence[str]) -> dict[str, str]:
     """Reads `--choose STEP=CHOICE`. Raises UsageError for a step that is no decision, or a choice that it has not."""
     decisions = {step.id: step for step in playbook.steps if step.options}
-    found: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     for word in given:
         name, _, choice = word.partition("=")
         step = decisions.get(name)
@@ -35,8 +35,8 @@ def choices(playbook: Playbook, given: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"{playbook.slug} has no decision {name}", reason=f"there are {there}")
         if choice not in step.options:
             raise UsageError(f"{name} has no choice {choice!r}", reason=f"there are {', '.join(step.options)}")
-        found[name] = choice
-    return found
+        chosen[name] = choice
+    return chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,10 +69,10 @@ def committed_by(asking: Asking, record: ReplayRecord) -> dict[MessageQueue, int
     Raises:
         MqctlError: a broker does not tell.
     """
-    found: dict[MessageQueue, int | None] = {}
+    offsets: dict[MessageQueue, int | None] = {}
     for name in sorted({item.broker_name for item in record.parts}):
         table = asking.cluster.ask(record.brokers[name], all_consumer_offsets(), asking.deadline).offset_table
         for item in record.parts:
             if item.broker_name == name:
-                found[item.queue] = table.get(f"{item.topic}@{record.group}", {}).get(item.queue_id)
-    return found
+                offsets[item.queue] = table.get(f"{item.topic}@{record.group}", {}).get(item.queue_id)
+    return offsets

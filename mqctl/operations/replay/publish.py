@@ -161,8 +161,8 @@ def plan_publish(
         MqctlError: as `ranges_of`, `wanted`; NotFoundError: there is no target topic.
     """
     wanted(chosen)
-    found = Ranges(tuple(ranges_of(asking, source)))
-    ranges = (shown_before("ranges", found, Ranges, execute=execute) or found).ranges
+    stretches = Ranges(tuple(ranges_of(asking, source)))
+    ranges = (shown_before("ranges", stretches, Ranges, execute=execute) or stretches).ranges
     masters = {item.broker_name: item for item in asking.cluster.masters(asking.deadline)}
     targets = writable_queues(asking, target)
     record = ReplayRecord(
@@ -307,12 +307,12 @@ def writable_queues(asking: Asking, topic: str) -> tuple[MessageQueue, ...]:
     """Returns the queues of a topic that can be written. Raises NotFoundError."""
     where = asking.cluster.name_servers.ask(route(topic), asking.deadline)
     masters = {data.broker_name for data in where.broker_datas if 0 in data.broker_addrs}
-    found = tuple(
+    queues = tuple(
         MessageQueue(topic, data.broker_name, number)
         for data in where.queue_datas
         if data.broker_name in masters and data.perm & _WRITABLE
         for number in range(data.write_queue_nums)
     )
-    if not found:
+    if not queues:
         raise NotFoundError(f"topic {topic} has no queue that can be written", remedy=f"mqctl topic route -t {topic}")
-    return found
+    return queues

@@ -174,12 +174,12 @@ def _limits(
 ) -> list[tuple[MessageQueue, int, int]]:
     begin = at_time(asking, queues, source.since_ms) if source.since_ms is not None else {}
     end = at_time(asking, queues, source.until_ms) if source.until_ms is not None else {}
-    found = []
+    limits = []
     for queue, (low, high) in ends.items():
         first = low if source.from_offset is None else min(source.from_offset, high)
         last = high if source.to_offset is None else min(source.to_offset, high)
-        found.append((queue, begin.get(queue, first), end.get(queue, last)))
-    return found
+        limits.append((queue, begin.get(queue, first), end.get(queue, last)))
+    return limits
 
 
 def _instant(text: str | None) -> tuple[int | None, str | None]:

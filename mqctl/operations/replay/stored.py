@@ -27,10 +27,10 @@ class StoredTopic:
     @cached_property
     def _offsets(self) -> dict[int, list[tuple[int, int]]]:
         """Queue offset and physical offset of each message by queue id, ascending."""
-        found = logged_queues(self._store.commit_log, self._topic)
-        if not found:
+        logged = logged_queues(self._store.commit_log, self._topic)
+        if not logged:
             raise NotFoundError(f"no message of {self._topic} is in {self._store.path}", remedy="mqctl store verify")
-        return {queue_id: sorted(queue.items()) for queue_id, queue in found.items()}
+        return {queue_id: sorted(queue.items()) for queue_id, queue in logged.items()}
 
     def host(self) -> str:
         """Returns the address of the broker that stored the messages."""
@@ -49,15 +49,15 @@ class StoredTopic:
             UsageError: no message lies there.
             MqctlError: the store cannot be read, or has no message of the topic.
         """
-        found = []
+        pieces = []
         for queue_id, offsets in sorted(self._offsets.items()):
             inside = [offset for offset, _ in offsets if (first or 0) <= offset and (end is None or offset < end)]
             if inside and (not queue_ids or queue_id in queue_ids):
                 queue = MessageQueue(self._topic, broker_name, queue_id)
-                found.append(Stretch(queue=queue, begin=inside[0], end=inside[-1] + 1))
-        if not found:
+                pieces.append(Stretch(queue=queue, begin=inside[0], end=inside[-1] + 1))
+        if not pieces:
             raise UsageError("there is nothing to replay", reason=f"no message of {self._topic} lies there")
-        return tuple(found)
+        return tuple(pieces)
 
     def read(self, part: StretchPart) -> tuple[list[Message], int]:
         """Returns the next messages of a stretch, and the offset behind them. Raises MqctlError."""

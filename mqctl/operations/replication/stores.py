@@ -73,8 +73,8 @@ def _tables(a: StoreDirectory, b: StoreDirectory) -> list[TableDifference]:
         "consumer offsets": _offsets,
         "delay offsets": _delay_offsets,
     }
-    found = [_difference(name, read(a), read(b)) for name, read in readers.items()]
-    return [item for item in found if item.differing_count]
+    differences = [_difference(name, read(a), read(b)) for name, read in readers.items()]
+    return [item for item in differences if item.differing_count]
 
 
 def _topics(store: StoreDirectory) -> Mapping[str, object]:

@@ -165,10 +165,10 @@ def bucket_ms(text: str) -> int:
     """
     from mqctl.cli.times import parse_span_ms
 
-    found = parse_span_ms(text)
-    if found < 1000:
+    span_ms = parse_span_ms(text)
+    if span_ms < 1000:
         raise UsageError(f"--bucket {text} is too short", remedy="use 1s or more")
-    return found
+    return span_ms
 
 
 def report(
@@ -274,16 +274,16 @@ def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[s
 
     known = load_snapshot(snapshot)
     names = [name for name in told if name]
-    found = sorted({broker.name for broker in known.brokers if broker.name})
-    if not names and len(stores) == 1 and len(found) == 1:
-        names = found
+    in_snapshot = sorted({broker.name for broker in known.brokers if broker.name})
+    if not names and len(stores) == 1 and len(in_snapshot) == 1:
+        names = in_snapshot
     if len(names) != len(stores):
-        names = [name for name in broker_names([named_store(text)[1] for text in stores], told) if name in found]
+        names = [name for name in broker_names([named_store(text)[1] for text in stores], told) if name in in_snapshot]
     if len(names) != len(stores):
         raise UsageError(
             "which store belongs to which broker is not clear",
             reason=f"{len(stores)} stores, {len(names)} broker names",
-            remedy=f"write --store NAME=DIR for each; the snapshot knows {', '.join(found) or 'none'}",
+            remedy=f"write --store NAME=DIR for each; the snapshot knows {', '.join(in_snapshot) or 'none'}",
         )
     return Subscribed(known, tuple(names))
 

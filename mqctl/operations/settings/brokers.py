@@ -84,8 +84,8 @@ def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> Sett
     name = masters[0].name
     steps = []
     for address in asking.cluster.name_servers.addresses(asking.deadline):
-        found = read_setting(asking.cluster, Place(SettingKind.WRITE_PERM, address, name), asking.deadline)
-        if found is None:
+        current = read_setting(asking.cluster, Place(SettingKind.WRITE_PERM, address, name), asking.deadline)
+        if current is None:
             problem = f"name server {address} does not know a topic of broker {name}"
             raise UnreachableError(problem, remedy="nothing was changed; see mqctl cluster list")
         steps.append(
@@ -94,7 +94,7 @@ def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> Sett
                 place=address,
                 address=address,
                 subject=name,
-                old=found,
+                old=current,
                 new={"writable": "true" if writable else "false"},
             )
         )

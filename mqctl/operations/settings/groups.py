@@ -122,9 +122,9 @@ def _topic_steps(asking: Asking, group: str, holders: list[LiveBroker], *, every
 
 def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -> None:
     """Raises RefusedError when somebody consumes for a group."""
-    found = gather_memberships(asking, holders, Scope(groups=frozenset({group})))
+    memberships = gather_memberships(asking, holders, Scope(groups=frozenset({group})))
     all_told(holders)
-    members = {client for items in found.values() for item in items for client in item.client_ids}
+    members = {client for items in memberships.values() for item in items for client in item.client_ids}
     if members:
         raise RefusedError(
             f"group {group} cannot be deleted",
@@ -204,11 +204,11 @@ def _step(
 
 def _meanings(requested: Fields) -> list[str]:
     """Returns what settings mean that are easily misread."""
-    found = []
+    meanings = []
     if requested.get("consume_enable") == "false":
-        found.append("its consumers get nothing more: brokers refuse their pulls with NO_PERMISSION (16)")
+        meanings.append("its consumers get nothing more: brokers refuse their pulls with NO_PERMISSION (16)")
     if requested.get("retry_queue_count") == "0":
-        found.append("without retry queues a message that fails is dropped, without a dead letter")
+        meanings.append("without retry queues a message that fails is dropped, without a dead letter")
     if requested.get("retry_max_times") == "0":
-        found.append("without retries a message that fails once becomes a dead letter")
-    return found
+        meanings.append("without retries a message that fails once becomes a dead letter")
+    return meanings

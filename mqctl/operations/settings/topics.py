@@ -219,12 +219,12 @@ def route_steps(asking: Asking, topic: str) -> list[SettingStep]:
             place=address,
             address=address,
             subject=topic,
-            old=found,
+            old=current,
             new=None,
             stage=1,
         )
         for address in asking.cluster.name_servers.addresses(asking.deadline)
-        for found in [read_setting(asking.cluster, Place(SettingKind.ROUTE, address, topic), asking.deadline)]
+        for current in [read_setting(asking.cluster, Place(SettingKind.ROUTE, address, topic), asking.deadline)]
     ]
 
 
@@ -299,9 +299,9 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
     """Tells what another number of queues does where order matters."""
     if moves is None:
         return []
-    found = []
+    warnings = []
     if moves.key_count:
-        found.append(
+        warnings.append(
             f"{moves.moved_count} of {moves.key_count} {moves.kind} in a sample of {moves.message_count} messages "
             f"({moves.moved_share:.0%}) would go to another queue; {moves.placed_count} of those messages lie where a "
             "hash of their key puts them. Where order by key matters, stop the producers and let the groups read all "
@@ -310,8 +310,8 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
     for step in order_steps(asking, topic, None):
         if step.old is not None:
             value = step.old[topic]
-            found.append(f"name server {step.place} keeps the order configuration {value}, which producers go by")
-    return found
+            warnings.append(f"name server {step.place} keeps the order configuration {value}, which producers go by")
+    return warnings
 
 
 def _held_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]) -> list[str]:
@@ -326,11 +326,11 @@ def _held_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
 
 
 def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]) -> list[str]:
-    found = []
+    warnings = []
     for name in sorted(new):
         lost = old[name].perm & ~new[name].perm
         if lost & PERM_WRITE:
-            found.append(f"producers can no longer send to {use.topic} on {name}; they learn it within 30 s")
+            warnings.append(f"producers can no longer send to {use.topic} on {name}; they learn it within 30 s")
         if lost & PERM_READ:
-            found.append(f"consumers can no longer read {use.topic} on {name}; {len(use.readers)} groups do")
-    return found
+            warnings.append(f"consumers can no longer read {use.topic} on {name}; {len(use.readers)} groups do")
+    return warnings

@@ -91,8 +91,8 @@ def members_of(asking: Asking, scope: Scope) -> KnownMembers:
 
 def process_rows(around: Surroundings) -> tuple[list[ProcessRow], list[Gap]]:
     """Looks for consumer processes; returns a row for each of them and of its groups."""
-    found, gaps = find_consumers(around, own_pid=os.getpid(), look_s=_LOOK_S, wait=sleep)
-    return [row for process in found for row in _rows(process)], gaps
+    processes, gaps = find_consumers(around, own_pid=os.getpid(), look_s=_LOOK_S, wait=sleep)
+    return [row for process in processes for row in _rows(process)], gaps
 
 
 def _rows(process: LocalProcess) -> Sequence[ProcessRow]:

@@ -232,19 +232,19 @@ class _Process:
         """
         named = {understand(thread.name).group for thread in dump.threads} - {None}
         scopes: list[set[str | None]] = [{self._group}] if self._group else [named, set()] if named else [set()]
-        found: list[ConsumerIdentity] = []
+        identities: list[ConsumerIdentity] = []
         try:
             for groups in scopes:
                 scope = Scope(groups=frozenset(name for name in groups if name))
                 known = members_of(Asking(cluster, target.deadline()), scope)
-                found = [item for item in identities_of(self._pid, known.around) if item.client_id is not None]
-                if found:
+                identities = [item for item in identities_of(self._pid, known.around) if item.client_id is not None]
+                if identities:
                     break
         except (UnreachableError, DeadlineError) as error:
             gap = Gap.of(Part.MEMBERS, error)
             return _Joined(cluster=cluster, brokers=[], memberships={}, identity=None, gaps=(gap,))
-        gaps, notes = tuple(known.gaps), self._notes_on(found, target)
-        if not found and self._group:
+        gaps, notes = tuple(known.gaps), self._notes_on(identities, target)
+        if not identities and self._group:
             subject = GapSubject(place=f"pid {self._pid}")
             gaps += (Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason="; ".join(notes), subject=subject),)
             notes = ()
@@ -252,16 +252,16 @@ class _Process:
             cluster=cluster,
             brokers=known.brokers,
             memberships=known.memberships,
-            identity=found[0] if found else None,
+            identity=identities[0] if identities else None,
             gaps=gaps,
             notes=notes,
         )
 
-    def _notes_on(self, found: list[ConsumerIdentity], target: ClusterTarget) -> tuple[str, ...]:
-        if len(found) > 1:
-            names = ", ".join(item.group for item in found)
-            return (f"process {self._pid} consumes for {names}: judged as {found[0].group}, -g chooses another",)
-        if found:
+    def _notes_on(self, identities: list[ConsumerIdentity], target: ClusterTarget) -> tuple[str, ...]:
+        if len(identities) > 1:
+            names = ", ".join(item.group for item in identities)
+            return (f"process {self._pid} consumes for {names}: judged as {identities[0].group}, -g chooses another",)
+        if identities:
             return ()
         whose = f" of {self._group}" if self._group else ": it is judged by its stacks alone"
         return (f"no broker of {target.source} names a connection of process {self._pid} as a member{whose}",)

@@ -35,8 +35,8 @@ def acknowledge_places(store: Path, wanted: Collection[str], consent: Consent) -
     root = StoreDirectory.open(store).path.resolve()
 
     def make() -> StepPlan:
-        found = {place.place: place for place in set_aside_parts(root)}
-        chosen = found if not wanted else {name: found[name] for name in (_named(found, one) for one in wanted)}
+        parts = {place.place: place for place in set_aside_parts(root)}
+        chosen = parts if not wanted else {name: parts[name] for name in (_named(parts, one) for one in wanted)}
         steps = [
             Step(
                 subject=name,
@@ -73,11 +73,11 @@ def take_back_acknowledgement(change_id: str, consent: Consent) -> tuple[Documen
     return _run(root, make, consent, undoes=past.id)
 
 
-def _named(found: Collection[str], wanted: str) -> str:
-    for name in found:
+def _named(places: Collection[str], wanted: str) -> str:
+    for name in places:
         if wanted.rstrip("/").endswith(name) or name.rpartition("/")[2] == wanted:
             return name
-    raise NotFoundError(f"nothing was set aside as {wanted}", reason=f"there is {', '.join(found) or 'nothing'}")
+    raise NotFoundError(f"nothing was set aside as {wanted}", reason=f"there is {', '.join(places) or 'nothing'}")
 
 
 def _plan(root: Path, steps: list[Step]) -> StepPlan:
@@ -97,7 +97,7 @@ def _write(root: Path, change: StepRecord, save: Save) -> None:
     for step in change.parts:
         text = None if step.new is None else json.dumps({"change": change.id, "who": change.who, "at_ms": now_ms()})
         write_acknowledgement(root, step.subject, text)
-        found = acknowledgement(root, step.subject)
-        step.found = None if found is None else _SEEN
-        step.state, step.reason = (CONFIRMED, None) if found == text else (NOT_MOVED, "its note reads otherwise")
+        note = acknowledgement(root, step.subject)
+        step.found = None if note is None else _SEEN
+        step.state, step.reason = (CONFIRMED, None) if note == text else (NOT_MOVED, "its note reads otherwise")
         save()

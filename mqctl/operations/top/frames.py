@@ -46,43 +46,43 @@ class TopFrames:
             UnreachableError, DeadlineError: no name server answered.
         """
         deadline = Deadline(limit_ms)
-        found = self._gatherer.look(deadline, round(time() * 1000))
+        look = self._gatherer.look(deadline, round(time() * 1000))
         self._number += 1
-        if (seen := {broker.address for broker in found.brokers}) != self._seen:
+        if (seen := {broker.address for broker in look.brokers}) != self._seen:
             self._seen = seen
             note_brokers(self._gatherer.cluster, seen)
-        view = lag_view(found.evidence, LagRequest())
+        view = lag_view(look.evidence, LagRequest())
         self._looks = within_window([*self._looks, look_at(view.moment_ms, view.groups, view.queues)])
         rows = trends(self._looks, self._number)
         first = sorted_groups([self._joined(row.group, row.topic, top_group(row, None, None)) for row in rows], sort)
-        if self._owners_at_ms is None or found.moment_ms - self._owners_at_ms >= self._owners_every_ms:
-            self._owners_at_ms = found.moment_ms
-            self._ask_owners(deadline, found.moment_ms, [row.group for row in first[: self._shown]])
+        if self._owners_at_ms is None or look.moment_ms - self._owners_at_ms >= self._owners_every_ms:
+            self._owners_at_ms = look.moment_ms
+            self._ask_owners(deadline, look.moment_ms, [row.group for row in first[: self._shown]])
         groups = [self._joined(row.group, row.topic, row) for row in first]
-        gaps = [*broker_gaps(found.brokers), *view.gaps, *view.minor_gaps]
+        gaps = [*broker_gaps(look.brokers), *view.gaps, *view.minor_gaps]
         return TopFrame(
-            observed_at_ms=found.moment_ms,
+            observed_at_ms=look.moment_ms,
             round=self._number,
-            brokers=broker_rows(found.brokers),
+            brokers=broker_rows(look.brokers),
             groups=sorted_groups(groups, sort),
-            topics=self._topics(found, {row.topic for row in groups}),
+            topics=self._topics(look, {row.topic for row in groups}),
             problems=gap_lines(gaps),
             unavailable=gaps,
         )
 
-    def _topics(self, found: TopLook, of_groups: set[str]) -> list[TopicRate]:
+    def _topics(self, look: TopLook, of_groups: set[str]) -> list[TopicRate]:
         """Returns the topics; where groups were named, those that they have to do with."""
-        rates = topic_rates([(item.name, item.queues) for item in found.evidence], *self._before(found))
+        rates = topic_rates([(item.name, item.queues) for item in look.evidence], *self._before(look))
         return [row for row in rates if row.topic in of_groups] if self._gatherer.groups else rates
 
-    def _before(self, found: TopLook) -> tuple[Ends, int]:
+    def _before(self, look: TopLook) -> tuple[Ends, int]:
         """Returns the oldest ends that are kept, and how long ago they were."""
-        self._ends.append((found.moment_ms, queue_ends((item.name, item.queues) for item in found.evidence)))
-        first_ms = found.moment_ms - WINDOW_MS
+        self._ends.append((look.moment_ms, queue_ends((item.name, item.queues) for item in look.evidence)))
+        first_ms = look.moment_ms - WINDOW_MS
         while len(self._ends) > 1 and self._ends[1][0] <= first_ms:
             self._ends.pop(0)
         moment_ms, ends = self._ends[0]
-        return ends, found.moment_ms - moment_ms
+        return ends, look.moment_ms - moment_ms
 
     def _ask_owners(self, deadline: Deadline, now_ms: int, groups: list[str]) -> None:
         owners, known = self._gatherer.owners(deadline, now_ms, set(groups))

@@ -48,8 +48,8 @@ def refusing(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> list
 
 def memberships_by_broker(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> dict[str, GroupMembership]:
     """Returns what each broker says of one group's members."""
-    found = source.memberships(brokers, frozenset({group}))
-    return {brokers[number].name: items[0] for number, items in found.items()}
+    memberships = source.memberships(brokers, frozenset({group}))
+    return {brokers[number].name: items[0] for number, items in memberships.items()}
 
 
 def group_shares(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> list[PopShare]:
@@ -60,6 +60,8 @@ def group_shares(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> 
         from mqctl.snapshot.live.pop import gather_pop
 
         masters = [broker for broker in brokers if broker.address.is_master]
-        found = {} if source.asking is None else gather_pop(source.asking, masters, {group}, round(time() * 1000))
-        shares = [share for own in found.values() for share in own]
+        shares_by_broker = (
+            {} if source.asking is None else gather_pop(source.asking, masters, {group}, round(time() * 1000))
+        )
+        shares = [share for own in shares_by_broker.values() for share in own]
     return list(summed_shares(shares).values())

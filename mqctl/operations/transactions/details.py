@@ -14,9 +14,13 @@ def detail_of(unique_key: str, stories: list[TransactionStory]) -> TransactionDe
     story = stories[0]
     first = (story.halves or story.discarded)[0].message
     copies = [
-        _copy(item, kind, found.broker_name)
-        for found in stories
-        for kind, items in (("half", found.halves), ("committed", found.committed), ("discarded", found.discarded))
+        _copy(item, kind, each.broker_name)
+        for each in stories
+        for kind, items in (
+            ("half", each.halves),
+            ("committed", each.committed),
+            ("discarded", each.discarded),
+        )
         for item in items
     ]
     return TransactionDetail(
@@ -26,8 +30,8 @@ def detail_of(unique_key: str, stories: list[TransactionStory]) -> TransactionDe
         producer_group=first.properties.get(PRODUCER_GROUP),
         born_time_ms=first.born_time_ms,
         check_count=max(copy.check_count for copy in copies),
-        op_count=sum(found.ended_count for found in stories),
-        commit_count=sum(len(found.committed) for found in stories),
+        op_count=sum(each.ended_count for each in stories),
+        commit_count=sum(len(each.committed) for each in stories),
         copies=sorted(copies, key=lambda copy: (copy.broker_name or "", copy.physical_offset)),
     )
 

@@ -67,15 +67,15 @@ def resume(request: ResumeRequest, target: ClusterTarget) -> tuple[Document, int
         MqctlError: the cluster cannot be asked.
     """
     with target.open() as cluster:
-        found: list[_Resume] = []
+        planned: list[_Resume] = []
 
         def make() -> StepPlan:
-            found[:], plan = _planned(asking_of(cluster, target), request)
+            planned[:], plan = _planned(asking_of(cluster, target), request)
             return plan
 
         def perform(record: StepRecord, save: Save) -> None:
             asking = asking_of(cluster, target)
-            going = (item for item in found if item.step.moves)
+            going = (item for item in planned if item.step.moves)
             for item, part in zip(going, record.parts, strict=True):
                 _resume_one(asking, item, part)
                 save()
@@ -86,20 +86,20 @@ def resume(request: ResumeRequest, target: ClusterTarget) -> tuple[Document, int
 
 def _planned(asking: Asking, request: ResumeRequest) -> tuple[list[_Resume], StepPlan]:
     state, brokers = gather_live_transactions(asking, Scope(brokers=request.brokers), now_ms=now_ms())
-    found: list[_Resume] = []
+    resumes: list[_Resume] = []
     for broker, snapshot in zip(brokers, state.brokers, strict=True):
         tell_gaps(broker_gaps([broker]))
         transactions = snapshot.transactions
         for item in transactions.discarded if transactions else ():
             if request.takes(item):
                 online = (transactions.online or {}).get(item.producer_group or "") if transactions else None
-                found.append(_Resume(broker=broker, item=item, step=_step(asking, broker, item, online)))
-    if not found:
+                resumes.append(_Resume(broker=broker, item=item, step=_step(asking, broker, item, online)))
+    if not resumes:
         raise NotFoundError("no such transaction was discarded", remedy="mqctl transaction list")
     cluster = brokers[0].address.cluster
-    steps = tuple(item.step for item in found)
+    steps = tuple(item.step for item in resumes)
     observed_at_ms = state.origin.observed_at_ms
-    return found, StepPlan(kind=KIND, target=cluster, confirm=cluster, made_at_ms=observed_at_ms, steps=steps)
+    return resumes, StepPlan(kind=KIND, target=cluster, confirm=cluster, made_at_ms=observed_at_ms, steps=steps)
 
 
 def _step(asking: Asking, broker: LiveBroker, item: DiscardedTransaction, online: int | None) -> Step:
@@ -135,13 +135,13 @@ def _why_not(asking: Asking, broker: LiveBroker, item: DiscardedTransaction) -> 
     return None
 
 
-def _resume_one(asking: Asking, found: _Resume, part: StepPart) -> None:
+def _resume_one(asking: Asking, wanted: _Resume, part: StepPart) -> None:
     """Sends request 323 and looks for the new half message."""
-    address, item = found.broker.address.address, found.item
+    address, item = wanted.broker.address.address, wanted.item
     message_id = str(OffsetId(address, item.physical_offset or 0))
     try:
         asking.cluster.ask(address, check_half_message_again(message_id, DISCARD_TOPIC), asking.deadline)
-        story = live_story(asking, found.broker, item.unique_key) if item.unique_key else None
+        story = live_story(asking, wanted.broker, item.unique_key) if item.unique_key else None
     except (UnreachableError, DeadlineError) as error:
         part.fail(UNKNOWN, error)
         return

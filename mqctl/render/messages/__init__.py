@@ -55,8 +55,8 @@ class RuleText:
 
 
 def _texts(lang: Lang | None) -> Mapping[str, Text]:
-    found: Mapping[str, Text] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}").RULES
-    return found
+    texts: Mapping[str, Text] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}").RULES
+    return texts
 
 
 class Say(Protocol):
@@ -67,18 +67,18 @@ class Say(Protocol):
 
 def sayer(lang: Lang | None) -> Say:
     """Returns what says the sentences of reports in a language."""
-    found: Mapping[str, str] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.reports").SENTENCES
+    words: Mapping[str, str] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.reports").SENTENCES
 
     def say(key: str, /, **values: object) -> str:
-        return found[key].format_map(values)
+        return words[key].format_map(values)
 
     return say
 
 
 def phrase(key: str, lang: Lang | None) -> str:
     """Returns a fixed phrase of the report around the findings."""
-    found: str = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}").PHRASES[key]
-    return found
+    sentence: str = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}").PHRASES[key]
+    return sentence
 
 
 def title(code: str, lang: Lang | None) -> str:

@@ -29,5 +29,5 @@ class Term:
 
 def kafka_terms(lang: Lang | None) -> tuple[Term, ...]:
     """Returns all terms in a language, in the order in which they build on each other."""
-    found: tuple[Term, ...] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.kafka").TERMS
-    return found
+    terms: tuple[Term, ...] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.kafka").TERMS
+    return terms

@@ -69,21 +69,21 @@ def _classed(rows: dict[str, float], xlabel: str, unit: str) -> Draw | None:
 def _backlog(report: object) -> Drawn:
     assert isinstance(report, BacklogOverview)
     rows = [row for row in report.topics if row.messages][:_MOST_BARS]
-    found: Drawn = []
+    drawn: Drawn = []
     if rows:
         behind: dict[str, float] = {f"{row.group} / {row.topic}": row.messages for row in rows}
-        found.append(("Messages behind each group", _barred(behind, "messages")))
+        drawn.append(("Messages behind each group", _barred(behind, "messages")))
     if report.arrivals:
         points = [(f"{row.group} / {row.topic}", row.time_ms, float(row.messages)) for row in report.arrivals]
-        found.append(("When what is behind arrived", _lined(points, "messages", report.bucket_ms)))
-    return found
+        drawn.append(("When what is behind arrived", _lined(points, "messages", report.bucket_ms)))
+    return drawn
 
 
 def _skew(report: object) -> Drawn:
     assert isinstance(report, SkewReport)
     skewed = [row for row in report.topics if row.max_over_mean and row.max_over_mean > _SKEWED and row.queues > 1]
     skewed.sort(key=lambda row: -(row.max_over_mean or 0) * row.messages)
-    found: Drawn = []
+    drawn: Drawn = []
     for topic in skewed[:_MOST_TOPICS]:
         own = sorted((row for row in report.queues if row.topic == topic.topic), key=lambda row: -row.messages)
         several = len({row.store for row in own}) > 1
@@ -91,19 +91,19 @@ def _skew(report: object) -> Drawn:
             f"queue {row.queue_id}" + (f" {row.store}" if several else ""): row.messages for row in own[:_MOST_BARS]
         }
         mean = topic.messages / topic.queues
-        found.append((f"{topic.topic}: messages by queue (dashed: the mean)", _barred(shares, "messages", mean)))
+        drawn.append((f"{topic.topic}: messages by queue (dashed: the mean)", _barred(shares, "messages", mean)))
         keys = [key for key in report.keys if key.topic == topic.topic and key.key is not None]
         keys.sort(key=lambda key: -key.messages)
         if keys and keys[0].messages > _NOTABLE * topic.messages:
             heavy: dict[str, float] = {f"{key.key} (queue {key.queue_id})": key.messages for key in keys[:_MOST_BARS]}
-            found.append((f"{topic.topic}: heaviest keys", _barred(heavy, "messages")))
+            drawn.append((f"{topic.topic}: heaviest keys", _barred(heavy, "messages")))
     sizes: dict[int, float] = defaultdict(float)
     for size in report.sizes:
         sizes[size.from_bytes] += size.messages
     if len(sizes) > 1:
         classes = {units.size(low): sizes[low] for low in sorted(sizes)}
-        found.append(("Body sizes, all topics", _classed(classes, "bytes, from", "messages")))
-    return found
+        drawn.append(("Body sizes, all topics", _classed(classes, "bytes, from", "messages")))
+    return drawn
 
 
 def _order(report: object) -> Drawn:

@@ -109,7 +109,7 @@ def html_page(page: Page) -> str:
         "<header><h1>RocketMQ store report</h1>",
         f'<p class="meta">{_text(page.cluster)}<br>store {_text(", ".join(page.stores))}<br>{_text(page.scope)}<br>'
         f"made {_text(units.instant(page.made_at_ms))}</p>",
-        _verdict([item for found in words.values() for item in found]),
+        _verdict([item for sentences in words.values() for item in sentences]),
         '</header><main><section id="findings"><h2>What stands out</h2>',
         _summary(words),
         "</section>",
@@ -119,9 +119,9 @@ def html_page(page: Page) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _verdict(found: Sequence[Stated]) -> str:
+def _verdict(sentences: Sequence[Stated]) -> str:
     counts = [
-        (word, sum(item.severity == word for item in found), css)
+        (word, sum(item.severity == word for item in sentences), css)
         for word, css in (("error", "error"), ("warning", "warning"))
     ]
     worst = next((css for _, count, css in counts if count), "fine")
@@ -132,7 +132,7 @@ def _verdict(found: Sequence[Stated]) -> str:
 
 def _summary(words: dict[str, list[Stated]]) -> str:
     """The gravest first; what one sentence says of many is said of the worst ten, and then counted."""
-    every = [(name, item) for name, found in words.items() for item in found]
+    every = [(name, item) for name, sentences in words.items() for item in sentences]
     graver = sorted(every, key=lambda pair: SEVERITIES.index(pair[1].severity))
     shown = [f'<li>{_item(item)} <a href="#{name}">more</a></li>' for name, item in _grouped(graver)]
     left = len(every) - len(shown)
@@ -142,10 +142,10 @@ def _summary(words: dict[str, list[Stated]]) -> str:
     )
 
 
-def _grouped(found: Sequence[tuple[str, Stated]]) -> list[tuple[str, Stated]]:
+def _grouped(sentences: Sequence[tuple[str, Stated]]) -> list[tuple[str, Stated]]:
     seen: Counter[str] = Counter()
     kept = []
-    for name, item in found:
+    for name, item in sentences:
         seen[item.key] += 1
         if seen[item.key] <= _WORST:
             kept.append((name, item))

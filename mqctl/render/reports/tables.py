@@ -115,11 +115,11 @@ def report_document(name: str, stores: Sequence[str], value: object, lang: Lang 
 
 def section_tables(name: str, value: object, most: int | None = None) -> list[Table]:
     """Returns the sections that have rows, the first one always; `most` rows each."""
-    found = []
+    tables = []
     for number, section in enumerate(SECTIONS[name]):
         rows = getattr(value, section.attribute)
         if rows or not number:
             shown = rows if most is None else rows[:most]
             title = section.title if len(shown) == len(rows) else f"{section.title} (first {len(shown)} of {len(rows)})"
-            found.append(Table(section.columns, shown, title=title))
-    return found
+            tables.append(Table(section.columns, shown, title=title))
+    return tables

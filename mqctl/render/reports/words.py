@@ -60,8 +60,8 @@ def stated(name: str, value: object, lang: Lang | None = None) -> list[Stated]:
         return said(key, **figures)
 
     sentences = chain(_WORDS[name](value, say), _besides(value, say))
-    found = [Stated(key=last, severity=_GRAVITY.get(last, "warning"), text=text) for text in sentences]
-    return sorted(found, key=lambda item: SEVERITIES.index(item.severity))
+    listed = [Stated(key=last, severity=_GRAVITY.get(last, "warning"), text=text) for text in sentences]
+    return sorted(listed, key=lambda item: SEVERITIES.index(item.severity))
 
 
 def _besides(value: object, say: Say) -> Iterator[str]:

@@ -235,10 +235,10 @@ def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collecti
         for number, broker in enumerate(mute)
         for group in groups
     )
-    for (number, group), found in sorted(answers.values.items()):
+    for (number, group), connections in sorted(answers.values.items()):
         members = tuple(
             Member(client_id=item.client_id, address=item.client_addr, language=item.language, version=item.version)
-            for item in found.connection_set
+            for item in connections.connection_set
         )
         mute[number].producers += (ProducerMembership(group=group, members=members),)
     for (number, group), error in answers.errors.items():

@@ -57,9 +57,9 @@ def gather_consumption(
             pulled = told if told is not None else holders.pull_offset(group, place)
             if pulled is not None:
                 pulls[number][group, topic, queue.queue_id] = pulled
-            found = holders.owners(group, place)
-            if found is not None:
-                owners[number][group, topic, queue.queue_id] = found
+            clients = holders.owners(group, place)
+            if clients is not None:
+                owners[number][group, topic, queue.queue_id] = clients
             held = holders.cached(group, place)
             if held is not None:
                 cached[number][group, topic, queue.queue_id] = held

@@ -76,12 +76,12 @@ def dead_letter_topics(asking: Asking, brokers: list[LiveBroker], groups: frozen
         )
         for number, queue in filled
     )
-    found = []
+    topics = []
     for number, name in wanted:
         queues = [queue for queue in bounds.get(number, ()) if queue.topic == name]
         first = [times.values.get((number, name, queue.queue_id)) for queue in queues]
         last = [queue.last_store_time_ms for queue in queues]
-        found.append(
+        topics.append(
             DeadLetterTopic(
                 group=name.removeprefix(DLQ_PREFIX),
                 broker_name=brokers[number].name,
@@ -91,7 +91,7 @@ def dead_letter_topics(asking: Asking, brokers: list[LiveBroker], groups: frozen
                 newest_store_time_ms=max((item for item in last if item), default=None),
             )
         )
-    return found
+    return topics
 
 
 def dead_letters(
@@ -110,14 +110,14 @@ def dead_letters(
         for broker in holders
         for number in range(max(broker.topics[topic].read_queue_count, broker.topics[topic].write_queue_count))
     }
-    found = read_to_ends(asking, places, _starts(asking, places), ReadRequest(keep=choice.takes, limit=limit))
+    read = read_to_ends(asking, places, _starts(asking, places), ReadRequest(keep=choice.takes, limit=limit))
     limits = {item.name: item.groups[group].retry_max_times for item in holders if group in item.groups}
     letters = [
         DeadLetter(group=group, broker_name=queue.broker_name, stored=item, retry_limit=limits.get(queue.broker_name))
-        for queue, item in found.messages
+        for queue, item in read.messages
     ]
     letters.sort(key=lambda letter: (letter.stored.message.store_time_ms, letter.stored.message_id))
-    return letters, found
+    return letters, read
 
 
 def _starts(asking: Asking, places: Mapping[MessageQueue, str]) -> dict[MessageQueue, int]:
@@ -149,11 +149,11 @@ def waiting_retries(
                 queue = MessageQueue(name, broker.name, number)
                 ready_places[queue] = broker.address.address
                 ready_from[queue] = broker.offsets.get((group, name, number), 0)
-    found = read_to_ends(asking, ready_places, ready_from, ReadRequest(keep=lambda _: True, limit=limit))
+    ready = read_to_ends(asking, ready_places, ready_from, ReadRequest(keep=lambda _: True, limit=limit))
     waiting = _delayed(asking, brokers, groups, limit)
     by_name = {item.name: item for item in brokers}
     result = []
-    for queue, item in found.messages:
+    for queue, item in ready.messages:
         group = queue.topic.removeprefix(RETRY_PREFIX)
         result.append(
             Retry(
@@ -178,10 +178,10 @@ def waiting_retries(
                 ladder=_ladder(broker, group),
             )
         )
-    found.more = found.more or waiting.more
-    found.errors |= waiting.errors
+    ready.more = ready.more or waiting.more
+    ready.errors |= waiting.errors
     result.sort(key=lambda retry: (retry.group, retry.due_ms or 0, retry.stored.message.store_time_ms))
-    return result, found
+    return result, ready
 
 
 def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int) -> ReadMessages:
@@ -224,13 +224,13 @@ def read_to_ends(
 
     A queue that may not be pulled from is read entry by entry instead.
     """
-    found = ReadMessages()
+    read = ReadMessages()
     kept = dict.fromkeys(starts, 0)
     going = dict(starts)
     unpacker = Unpacker()
     forbidden: set[MessageQueue] = set()
     while going:
-        pages = _pages(asking, places, going, forbidden, found.errors)
+        pages = _pages(asking, places, going, forbidden, read.errors)
         ahead: dict[MessageQueue, int] = {}
         for queue, (page, following) in pages.items():
             for message in page:
@@ -239,17 +239,17 @@ def read_to_ends(
                     unpacker.forget(item)
                     continue
                 if request.limit is not None and kept[queue] >= request.limit:
-                    found.more = True
+                    read.more = True
                     break
                 kept[queue] += 1
-                found.messages.append((queue, item))
+                read.messages.append((queue, item))
             else:
                 if following is not None and following - starts[queue] >= (request.most_read or following + 1):
-                    found.more = True
+                    read.more = True
                 elif following is not None:
                     ahead[queue] = following
         going = ahead
-    return found
+    return read
 
 
 def _pages(

@@ -79,15 +79,15 @@ def delay_states(asking: Asking, brokers: list[LiveBroker], *, now_ms: int, reco
         if broker.lost:
             broker.gaps += [replace(broker.gaps[0], part=part) for part in _PARTS]
     answers = asking.put((number, item.address.address, ask.delay_offsets()) for number, item in reachable.items())
-    found: dict[int, DelayState] = {}
+    states: dict[int, DelayState] = {}
     for number, broker in reachable.items():
         error = answers.errors.get(number)
         if error is not None:
             broker.gaps += [Gap.of(part, error) for part in _PARTS]
         else:
-            found[number] = _state(asking, broker, answers.values[number], now_ms=now_ms, records=records)
-    _add_timers(asking, {number: reachable[number] for number in found}, found)
-    return found
+            states[number] = _state(asking, broker, answers.values[number], now_ms=now_ms, records=records)
+    _add_timers(asking, {number: reachable[number] for number in states}, states)
+    return states
 
 
 _PARTS = (Part.DELAY, Part.DELAY_QUEUES)
@@ -157,13 +157,13 @@ def _bounds(asking: Asking, broker: LiveBroker, levels: set[int]) -> dict[int, t
         MqctlError: the broker does not tell.
     """
     address = broker.address.address
-    found: dict[int, tuple[int, int]] = {}
+    bounds: dict[int, tuple[int, int]] = {}
     try:
         stats = asking.cluster.ask(address, ask.topic_stats(SCHEDULE_TOPIC), asking.deadline)
-        found = {queue.queue_id + 1: (item.min_offset, item.max_offset) for queue, item in stats.offset_table.items()}
+        bounds = {queue.queue_id + 1: (item.min_offset, item.max_offset) for queue, item in stats.offset_table.items()}
     except MqctlError as error:
         if not refused_with(error, NO_TOPIC):
             raise
-    rest = sorted(level for level in levels if level not in found and level >= 1)
+    rest = sorted(level for level in levels if level not in bounds and level >= 1)
     queues = {MessageQueue(SCHEDULE_TOPIC, broker.name, level - 1): address for level in rest}
-    return found | {queue.queue_id + 1: ends for queue, ends in sure_bounds(asking, queues).items()}
+    return bounds | {queue.queue_id + 1: ends for queue, ends in sure_bounds(asking, queues).items()}

@@ -136,14 +136,14 @@ class _Scan:
         """Reads entries from `start` on: all of a queue that is read whole, the head of another."""
         wanted = self._wanted
         end = wanted.max_offset if self._whole else min(wanted.max_offset, start + _PAGE)
-        found: list[_Entry] = []
+        entries: list[_Entry] = []
         while start < end:
             page = self._page(start, end - start)
-            found += page
+            entries += page
             if not page:
                 break
             start = page[-1].offset + 1
-        return found
+        return entries
 
     def _page(self, start: int, count: int) -> list[_Entry]:
         question = ask.queue_entries(SCHEDULE_TOPIC, self._wanted.level - 1, start, min(_PAGE, count))
@@ -172,7 +172,7 @@ class _Scan:
         for error in answers.errors.values():
             if out_of_reach(error):
                 raise error
-        records = {place: found for place, found in answers.values.items() if found.physical_offset == place}
+        records = {place: message for place, message in answers.values.items() if message.physical_offset == place}
         return records, set(places) - set(records)
 
     def _ends(self, waiting: list[_Entry]) -> tuple[int, int]:
@@ -214,8 +214,8 @@ class _Scan:
             raise error
         return {
             physical: copy.store_time_ms
-            for (physical, key, due_ms), found in answers.values.items()
-            for copy in found
+            for (physical, key, due_ms), message in answers.values.items()
+            for copy in message
             if copy.unique_key == key and copy.physical_offset > physical and copy.store_time_ms >= due_ms
         }
 

@@ -34,31 +34,33 @@ def look_up(asking: Asking, query: KeyQuery, *, unique: bool) -> tuple[list[Stor
     Raises:
         NotFoundError: there is no such topic.
     """
-    found, errors = by_unique_key(asking, query) if unique else by_key(asking, query)
+    messages, errors = by_unique_key(asking, query) if unique else by_key(asking, query)
     if query.topic in _KEEPING:
-        shown, failed = with_due(asking, found)
+        shown, failed = with_due(asking, messages)
         return shown, _once([*errors, *failed])
-    if unique and found:  # it was delivered
-        return found, errors
+    if unique and messages:  # it was delivered
+        return messages, errors
     kept: list[Message] = []
     for topic in _KEEPING:
         records, failed = indexed(asking, query, unique=unique, kept_in=topic)
         kept += [item for item in records if item.properties.get(REAL_TOPIC) == query.topic]
-        errors += [error for error in failed if not (found and isinstance(error, PermissionDeniedError))]
-    there = {item.message.unique_key for item in found}
+        errors += [error for error in failed if not (messages and isinstance(error, PermissionDeniedError))]
+    there = {item.message.unique_key for item in messages}
     left = {item.unique_key or item.physical_offset: item for item in kept if item.unique_key not in there}
     waiting, failed = with_due(asking, map(Unpacker().stored, left.values()))
-    return [*found, *(item for item in waiting if item.waiting is not None)][: query.count], _once([*errors, *failed])
+    return [*messages, *(item for item in waiting if item.waiting is not None)][: query.count], _once(
+        [*errors, *failed]
+    )
 
 
 def _once(errors: Iterable[MqctlError]) -> list[MqctlError]:
     return list({str(error): error for error in errors}.values())
 
 
-def with_due(asking: Asking, found: Iterable[StoredMessage]) -> tuple[list[StoredMessage], list[MqctlError]]:
+def with_due(asking: Asking, messages: Iterable[StoredMessage]) -> tuple[list[StoredMessage], list[MqctlError]]:
     """Returns the same messages, those that their broker keeps and has not delivered with what they wait for; and why
     that could not be asked."""
-    listed = list(found)
+    listed = list(messages)
     kept = {
         _place(item.message): item.message
         for item in listed

@@ -196,14 +196,14 @@ def _filtered(
     now_ms: int,
 ) -> set[str]:
     """Returns the topics on which a group stands back that filters by tag: what waits there may be nothing to it."""
-    found: set[str] = set()
+    filtered: set[str] = set()
     for number, members in memberships.items():
         by_tag = {(entry.group, item.topic) for entry in members for item in entry.subscriptions if item.tags}
         for held in offsets.get(number, ()):
             since_ms = held.next_store_time_ms
             if (held.group, held.topic) in by_tag and since_ms is not None and now_ms - since_ms >= _STANDS_MS:
-                found.add(held.topic)
-    return {topic for topic in found if not is_retry_topic(topic)}
+                filtered.add(held.topic)
+    return {topic for topic in filtered if not is_retry_topic(topic)}
 
 
 def _tag_samples(

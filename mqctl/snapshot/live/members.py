@@ -57,16 +57,18 @@ def gather_memberships(
     online = [key for key in wanted if key in connections.values]
     ids = asking.put((key, brokers[key[0]].address.address, ask.consumer_ids(key[1])) for key in online)
     popped = _popped(asking, brokers, {number for number, _ in online})
-    found: dict[int, list[GroupMembership]] = {}
+    memberships: dict[int, list[GroupMembership]] = {}
     for key in wanted:
         number, group = key
         error = connections.errors.get(key) or ids.errors.get(key)
         if error is None:
             topics = popped.get(key, ())
-            found.setdefault(number, []).append(membership_of(group, ids.values[key], connections.values[key], topics))
+            memberships.setdefault(number, []).append(
+                membership_of(group, ids.values[key], connections.values[key], topics)
+            )
         elif not refused_with(error, OFFLINE):
             brokers[number].miss(Part.MEMBERS, error, GapSubject(group=group))
-    return {number: tuple(items) for number, items in found.items()}
+    return {number: tuple(items) for number, items in memberships.items()}
 
 
 def ask_unplaced(
@@ -119,19 +121,19 @@ def _without_settings(asking: Asking, brokers: list[LiveBroker], scope: Scope) -
         if not is_retry_topic(topic)
     ]
     answers = asking.put((key, brokers[key[0]].address.address, ask.topic_groups(key[1])) for key in asked)
-    found: dict[int, set[str]] = {}
+    missing: dict[int, set[str]] = {}
     for (number, _), groups in answers.values.items():
-        found.setdefault(number, set()).update(groups)
+        missing.setdefault(number, set()).update(groups)
     for (number, topic), error in answers.errors.items():
         brokers[number].miss(Part.MEMBERS, error, GapSubject(topic=topic))
-    return found
+    return missing
 
 
 def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dict[tuple[int, str], tuple[str, ...]]:
     """Returns the topics that groups consume by POP, by the number of the broker that declares it and the group."""
     asked = sorted(numbers)
     ask_request_modes(asking, [brokers[number] for number in asked])
-    found: dict[tuple[int, str], tuple[str, ...]] = {}
+    topics: dict[tuple[int, str], tuple[str, ...]] = {}
     for number in asked:
         modes = brokers[number].request_modes
         if isinstance(modes, MqctlError):
@@ -140,8 +142,8 @@ def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dic
         for mode in modes or ():
             if mode.mode == POP:
                 key = (number, mode.consumer_group)
-                found[key] = (*found.get(key, ()), mode.topic)
-    return found
+                topics[key] = (*topics.get(key, ()), mode.topic)
+    return topics
 
 
 def membership_of(

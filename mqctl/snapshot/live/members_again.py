@@ -28,23 +28,23 @@ def look_at_members(cluster: Cluster, deadline: Deadline, first: ClusterSnapshot
     answers = asking.put(
         ((number, entry.group), address, ask.consumer_connections(entry.group)) for number, address, entry in wanted
     )
-    found: dict[int, tuple[GroupMembership, ...]] = {}
+    memberships: dict[int, tuple[GroupMembership, ...]] = {}
     for number, _, entry in wanted:
         key = (number, entry.group)
         error = answers.errors.get(key)
         if error is None:
-            found[number] = (*found.get(number, ()), membership_of(entry.group, (), answers.values[key]))
+            memberships[number] = (*memberships.get(number, ()), membership_of(entry.group, (), answers.values[key]))
         elif refused_with(error, OFFLINE):
-            found[number] = (*found.get(number, ()), replace(entry, client_ids=(), members=()))
+            memberships[number] = (*memberships.get(number, ()), replace(entry, client_ids=(), members=()))
     brokers = [
         LiveBroker(address=BrokerAddress(item.cluster or "", item.name or "", item.broker_id or 0, item.address or ""))
         for item in first.brokers
     ]
-    running, _ = gather_running(asking, brokers, found)
+    running, _ = gather_running(asking, brokers, memberships)
     return ClusterSnapshot(
         origin=replace(first.origin, observed_at_ms=now_ms),
         brokers=tuple(
-            BrokerSnapshot(name=item.name, address=item.address, memberships=found.get(number, ()))
+            BrokerSnapshot(name=item.name, address=item.address, memberships=memberships.get(number, ()))
             for number, item in enumerate(first.brokers)
         ),
         running=running,

@@ -45,8 +45,8 @@ def by_offset_id(asking: Asking, text: str, brokers: tuple[BrokerAddress, ...]) 
             reason=f"that is what the id {text} names",
             remedy="mqctl broker list; a unique id is looked up with -t TOPIC",
         )
-    found = asking.cluster.ask(wanted.host, messages.message_at(wanted.physical_offset), asking.deadline)
-    return [stored(found)] if found.physical_offset == wanted.physical_offset else []
+    message = asking.cluster.ask(wanted.host, messages.message_at(wanted.physical_offset), asking.deadline)
+    return [stored(message)] if message.physical_offset == wanted.physical_offset else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +66,14 @@ class KeyQuery:
 
 def by_key(asking: Asking, query: KeyQuery) -> tuple[list[StoredMessage], list[MqctlError]]:
     """Returns messages with a key, newest last, and why a broker could not be asked. Hash collisions are left out."""
-    found, errors = indexed(asking, query, unique=False)
-    return list(map(Unpacker().stored, found)), errors
+    messages, errors = indexed(asking, query, unique=False)
+    return list(map(Unpacker().stored, messages)), errors
 
 
 def by_unique_key(asking: Asking, query: KeyQuery) -> tuple[list[StoredMessage], list[MqctlError]]:
     """Returns the messages with a unique id; a retried message keeps its own."""
-    found, errors = indexed(asking, query, unique=True)
-    return list(map(Unpacker().stored, found)), errors
+    messages, errors = indexed(asking, query, unique=True)
+    return list(map(Unpacker().stored, messages)), errors
 
 
 def indexed(
@@ -95,8 +95,8 @@ def indexed(
     )
     addresses = [data.broker_addrs[0] for data in where.broker_datas if 0 in data.broker_addrs]
     answers = asking.put((address, address, question) for address in addresses)
-    found = sorted((item for items in answers.values.values() for item in items), key=_age)
-    same = [item for item in found if (item.unique_key == query.key if unique else query.key in item.keys)]
+    newest_first = sorted((item for items in answers.values.values() for item in items), key=_age)
+    same = [item for item in newest_first if (item.unique_key == query.key if unique else query.key in item.keys)]
     return same[: query.count], list(answers.errors.values())
 
 
@@ -143,7 +143,7 @@ def peek(
     asking: Asking, queues: dict[MessageQueue, str], starts: dict[MessageQueue, int], count: int, expression: str = "*"
 ) -> tuple[list[StoredMessage], dict[MessageQueue, MqctlError]]:
     """Reads up to `count` messages of each queue from its start on; nothing is committed."""
-    found: list[Message] = []
+    peeked: list[Message] = []
     errors: dict[MessageQueue, MqctlError] = {}
     left = dict.fromkeys(starts, count)
     places = dict(starts)
@@ -168,13 +168,13 @@ def peek(
         going: dict[MessageQueue, int] = {}
         for queue, pulled in answers.values.items():
             taken = pulled.messages[: left[queue]]
-            found += taken
+            peeked += taken
             left[queue] -= len(taken)
             moved = pulled.status in (messages.PullStatus.FOUND, messages.PullStatus.NO_MATCHED_MESSAGE)
             if left[queue] > 0 and moved and pulled.next_offset > places[queue]:
                 going[queue] = pulled.next_offset
         places = going
-    return list(map(Unpacker().stored, found)), errors
+    return list(map(Unpacker().stored, peeked)), errors
 
 
 def bounds(asking: Asking, queues: dict[MessageQueue, str]) -> dict[MessageQueue, tuple[int, int]]:
@@ -191,14 +191,14 @@ def all_bounds(asking: Asking, queues: dict[MessageQueue, str], so_far: str) -> 
     Raises:
         UnreachableError, PermissionDeniedError: a broker does not tell.
     """
-    found, errors = ask_bounds(asking, queues)
-    for queue in sorted(set(queues) - set(found)):
+    bounds, errors = ask_bounds(asking, queues)
+    for queue in sorted(set(queues) - set(bounds)):
         problem = (
             f"broker {queue.broker_name} did not tell where queue {queue.queue_id} of {queue.topic} begins and ends"
         )
         remedy = "check it with mqctl broker list, or leave it out with --broker"
         raise Gap.of(Part.QUEUES, errors[queue]).as_error(problem, remedy, so_far=so_far)
-    return found
+    return bounds
 
 
 def ask_bounds(
@@ -211,20 +211,20 @@ def ask_bounds(
         for end, question in (("min", ask.min_offset), ("max", ask.max_offset))
     )
     told = answers.values
-    found = {
+    bounds = {
         queue: (told[queue, "min"], told[queue, "max"])
         for queue in queues
         if (queue, "min") in told and (queue, "max") in told
     }
-    return found, {queue: error for (queue, _), error in answers.errors.items()}
+    return bounds, {queue: error for (queue, _), error in answers.errors.items()}
 
 
 def sure_bounds(asking: Asking, queues: dict[MessageQueue, str]) -> dict[MessageQueue, tuple[int, int]]:
     """Returns the first and the next offset of each queue. Raises MqctlError when one could not be asked."""
-    found, errors = ask_bounds(asking, queues)
+    bounds, errors = ask_bounds(asking, queues)
     for error in errors.values():
         raise error
-    return found
+    return bounds
 
 
 def at_time(asking: Asking, queues: dict[MessageQueue, str], time_ms: int) -> dict[MessageQueue, int]:
@@ -267,9 +267,9 @@ def store_times(
         for queue, offset in places.items()
     )
     physical = {
-        queue: found.queue_data[0].physic_offset
-        for queue, found in entries.values.items()
-        if found is not None and found.queue_data
+        queue: entry.queue_data[0].physic_offset
+        for queue, entry in entries.values.items()
+        if entry is not None and entry.queue_data
     }
     records = asking.put((queue, queues[queue], messages.message_at(offset)) for queue, offset in physical.items())
     return {

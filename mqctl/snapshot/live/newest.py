@@ -47,9 +47,9 @@ def ask_newest(
     )
     places = {
         (*place, number): entry.physic_offset
-        for place, found in entries.values.items()
-        if found is not None
-        for number, entry in enumerate(found.queue_data[: wanted[place][1]])
+        for place, entries_of_queue in entries.values.items()
+        if entries_of_queue is not None
+        for number, entry in enumerate(entries_of_queue.queue_data[: wanted[place][1]])
         if entry.physic_size <= _LONGEST_BYTES
     }
     answers = asking.put(

@@ -37,7 +37,7 @@ def gather_pop(
         groups: those that are asked for; none for all.
     """
     ask_request_modes(asking, brokers)
-    found = {}
+    shares_by_broker = {}
     for number, broker in enumerate(brokers):
         if isinstance(broker.request_modes, MqctlError):
             broker.gaps.append(Gap.of(Part.POP, broker.request_modes))
@@ -48,8 +48,8 @@ def gather_pop(
         except MqctlError as failure:
             broker.gaps.append(Gap.of(Part.POP, failure))
             continue
-        found[number] = tuple(share for share in shares if not groups or share.group in groups)
-    return found
+        shares_by_broker[number] = tuple(share for share in shares if not groups or share.group in groups)
+    return shares_by_broker
 
 
 def _shares(

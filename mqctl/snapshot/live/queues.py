@@ -46,7 +46,7 @@ def queue_bounds(
                     last_store_time_ms=bounds.last_update_timestamp or None,
                 )
             )
-    return {number: tuple(sorted(found, key=_place)) for number, found in queues.items()}
+    return {number: tuple(sorted(states, key=_place)) for number, states in queues.items()}
 
 
 def _place(queue: QueueState) -> tuple[str, int]:

@@ -35,8 +35,8 @@ class OffsetRange:
 def queue_ranges(asking: Asking, broker: LiveBroker, *topics: str) -> tuple[OffsetRange, ...]:
     """Asks for the bounds of queue 0 of each topic. Raises UnreachableError, DeadlineError, AnswerError."""
     queues = [MessageQueue(topic, broker.name, 0) for topic in topics]
-    found = sure_bounds(asking, dict.fromkeys(queues, broker.address.address))
-    return tuple(OffsetRange(queue.topic, *found[queue]) for queue in queues)
+    bounds = sure_bounds(asking, dict.fromkeys(queues, broker.address.address))
+    return tuple(OffsetRange(queue.topic, *bounds[queue]) for queue in queues)
 
 
 def read_records(asking: Asking, broker: LiveBroker, offsets: OffsetRange) -> list[Message]:
@@ -47,21 +47,21 @@ def read_records(asking: Asking, broker: LiveBroker, offsets: OffsetRange) -> li
     """
     if offsets.topic not in broker.topics:
         return _by_entries(asking, broker, offsets)
-    found: list[Message] = []
+    records: list[Message] = []
     start = offsets.first
     while start < offsets.end:
         question = messages.pull(READER_GROUP, offsets.topic, 0, start, max_count=min(_PULLED, offsets.end - start))
         pulled = asking.cluster.ask(broker.address.address, question, asking.deadline)
-        found += [item for item in pulled.messages if item.queue_offset < offsets.end]
+        records += [item for item in pulled.messages if item.queue_offset < offsets.end]
         if pulled.next_offset <= start:
             break
         start = pulled.next_offset
-    return found
+    return records
 
 
 def _by_entries(asking: Asking, broker: LiveBroker, offsets: OffsetRange) -> list[Message]:
     address = broker.address.address
-    found: list[Message] = []
+    records: list[Message] = []
     start = offsets.first
     while start < offsets.end:
         question = ask.queue_entries(offsets.topic, 0, start, min(_ENTRIES, offsets.end - start))
@@ -73,6 +73,6 @@ def _by_entries(asking: Asking, broker: LiveBroker, offsets: OffsetRange) -> lis
         for error in answers.errors.values():
             if out_of_reach(error):
                 raise error
-        found += [answers.values[place] for place in places if place in answers.values]
+        records += [answers.values[place] for place in places if place in answers.values]
         start += len(places)
-    return found
+    return records

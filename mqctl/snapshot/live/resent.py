@@ -35,11 +35,11 @@ class SentQuery:
 
 def target_routes(asking: Asking, topics: Iterable[str]) -> dict[str, TopicRouteData]:
     """Returns the routes of topics; those that live nowhere are missing."""
-    found = {}
+    routes = {}
     for topic in sorted(set(topics)):
         with suppress(NotFoundError):
-            found[topic] = asking.cluster.name_servers.ask(route(topic), asking.deadline)
-    return found
+            routes[topic] = asking.cluster.name_servers.ask(route(topic), asking.deadline)
+    return routes
 
 
 def find_copies(
@@ -67,8 +67,8 @@ def find_copies(
         raise _silent(address, error)
     return {
         (query.key, query.topic): message
-        for (query, _), found in answers.values.items()
-        for message in found
+        for (query, _), messages in answers.values.items()
+        for message in messages
         if message.properties.get(RESENT_FROM) == query.key.letter_id
     }
 

@@ -43,8 +43,8 @@ def sample_tags(
         failed |= answers.errors
         places = {
             queue: place
-            for queue, found in answers.values.items()
-            if (place := _collect(codes, queue, places[queue], found)) is not None and place < ends[queue][1]
+            for queue, answer in answers.values.items()
+            if (place := _collect(codes, queue, places[queue], answer)) is not None and place < ends[queue][1]
         }
     names = _names(asking, table, codes)
     samples = []
@@ -62,12 +62,12 @@ def _collect(
     codes: dict[MessageQueue, list[tuple[int, int]]],
     queue: MessageQueue,
     offset: int,
-    found: ConsumeQueueData | None,
+    answer: ConsumeQueueData | None,
 ) -> int | None:
     """Adds the entries of one answer; returns where to go on, None when there is no more."""
-    if found is None or not found.queue_data:
+    if answer is None or not answer.queue_data:
         return None
-    entries = [(_code(item), item.physic_offset) for item in found.queue_data]
+    entries = [(_code(item), item.physic_offset) for item in answer.queue_data]
     codes.setdefault(queue, []).extend(entries)
     return offset + len(entries)
 

@@ -81,18 +81,18 @@ class TopicTail:
             )
             for queue, offset in self.places.items()
         )
-        found: list[TailedMessage] = []
+        arrived: list[TailedMessage] = []
         unpacker = Unpacker()
         for queue, pulled in answers.values.items():
             if pulled.status is not messages.PullStatus.NO_NEW_MESSAGE:
                 self.places[queue] = pulled.next_offset
-            found += [
+            arrived += [
                 TailedMessage(queue, unpacker.stored(message))
                 for message in pulled.messages
                 if self._tags is None or self._tags.wants(message.tags)
             ]
-        found.sort(key=lambda item: (item.found.message.store_time_ms, item.found.message.physical_offset))
-        return found, dict(answers.errors)
+        arrived.sort(key=lambda item: (item.found.message.store_time_ms, item.found.message.physical_offset))
+        return arrived, dict(answers.errors)
 
     def take_new_queues(self, deadline: Deadline) -> None:
         """Adds queues that appeared since, from their first message on. Raises MqctlError when nobody tells them."""

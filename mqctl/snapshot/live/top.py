@@ -89,10 +89,10 @@ class TopGatherer:
             evidence = gather_live_lag(self.cluster, deadline, now_ms=now_ms, scope=scope, with_consumers=True)
         except MqctlError:
             return {}, frozenset()
-        found = {
+        held = {
             (group, MessageQueue(topic, item.name or "", queue_id)): held_by
             for item in evidence
             if item.consumption is not None
             for (group, topic, queue_id), held_by in item.consumption.owners.items()
         }
-        return found, frozenset(group for group, _ in found)
+        return held, frozenset(group for group, _ in held)

@@ -89,11 +89,11 @@ def sampled_keys(
     """
     places = queue_places(holders, use.topic)
     starts = {queue: max(low, high - _SAMPLED) for queue, (low, high) in use.bounds.items() if high > low}
-    found, _ = peek(asking, places, starts, _SAMPLED)
+    messages, _ = peek(asking, places, starts, _SAMPLED)
     owner = {broker.address.address: broker.name for broker in holders}
     located = [
         (item.message, MessageQueue(use.topic, name, item.message.queue_id))
-        for item in found
+        for item in messages
         if (name := owner.get(item.message.store_host)) is not None
     ]
     sharded = [(key, queue) for message, queue in located if (key := message.properties.get(SHARDING_KEY)) is not None]
@@ -110,7 +110,7 @@ def groups_of_topic(asking: Asking, brokers: list[LiveBroker], topic: str) -> An
     becomes a gap of the broker.
     """
     answers = asking.put((number, item.address.address, ask.topic_groups(topic)) for number, item in enumerate(brokers))
-    found = {number: frozenset(names) - {topic} for number, names in answers.values.items()}
+    groups = {number: frozenset(names) - {topic} for number, names in answers.values.items()}
     blurred = [number for number, names in answers.values.items() if topic in names]
     if blurred:
         looked = [LiveBroker(address=brokers[number].address) for number in blurred]
@@ -118,6 +118,6 @@ def groups_of_topic(asking: Asking, brokers: list[LiveBroker], topic: str) -> An
         members = gather_memberships(asking, looked, Scope())
         for place, number in enumerate(blurred):
             online = (item for item in members.get(place, ()) if any(s.topic == topic for s in item.subscriptions))
-            found[number] |= {item.group for item in online}
+            groups[number] |= {item.group for item in online}
             brokers[number].gaps += looked[place].gaps
-    return Answers(found, answers.errors)
+    return Answers(groups, answers.errors)

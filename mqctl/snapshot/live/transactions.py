@@ -59,17 +59,17 @@ def transaction_states(asking: Asking, brokers: list[LiveBroker], *, limit: int)
 
     A broker that never held a half message has no state; one that does not tell gets a gap.
     """
-    found: dict[int, TransactionState] = {}
+    states: dict[int, TransactionState] = {}
     for number, broker in enumerate(brokers):
         if broker.lost or any(gap.part is Part.TOPICS for gap in broker.gaps):
             broker.gaps.append(replace(broker.gaps[0], part=Part.TRANSACTIONS))
         elif HALF_TOPIC in broker.topics:
             try:
-                found[number] = _state(asking, broker, limit)
+                states[number] = _state(asking, broker, limit)
             except MqctlError as error:
                 broker.miss(Part.TRANSACTIONS, error)
                 broker.lost = broker.lost or out_of_reach(error)
-    return found
+    return states
 
 
 def _state(asking: Asking, broker: LiveBroker, limit: int) -> TransactionState:
@@ -112,8 +112,8 @@ def _given_up(asking: Asking, broker: LiveBroker, limit: int) -> list[Message]:
     """Reads the newest messages of the discard topic."""
     if DISCARD_TOPIC not in broker.topics:
         return []
-    (found,) = queue_ranges(asking, broker, DISCARD_TOPIC)
-    return read_records(asking, broker, OffsetRange(DISCARD_TOPIC, max(found.first, found.end - limit), found.end))
+    (ranges,) = queue_ranges(asking, broker, DISCARD_TOPIC)
+    return read_records(asking, broker, OffsetRange(DISCARD_TOPIC, max(ranges.first, ranges.end - limit), ranges.end))
 
 
 def _progress(asking: Asking, broker: LiveBroker, topic: str) -> int | None:
@@ -124,10 +124,10 @@ def _progress(asking: Asking, broker: LiveBroker, topic: str) -> int | None:
 def _online(asking: Asking, broker: LiveBroker, groups: set[str]) -> dict[str, int]:
     """Counts the clients of producer groups at this broker: only those can be asked by its check loop."""
     answers = asking.put((group, broker.address.address, ask.producer_connections(group)) for group in sorted(groups))
-    found = {group: len(told.connection_set) for group, told in answers.values.items()}
+    counts = {group: len(told.connection_set) for group, told in answers.values.items()}
     for group, error in answers.errors.items():
         if refused_with(error, _NOBODY):
-            found[group] = 0
+            counts[group] = 0
         else:
             broker.miss(Part.PRODUCERS, error, GapSubject(producer_group=group))
-    return found
+    return counts

@@ -60,13 +60,13 @@ def search_copies(reading: Reading, wanted: Mapping[int, int]) -> CopySearch:
         queue, key = target(message), message.unique_key
         if queue is not None and key is not None and queue[0] != HALF_TOPIC:  # brokers drop those of the half topic
             by_queue.setdefault(queue, {}).setdefault(key, []).append((place, earliest_ms))
-    found: dict[int, int] = {}
+    copies: dict[int, int] = {}
     none: set[int] = set()
     for queue, keys in by_queue.items():
         own = _in_queue(reading, queue, keys)
-        found.update(own.found)
+        copies.update(own.found)
         none.update(own.none)
-    return CopySearch(found, frozenset(none))
+    return CopySearch(copies, frozenset(none))
 
 
 def _in_queue(reading: Reading, queue: tuple[str, int], keys: _Keys) -> CopySearch:
@@ -80,7 +80,7 @@ def _in_queue(reading: Reading, queue: tuple[str, int], keys: _Keys) -> CopySear
     _, entries = reading.entries(bounds, first)
     physical = entries["physical_offset"].astype(np.int64)
     read_from = int(physical[0]) if first > bounds.min_offset and len(physical) else -1
-    found: dict[int, int] = {}
+    copies: dict[int, int] = {}
     for at in physical[physical > min(places)][::-1].tolist():
         try:
             copy = reading.store.commit_log.record_at(at)
@@ -89,10 +89,10 @@ def _in_queue(reading: Reading, queue: tuple[str, int], keys: _Keys) -> CopySear
             continue
         for original, earliest_ms in keys.get(copy.unique_key or "", ()):
             if original < at and copy.store_time_ms >= earliest_ms:
-                found[original] = copy.store_time_ms
-        if len(found) == len(places):
+                copies[original] = copy.store_time_ms
+        if len(copies) == len(places):
             break
-    return CopySearch(found, frozenset(place for place in places - found.keys() if place >= read_from))
+    return CopySearch(copies, frozenset(place for place in places - copies.keys() if place >= read_from))
 
 
 def passed_over(reading: Reading, bounds: QueueBounds, recorded: int | None) -> PassedOver:

@@ -119,14 +119,14 @@ def config_states(reading: Reading) -> list[ConfigFileState]:
 def checkpoint_state(reading: Reading) -> CheckpointState:
     """Returns what the checkpoint file is worth."""
     try:
-        found = reading.store.checkpoint()
+        checkpoint = reading.store.checkpoint()
     except MqctlError:
         return CheckpointState(status=CheckpointStatus.UNREADABLE)
-    if found is None:
+    if checkpoint is None:
         return CheckpointState(status=CheckpointStatus.MISSING)
     return CheckpointState(
-        status=CheckpointStatus.ZERO if found.is_zero else CheckpointStatus.OK,
-        physic_time_ms=found.physical_time_ms,
-        logics_time_ms=found.queue_time_ms,
-        index_time_ms=found.index_time_ms,
+        status=CheckpointStatus.ZERO if checkpoint.is_zero else CheckpointStatus.OK,
+        physic_time_ms=checkpoint.physical_time_ms,
+        logics_time_ms=checkpoint.queue_time_ms,
+        index_time_ms=checkpoint.index_time_ms,
     )

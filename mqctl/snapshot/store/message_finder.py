@@ -130,15 +130,15 @@ class MessageFinder:
 
     def _by_offset_id(self, message_id: str) -> FoundMessages:
         wanted = OffsetId.parse(message_id)
-        found = self.by_physical_offset(wanted.physical_offset)
-        stored = found.messages[0].message.store_host
+        result = self.by_physical_offset(wanted.physical_offset)
+        stored = result.messages[0].message.store_host
         if stored != wanted.host:
             raise NotFoundError(
                 f"no message with offset id {message_id}",
                 reason=f"the id names broker {wanted.host}, what stands there was stored by {stored}",
                 remedy="look in the store of that broker; a unique id needs its topic: -t TOPIC",
             )
-        return found
+        return result
 
     def _check_queue(self, topic: str, queue_id: int) -> None:
         known = self.store.queue_ids()
@@ -153,16 +153,16 @@ class MessageFinder:
         )
 
     def _read(
-        self, found: FoundMessages, physical_offsets: Iterable[int], wanted: Callable[[Message], bool] = lambda _: True
+        self, result: FoundMessages, physical_offsets: Iterable[int], wanted: Callable[[Message], bool] = lambda _: True
     ) -> None:
         for physical_offset in physical_offsets:
             try:
                 message = self.store.commit_log.record_at(physical_offset)
             except MqctlError as error:
-                found.unreadable.append(str(error))
+                result.unreadable.append(str(error))
                 continue
             if wanted(message):
-                found.messages.append(found.unpacker.stored(message))
+                result.messages.append(result.unpacker.stored(message))
 
 
 def _has_key(message: Message, topic: str, key: str) -> bool:

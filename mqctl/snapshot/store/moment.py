@@ -25,21 +25,21 @@ def store_origin(reading: Reading, at_ms: int | None, store_times: Iterable[int]
 
 
 def _last_instant(reading: Reading, store_times: Iterable[int]) -> tuple[int, ObservedFrom]:
-    found = (_mtime_ms(reading.store.place_of(f"config/{name}")) for name in ALWAYS_THERE)
+    times = (_mtime_ms(reading.store.place_of(f"config/{name}")) for name in ALWAYS_THERE)
     candidates = [
         *((time, ObservedFrom.STORE_TIME) for time in store_times),
         *((time, ObservedFrom.CHECKPOINT) for time in _flushed_times(reading)),
-        *((time, ObservedFrom.CONFIG_MTIME) for time in found if time is not None),
+        *((time, ObservedFrom.CONFIG_MTIME) for time in times if time is not None),
     ]
     return max(candidates, key=lambda pair: pair[0], default=(0, ObservedFrom.CONFIG_MTIME))
 
 
 def _flushed_times(reading: Reading) -> list[int]:
     try:
-        found = reading.store.checkpoint()
+        checkpoint = reading.store.checkpoint()
     except MqctlError:
         return []  # the health of the checkpoint is told elsewhere
-    return [found.physical_time_ms, found.queue_time_ms] if found else []
+    return [checkpoint.physical_time_ms, checkpoint.queue_time_ms] if checkpoint else []
 
 
 def _mtime_ms(file: Path) -> int | None:

@@ -54,7 +54,7 @@ def request_modes(reading: Reading) -> MessageRequestModes:
 
 
 def _batches(reading: Reading) -> dict[tuple[str, str, int], OrderInfo]:
-    found = {}
+    batches = {}
     try:
         infos = OrderInfos.from_json(reading.config(configs.ORDER_INFOS).value)
     except BodyError:
@@ -62,5 +62,5 @@ def _batches(reading: Reading) -> dict[tuple[str, str, int], OrderInfo]:
         return {}
     for key, queues in infos.table.items():
         topic, _, group = key.partition("@")
-        found.update({(group, topic, queue_id): info for queue_id, info in queues.items()})
-    return found
+        batches.update({(group, topic, queue_id): info for queue_id, info in queues.items()})
+    return batches

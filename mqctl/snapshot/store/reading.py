@@ -75,17 +75,17 @@ class Reading:
     def bounds(self) -> dict[tuple[str, int], QueueBounds]:
         """Every consume queue by (topic, queue id) with its bounds; empty when they are kept in a RocksDB."""
         log_min = self.store.commit_log.min_offset
-        found: dict[tuple[str, int], QueueBounds] = {}
+        table: dict[tuple[str, int], QueueBounds] = {}
         for topic, queue_id in self.store.queue_ids():
             queue = self.store.consume_queue(topic, queue_id)
             try:
-                found[(topic, queue_id)] = QueueBounds(queue, queue.min_offset(log_min), queue.max_offset)
+                table[(topic, queue_id)] = QueueBounds(queue, queue.min_offset(log_min), queue.max_offset)
             except MqctlError as error:
                 subject = GapSubject(topic=topic, queue_id=queue_id)
                 self.miss(Part.QUEUES, error.reason or error.problem, subject=subject, cause=cause_of(error))
-        if not found and not self._has_queues():
+        if not table and not self._has_queues():
             self.miss(Part.QUEUES, "there is no consumequeue directory: not copied, or to be built from the log")
-        return found
+        return table
 
     def _has_queues(self) -> bool:
         """Whether queues without files are empty ones: not so where all files of all queues are missing."""
@@ -134,9 +134,9 @@ class Reading:
         # Not np.unique: it imports numpy.ma, 10 ms that a lag question cannot spare.
         wanted = np.array(sorted({place for place in physical_offsets if place >= 0}), dtype=np.int64)
         times: dict[int, int] = {}
-        for file, found in self.store.commit_log.headers(wanted):
-            good = valid(found, file.start)
-            times.update(zip(found.physical_offset[good].tolist(), found.store_time_ms[good].tolist(), strict=True))
+        for file, headers in self.store.commit_log.headers(wanted):
+            good = valid(headers, file.start)
+            times.update(zip(headers.physical_offset[good].tolist(), headers.store_time_ms[good].tolist(), strict=True))
         return times
 
 

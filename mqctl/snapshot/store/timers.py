@@ -78,7 +78,7 @@ def waiting_timers(store: StoreDirectory) -> tuple[list[WaitingTimer], int]:
     records = _records(store, read_ms, taken)
     missing = len(records.physical)
     deleted: set[tuple[int, str | None, str]] = set()
-    found: list[tuple[int, str, WaitingTimer]] = []
+    timers: list[tuple[int, str, WaitingTimer]] = []
     for file, rows, headers in records_at(store.commit_log, records.physical):
         missing -= len(rows)
         buffer = file.known
@@ -92,8 +92,8 @@ def waiting_timers(store: StoreDirectory) -> tuple[list[WaitingTimer], int]:
                 continue
             out_ms = decimal(_text(buffer, spans[_OUT_MS], at))
             timer = WaitingTimer(topic, slot if out_ms is None else out_ms, int(headers.store_time_ms[at]))
-            found.append((slot, _text(buffer, spans[UNIQ_KEY], at), timer))
-    return [timer for slot, key, timer in found if (slot, timer.topic, key) not in deleted], missing
+            timers.append((slot, _text(buffer, spans[UNIQ_KEY], at), timer))
+    return [timer for slot, key, timer in timers if (slot, timer.topic, key) not in deleted], missing
 
 
 def _records(store: StoreDirectory, read_ms: int, taken: int) -> _Records:

@@ -112,10 +112,10 @@ def commit_marks(reading: Reading) -> Counter[int]:
     marks: Counter[int] = Counter()
     log = reading.store.commit_log
     for file in log.files:
-        for found, _ in log.scan(file):
-            if found is None:
+        for headers, _ in log.scan(file):
+            if headers is None:
                 continue
-            committed = (found.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
+            committed = (headers.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
             if committed.any():
-                marks.update(found.prepared_offset[committed].tolist())
+                marks.update(headers.prepared_offset[committed].tolist())
     return marks

@@ -159,15 +159,15 @@ class Counting:
             if not len(rows):
                 continue
             positions = entries["physical_offset"][rows] - file.start
-            found = headers(file.records_view(positions), positions)
-            good = accepted(found, file.start, record_limit(file.known, self.log.file_size_bytes))
-            good &= found.total_size == entries["size"][rows]
+            headers_of = headers(file.records_view(positions), positions)
+            good = accepted(headers_of, file.start, record_limit(file.known, self.log.file_size_bytes))
+            good &= headers_of.total_size == entries["size"][rows]
             dangling[rows[good]] = False
             if not self.store_time_ms.is_everything:
-                good &= self.store_time_ms.mask(found.store_time_ms)
-            _add_records(segments, segment_of[rows[good]], file, found.take(good))
+                good &= self.store_time_ms.mask(headers_of.store_time_ms)
+            _add_records(segments, segment_of[rows[good]], file, headers_of.take(good))
             if self.arrivals_ms:
-                _add_arrivals(segments, segment_of[rows[good]], found.take(good), self.arrivals_ms)
+                _add_arrivals(segments, segment_of[rows[good]], headers_of.take(good), self.arrivals_ms)
         missed = np.bincount(segment_of[dangling])
         for number in np.flatnonzero(missed).tolist():
             segments[number].dangling += int(missed[number])

@@ -44,9 +44,9 @@ def _plan(wanted: Selection, query: Query, count: int) -> list[Work]:
     states: list[tuple[str, QueueLag]] = []
     work: list[QueueRange] = []
     for path in wanted.stores:
-        found = cells(open_store(path), wanted)
-        states += [(path, state) for state in found]
-        work += ranges(path, found, whole=query.quick)
+        works = cells(open_store(path), wanted)
+        states += [(path, state) for state in works]
+        work += ranges(path, works, whole=query.quick)
     query = settled(query, messages=sum(each.high - each.low for each in work))
     dealt = (shares if query.quick else placed_shares)(work, count) or [[]]
     return [
@@ -78,15 +78,15 @@ def _behind(work: BacklogShare) -> Iterator[tuple[QueueRange, str, Segment]]:
         left: list[QueueRange] = []
         for each in (each for each in work.ranges if each.store == path):
             if is_batch(store, each.topic, each.queue_id):
-                found: Iterator[tuple[str, Segment]] | None = behind_in_batches(
+                segments: Iterator[tuple[str, Segment]] | None = behind_in_batches(
                     store, each, times, arrivals_ms=bucket_ms
                 )
             else:
-                found = behind_by_entries(store, each) if work.query.quick else None
-            if found is None:
+                segments = behind_by_entries(store, each) if work.query.quick else None
+            if segments is None:
                 left.append(each)
             else:
-                yield from ((each, *pair) for pair in found)
+                yield from ((each, *pair) for pair in segments)
         for begin in range(0, len(left), _RANGES_AT_ONCE):
             some = left[begin : begin + _RANGES_AT_ONCE]
             # Addresses need all bytes of a file; of one that is fetched only those of the records are asked for.

@@ -35,14 +35,14 @@ def behind_in_batches(
     last = first + units["batch_size"].astype(np.int64)
     physical = units["physical_offset"].astype(np.int64)
     inside = np.flatnonzero((last > work.low) & (first < work.high))
-    found = [(rows, file, headers) for file, rows, headers in records_at(store.commit_log, physical[inside])]
+    records = [(rows, file, headers) for file, rows, headers in records_at(store.commit_log, physical[inside])]
     for group, start in work.readers:
         low = max(start, work.low)
         behind = np.maximum(0, np.minimum(last, work.high) - np.maximum(first, low))
         whole = (last > low) & (last <= work.high)
         segment = Segment()
         sound = 0
-        for rows, file, headers in found:
+        for rows, file, headers in records:
             own = inside[rows]
             sound += int(behind[own].sum())
             kept = (behind[own] > 0) & store_time_ms.mask(headers.store_time_ms)

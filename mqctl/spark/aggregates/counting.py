@@ -58,17 +58,17 @@ class SplitCounter:
 
     def add(self, chunk: Chunk) -> None:
         """Takes note of a chunk's messages."""
-        found, buffer = chunk.found, chunk.buffer
+        headers, buffer = chunk.found, chunk.buffer
         self._store = chunk.store
         self._buffer = max(self._buffer, buffer, key=len)  # those of one split are slices of one file
-        self._sizes.append(found.total_size)
-        self._bodies.append(found.body_size)
-        self._times.append(found.store_time_ms)
+        self._sizes.append(headers.total_size)
+        self._bodies.append(headers.body_size)
+        self._times.append(headers.store_time_ms)
         for dim, column in self._columns.items():
             if dim is Dim.NEW_QUEUE:
                 continue
             if dim in _NUMBERS:
-                column.parts.append(self._numbers(dim, found))
+                column.parts.append(self._numbers(dim, headers))
             else:
                 column.add_names(self._alphabet(dim, chunk))
         if Dim.KEY in self._query.dims or Dim.NEW_QUEUE in self._columns:
@@ -112,15 +112,15 @@ class SplitCounter:
             if Dim.KEY in cut.dims:
                 yield from self._key_rows(cut, [coded[dim] for dim in plain], sizes, bodies)
                 continue
-            found = grouped([coded[dim] for dim in plain], sizes, bodies, times)
-            names: dict[Dim, list[Value]] = dict(zip(plain, found.values, strict=True))
-            yield row_columns(cut, self._store, names, found)
+            groups = grouped([coded[dim] for dim in plain], sizes, bodies, times)
+            names: dict[Dim, list[Value]] = dict(zip(plain, groups.values, strict=True))
+            yield row_columns(cut, self._store, names, groups)
 
     def _key_rows(self, cut: Cut, plain: list[Coded], sizes: Int32s, bodies: Int32s) -> Iterator[Columns]:
         starts, lengths = np.concatenate(self._key_starts), np.concatenate(self._key_sizes)
-        found = heavy_rows(plain, np.concatenate(self._digests), starts >= 0, Weights(sizes, bodies), cut.kept)
-        places = [(int(starts[row]), int(lengths[row])) if row >= 0 else None for row in found.example.tolist()]
-        yield key_columns(cut, self._store, found, self._buffer, places)
+        heavy = heavy_rows(plain, np.concatenate(self._digests), starts >= 0, Weights(sizes, bodies), cut.kept)
+        places = [(int(starts[row]), int(lengths[row])) if row >= 0 else None for row in heavy.example.tolist()]
+        yield key_columns(cut, self._store, heavy, self._buffer, places)
 
 
 def size_class(body_size: Int32s) -> Int64s:
@@ -140,9 +140,9 @@ def count_rows(splits: Sequence[LogSplit], wanted: Selection, query: Query) -> I
             yield from count_split(split, wanted, query, covered)
             yield from coverage_rows(covered)
         return
-    for found, covered in shares_of(splits, wanted):
+    for part, covered in shares_of(splits, wanted):
         counter = SplitCounter(query)
-        for chunk in found:
+        for chunk in part:
             counter.add(chunk)
         yield from counter.rows()
         yield from coverage_rows(covered)

@@ -143,16 +143,16 @@ def _waiting(store: StoreDirectory, own: _Level, begin: int, asked_for: tuple[Se
         kept = entries[~is_filler(entries)]
         due = kept["tags_code"].astype(np.int64)
         asked = np.zeros(len(kept), dtype=bool)
-        for file, rows, found in records_at(store.commit_log, kept["physical_offset"].astype(np.int64)):
+        for file, rows, headers in records_at(store.commit_log, kept["physical_offset"].astype(np.int64)):
             if own.delay_ms is not None:
-                due[rows] = np.where(due[rows] <= EXT_ADDRESS_LIMIT, found.store_time_ms + own.delay_ms, due[rows])
+                due[rows] = np.where(due[rows] <= EXT_ADDRESS_LIMIT, headers.store_time_ms + own.delay_ms, due[rows])
             missing -= int((due[rows] >= 0).sum())
-            asked[rows] = wanted.store_time_ms.mask(found.store_time_ms)
+            asked[rows] = wanted.store_time_ms.mask(headers.store_time_ms)
             if wanted.topics or with_returns:
-                real = _real_topics(file.known, found)
+                real = _real_topics(file.known, headers)
                 asked[rows] &= _named(real, wanted)
             if with_returns:
-                _add_returns(returns, real, np.where(asked[rows], due[rows], -1), found.reconsume_times)
+                _add_returns(returns, real, np.where(asked[rows], due[rows], -1), headers.reconsume_times)
         parts.append(due[asked & (due >= 0)])
     return _Waiting(np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), missing, returns)
 

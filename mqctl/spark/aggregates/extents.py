@@ -68,9 +68,9 @@ def _newest_store_time(log: CommitLog, file: MappedFile | None, hint: int | None
         return None
     start = hint - file.start if hint is not None and file.start <= hint < file.end else 0
     newest: int | None = None
-    for found, _ in log.scan(file, start):
-        if found is not None:
-            newest = max(newest or 0, int(found.store_time_ms.max()))
+    for headers, _ in log.scan(file, start):
+        if headers is not None:
+            newest = max(newest or 0, int(headers.store_time_ms.max()))
     return newest if newest is not None or not start else _newest_store_time(log, file, None)
 
 
@@ -87,14 +87,14 @@ EXTENTS = PartTable(
 def _read_lags(work: Work) -> Iterator[Columns]:
     """Tells how far each group is behind in each queue, by the rules of `mqctl group lag`."""
     path, wanted, _ = store_work(work)
-    found = cells(open_store(path), wanted)
+    lagging = cells(open_store(path), wanted)
     yield {
-        "store": [path] * len(found),
-        "group": [each.group for each in found],
-        "topic": [each.topic for each in found],
-        "queue_id": [each.queue_id for each in found],
-        "lag": [each.lag_count for each in found],
-        "lost": [each.lost_count for each in found],
+        "store": [path] * len(lagging),
+        "group": [each.group for each in lagging],
+        "topic": [each.topic for each in lagging],
+        "queue_id": [each.queue_id for each in lagging],
+        "lag": [each.lag_count for each in lagging],
+        "lost": [each.lost_count for each in lagging],
     }
 
 

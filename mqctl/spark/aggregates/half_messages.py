@@ -61,8 +61,8 @@ def _records(store: StoreDirectory, topic: str, queue_id: int = 0) -> Iterator[t
     for first, entries in queue.runs(queue.min_offset(store.commit_log.min_offset), queue.max_offset):
         kept = np.flatnonzero(~is_filler(entries))
         physical = entries["physical_offset"][kept].astype(np.int64)
-        for file, rows, found in records_at(store.commit_log, physical):
-            yield file, first + kept[rows], found
+        for file, rows, headers in records_at(store.commit_log, physical):
+            yield file, first + kept[rows], headers
 
 
 def _halves(store: StoreDirectory, groups: dict[str, int], topics: dict[str, int]) -> _Halves:
@@ -70,8 +70,8 @@ def _halves(store: StoreDirectory, groups: dict[str, int], topics: dict[str, int
     identities: list[NDArray[np.uint64]] = []
     unique: list[tuple[MappedFile, int, int]] = []
     names = [PRODUCER_GROUP, REAL_TOPIC, UNIQ_KEY, TRAN_PREPARED_QUEUE_OFFSET]
-    for file, offset, found in _records(store, HALF_TOPIC):
-        spans = property_spans(file.known, found, names)
+    for file, offset, headers in _records(store, HALF_TOPIC):
+        spans = property_spans(file.known, headers, names)
         key = spans[UNIQ_KEY]
         identity = digests(file.known, np.maximum(key.start, 0), key.size)
         identities.append(np.where(key.present, identity, offset.astype(np.uint64)))
@@ -79,10 +79,10 @@ def _halves(store: StoreDirectory, groups: dict[str, int], topics: dict[str, int
             (
                 offset,
                 _whole_numbers(file.known, spans[TRAN_PREPARED_QUEUE_OFFSET]),
-                found.store_time_ms,
+                headers.store_time_ms,
                 _named(file.known, spans[PRODUCER_GROUP], groups),
                 _named(file.known, spans[REAL_TOPIC], topics),
-                found.physical_offset,
+                headers.physical_offset,
             )
         )
         unique += [(file, start, size) for start, size in zip(key.start.tolist(), key.size.tolist(), strict=True)]
@@ -116,11 +116,11 @@ def _ended(store: StoreDirectory) -> tuple[Int64s, Int64s]:
     """Returns half queue offsets that op messages name, ascending, and when each was named first (epoch ms)."""
     offsets: list[Int64s] = []
     times: list[Int64s] = []
-    for file, _, found in _records(store, OP_TOPIC):
-        tags = property_spans(file.known, found, [TAGS])[TAGS]
+    for file, _, headers in _records(store, OP_TOPIC):
+        tags = property_spans(file.known, headers, [TAGS])[TAGS]
         alphabet = factorize(file.known, tags.start, tags.size)
         ours = np.array([name == _OP_TAG for name in alphabet.names] + [False], dtype=bool)[alphabet.codes]
-        some = found.take(ours)
+        some = headers.take(ours)
         named, record = _numbers_in(file.known, some)
         offsets.append(named)
         times.append(some.store_time_ms[record])
@@ -172,22 +172,22 @@ def _read_transactions(work: Work) -> Iterator[Columns]:
         ),
         0,
     )
-    found = _Transactions.of(halves, end_ms, progress, *_commits(store, list(topics), halves))
-    mask = wanted.store_time_ms.mask(found.first_ms)
+    transactions = _Transactions.of(halves, end_ms, progress, *_commits(store, list(topics), halves))
+    mask = wanted.store_time_ms.mask(transactions.first_ms)
     if wanted.topics:
-        mask &= np.isin(found.topic, [code for name, code in topics.items() if name in wanted.topics])
-    yield from found.take(mask).rows(path, list(groups), list(topics), halves)
+        mask &= np.isin(transactions.topic, [code for name, code in topics.items() if name in wanted.topics])
+    yield from transactions.take(mask).rows(path, list(groups), list(topics), halves)
 
 
 def _missing(store: StoreDirectory, path: str, read: dict[str, int]) -> Iterator[Columns]:
     """Tells how many entries of a topic's first queue lead to no sound record."""
-    for topic, found in read.items():
+    for topic, halves_of_topic in read.items():
         queue = store.consume_queue(topic, 0)
         entries = sum(
             int((~is_filler(run)).sum()) for _, run in queue.runs(queue.min_offset(store.commit_log.min_offset))
         )
-        if entries > found:
-            yield {"cut": [MISSING], "store": [path], "topic": [topic], "transactions": [entries - found]}
+        if entries > halves_of_topic:
+            yield {"cut": [MISSING], "store": [path], "topic": [topic], "transactions": [entries - halves_of_topic]}
 
 
 def _commits(
@@ -203,9 +203,9 @@ def _commits(
     named = [np.empty(0, dtype=np.int64)]
     for topic, queue_id in sorted(known):
         if topic in topics:
-            for _, _, found in _records(store, topic, queue_id):
-                commits = (found.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
-                named.append(found.prepared_offset[commits])
+            for _, _, headers in _records(store, topic, queue_id):
+                commits = (headers.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
+                named.append(headers.prepared_offset[commits])
     return np.isin(halves.physical, np.concatenate(named)), readable[halves.topic]
 
 

@@ -54,15 +54,15 @@ def heavy_keys(kind: int, digests: NDArray[np.uint64], times_ms: Int64s, message
     if not len(digests):
         return []
     known, counts = np.unique(digests, return_counts=True)
-    found = []
+    keys = []
     for digest, seen in zip(known.tolist(), counts.tolist(), strict=True):
         about = messages * seen // len(digests)
         if seen >= _FEWEST_SEEN and about > limit:
             own = np.sort(times_ms[digests == digest])
             slices = -(-2 * about // limit)
             places = np.arange(1, slices) * len(own) // slices
-            found.append(HeavyKey(kind, digest, tuple(sorted(set(own[places].tolist())))))
-    return found
+            keys.append(HeavyKey(kind, digest, tuple(sorted(set(own[places].tolist())))))
+    return keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +121,8 @@ def _order_rows(own: Sequence[Edge], bucket_ms: int) -> Iterator[Row]:
     times = {"oldest_ms": min(moved), "newest_ms": max(moved)} if moved else {}
     sums = {"keys": 1, "moved_keys": int(moves > 0), "moves": len(moved), "inversions": len(inverted)}
     yield {"cut": "topics", "messages": 0, **sums, **times}
-    for name, found in (("moves", moved), ("inversions", inverted)):
-        for at in found:
+    for name, counts in (("moves", moved), ("inversions", inverted)):
+        for at in counts:
             yield {"cut": name, "time_ms": at // bucket_ms * bucket_ms, name: 1}
     if moves or inversions:
         places = {(str(store), _number(queue)) for edge in own for store, queue in edge.places}

@@ -65,8 +65,8 @@ class _Steps:
     def hosted(self, mask: NDArray[np.bool_]) -> Columns:
         """Counts the marked rows by topic and born host."""
         rows = self.tracks.rows[mask]
-        found = self._pairs("hosts", ("born_host", "copies"), rows["topic"], rows["host"].astype(np.int64))
-        return {**found, "born_host": [self.tracks.hosts[int(str(code))] for code in found["born_host"]]}
+        pairs = self._pairs("hosts", ("born_host", "copies"), rows["topic"], rows["host"].astype(np.int64))
+        return {**pairs, "born_host": [self.tracks.hosts[int(str(code))] for code in pairs["born_host"]]}
 
     def _pairs(self, name: str, columns: tuple[str, str], topic: Int64s, value: Int64s) -> Columns:
         pairs, counts = np.unique(np.stack((topic.astype(np.int64), value)), axis=1, return_counts=True)
@@ -92,7 +92,7 @@ class _Steps:
 
     def texts(self, rows: NDArray[np.void], query: Query) -> list[str]:
         """Reads the keys of messages where they stand: each store is opened once, each file mapped once."""
-        found = [f"key of digest {digest:016x}" for digest in rows["digest"].tolist()]  # of a file that expired
+        names = [f"key of digest {digest:016x}" for digest in rows["digest"].tolist()]  # of a file that expired
         name = UNIQ_KEY if self.tracks.kind == UNIQUE else query.key_property
         for store in np.unique(rows["store"]).tolist():
             log = open_store(self.tracks.stores[store]).commit_log
@@ -107,9 +107,9 @@ class _Steps:
                     spans = key_spans(buffer, headers(buffer, positions), name)
                     ends = zip(left[:own].tolist(), spans.start.tolist(), spans.size.tolist(), strict=True)
                     for row, start, size in ends:
-                        found[row] = key_text(buffer, start, size)
+                        names[row] = key_text(buffer, start, size)
                 left = left[own:]
-        return found
+        return names
 
 
 def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
@@ -154,7 +154,7 @@ def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
 
     Producers may have gone there and back: both directions of a change count.
     """
-    rows, found = steps.tracks.rows, []
+    rows, texts = steps.tracks.rows, []
     at = np.flatnonzero(moved)
     at = at[rows["store"][at] == rows["store"][at - 1]]  # indexes of queues over several brokers are another matter
     for topic, name in enumerate(steps.tracks.topics):
@@ -168,10 +168,10 @@ def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
         pairs = np.stack(np.unravel_index(likely, both.shape), axis=1).tolist()
         for low, high in (pair for pair in pairs if 2 * both[pair[0], pair[1]] > max(1, len(sample))):
             there, back = (_moves(rows, own, *pair) for pair in ((low + 1, high + 1), (high + 1, low + 1)))
-            found.append((name, low + 1, high + 1, there[0] + back[0], there[0], there[1], back[1]))
-    names, fewer, more, explained, growing, there_ms, back_ms = zip(*found, strict=True) if found else ((),) * 7
+            texts.append((name, low + 1, high + 1, there[0] + back[0], there[0], there[1], back[1]))
+    names, fewer, more, explained, growing, there_ms, back_ms = zip(*texts, strict=True) if texts else ((),) * 7
     return {
-        "cut": ["changes"] * len(found),
+        "cut": ["changes"] * len(texts),
         "topic": names,
         "queues_before": fewer,
         "queues_after": more,
@@ -188,8 +188,8 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=
 def _together(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Int64s:
     """Counts for each pair of columns the rows that are marked in both."""
     left, right = np.packbits(before, axis=0).T, np.packbits(after, axis=0).T
-    found: Int64s = _BITS[left[:, None] & right].sum(axis=-1, dtype=np.int64)
-    return found
+    counts: Int64s = _BITS[left[:, None] & right].sum(axis=-1, dtype=np.int64)
+    return counts
 
 
 def _moves(rows: NDArray[np.void], at: Int64s, before: int, after: int) -> tuple[int, int | None]:
@@ -208,7 +208,7 @@ def _selected(rows: NDArray[np.void], counts: Int64s) -> NDArray[np.bool_]:
 
 def _order_keys(steps: _Steps, moved: NDArray[np.bool_], inverted: NDArray[np.bool_], query: Query) -> Columns:
     weight = np.bincount(steps.group, weights=moved * 1_000_000.0 + inverted).astype(np.int64)
-    found = []
+    parts = []
     for key, rows in steps.shown_keys(weight, query):
         step = np.flatnonzero(np.diff(rows["queue"]) | np.diff(rows["store"]))
         same = np.flatnonzero((np.diff(rows["queue"]) == 0) & (np.diff(rows["store"].astype(np.int64)) == 0))
@@ -216,10 +216,10 @@ def _order_keys(steps: _Steps, moved: NDArray[np.bool_], inverted: NDArray[np.bo
         queues = len(np.unique(rows["store"].astype(np.int64) << 32 | rows["queue"]))
         times = rows["store_ms"]
         name = steps.tracks.topics[int(rows[0]["topic"])]
-        found.append((name, key, len(rows), queues, len(step), int(back.sum()), int(times.min()), int(times.max())))
-    columns = list(zip(*found, strict=True)) if found else [()] * 8
+        parts.append((name, key, len(rows), queues, len(step), int(back.sum()), int(times.min()), int(times.max())))
+    columns = list(zip(*parts, strict=True)) if parts else [()] * 8
     names = ("topic", "key", "messages", "queues", "moves", "inversions", "oldest_ms", "newest_ms")
-    return {"cut": ["keys"] * len(found), **dict(zip(names, columns, strict=True))}
+    return {"cut": ["keys"] * len(parts), **dict(zip(names, columns, strict=True))}
 
 
 def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
@@ -244,15 +244,15 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     gap = np.diff(rows["store_ms"], prepend=0)[again]
     exponent = np.where(gap > 0, np.left_shift(1, np.maximum(np.frexp(gap.astype(float))[1] - 1, 0), dtype=np.int64), 0)
     yield steps._pairs("gaps", ("gap_class_ms", "copies"), rows["topic"][again], exponent)
-    found = []
+    parts = []
     for key, own in steps.shown_keys(np.bincount(steps.group) - 1, query):
         times = own["store_ms"]
         name = steps.tracks.topics[int(own[0]["topic"])]
         count, addresses = len(own), len(np.unique(own["host"]))
-        found.append((name, key, count, count - 1, addresses, int(times.min()), int(times.max())))
-    columns = list(zip(*found, strict=True)) if found else [()] * 7
+        parts.append((name, key, count, count - 1, addresses, int(times.min()), int(times.max())))
+    columns = list(zip(*parts, strict=True)) if parts else [()] * 7
     names = ("topic", "key", "messages", "copies", "hosts", "oldest_ms", "newest_ms")
-    yield {"cut": ["keys"] * len(found), **dict(zip(names, columns, strict=True))}
+    yield {"cut": ["keys"] * len(parts), **dict(zip(names, columns, strict=True))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,9 +271,9 @@ class KeyedTable:
         return {**self.keys, **dict.fromkeys((*self.sums, *self.lows, *self.highs), "bigint")}
 
 
-def _slice_rows(found: Iterator[Columns], tracks: Tracks, query: Query) -> Iterator[Columns]:
+def _slice_rows(parts: Iterator[Columns], tracks: Tracks, query: Query) -> Iterator[Columns]:
     """Yields the rows of a slice of one key without what only the whole key tells, and the slice's ends."""
-    for columns in found:
+    for columns in parts:
         if columns["cut"] and columns["cut"][0] == "topics":
             nothing = [0] * len(columns["cut"])
             yield {**columns, **{name: nothing for name in ("keys", "moved_keys", "repeated_keys") if name in columns}}

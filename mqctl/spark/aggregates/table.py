@@ -66,13 +66,13 @@ def _plan_counts(wanted: Selection, query: Query, count: int) -> list[Work]:
 def queues_of(path: str, wanted: Selection) -> list[tuple[str, str, int]]:
     """Lists the queues of a store that are to be expected: by its topics' settings, and by its directories."""
     store = open_store(path)
-    found = {(topic, number) for topic, number in store.queue_ids() if wanted.wants_topic(topic)}
+    queues = {(topic, number) for topic, number in store.queue_ids() if wanted.wants_topic(topic)}
     for topic in topic_configs(store.config(TOPICS)):
         # A topic without any directory was never written to: nothing of it is missing.
         if wanted.wants_topic(topic.name) and any(name == topic.name for name, _ in store.queue_ids()):
-            found |= {(topic.name, number) for number in range(topic.write_queue_count)}
+            queues |= {(topic.name, number) for number in range(topic.write_queue_count)}
     return [
-        (path, topic, number) for topic, number in sorted(found) if not wanted.queue_ids or number in wanted.queue_ids
+        (path, topic, number) for topic, number in sorted(queues) if not wanted.queue_ids or number in wanted.queue_ids
     ]
 
 

@@ -124,7 +124,7 @@ def _heavy(splits: Sequence[LogSplit], wanted: Selection, query: Query, messages
     limit = query.heavy_messages or heavy.HEAVY_MESSAGES
     if messages <= limit:
         return ()
-    found: list[HeavyKey] = []
+    keys: list[HeavyKey] = []
     parts: dict[int, list[NDArray[np.void]]] = {}
     for chunks, _ in shares_of(heavy.sample_splits(splits), wanted):
         for chunk in chunks:
@@ -132,16 +132,16 @@ def _heavy(splits: Sequence[LogSplit], wanted: Selection, query: Query, messages
                 parts.setdefault(kind, []).append(rows)
     for kind, own in parts.items():
         joined = np.concatenate(own)
-        found += heavy.heavy_keys(kind, joined["digest"], joined["store_ms"], messages, limit)
-    return tuple(found)
+        keys += heavy.heavy_keys(kind, joined["digest"], joined["store_ms"], messages, limit)
+    return tuple(keys)
 
 
 def read_tracks(work: TrackShare) -> Iterator[PackedTracks]:
     """Yields the packed tracks of each split, and what was read of it."""
     properties = _properties(work.query)
-    for found, covered in shares_of(work.splits, work.wanted):
+    for part, covered in shares_of(work.splits, work.wanted):
         packer = _Packer(covered.store, work.buckets, work.heavy)
-        for chunk in found:
+        for chunk in part:
             covered.own_messages += packer.add(chunk, properties)
             if packer.messages >= FLUSH_MESSAGES:
                 yield from packer.packed()
@@ -164,8 +164,8 @@ class _Packer:
 
     def add(self, chunk: Chunk, properties: Mapping[int, str]) -> int:
         """Collects the tracks of each kind of key; returns how many messages were left out as mqctl's own."""
-        found, left_out = _tracks(chunk, properties, self._names, self._addresses)
-        for kind, rows in found.items():
+        tracks, left_out = _tracks(chunk, properties, self._names, self._addresses)
+        for kind, rows in tracks.items():
             self._parts.setdefault(kind, []).append(rows)
             self.messages += len(rows)
         return left_out
@@ -175,9 +175,9 @@ class _Packer:
         parts, self._parts, self.messages = self._parts, {}, 0
         names = tuple(self._names), tuple(self._addresses)
         while parts:
-            kind, found = parts.popitem()
-            rows = np.concatenate(found)
-            del found
+            kind, part = parts.popitem()
+            rows = np.concatenate(part)
+            del part
             yield from self._sliced(kind, rows, names)
             whole = [each.digest for each in self._cut if each.kind == kind]
             if whole:

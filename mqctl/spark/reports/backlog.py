@@ -56,10 +56,10 @@ def backlog_rows(
     return rows_by(engine.rows("backlog", wanted, query, ("kind", *_KEYS[by])), by)
 
 
-def rows_by(found: Iterable[Row], by: BacklogBy) -> list[BacklogRow]:
+def rows_by(rows: Iterable[Row], by: BacklogBy) -> list[BacklogRow]:
     """Builds the rows of the report, the largest backlog first, from rows of the table `backlog`."""
     merged: dict[tuple[object, ...], list[Row]] = {}
-    for row in found:
+    for row in rows:
         if row["kind"] == _RECORDS_ONLY.get(by, row["kind"]):
             merged.setdefault(tuple(row[key] for key in _KEYS[by]), []).append(row)
     return sorted((_row(own, by) for own in merged.values()), key=_order)

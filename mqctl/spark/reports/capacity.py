@@ -65,13 +65,13 @@ def _range(times: Sequence[Row], store: str) -> tuple[int | None, int | None]:
 
 def _growth(times: Sequence[Row], extents: Sequence[Row]) -> dict[str, float]:
     """Bytes a millisecond that the stores of each disk take in together."""
-    found: dict[str, float] = defaultdict(float)
+    growth: dict[str, float] = defaultdict(float)
     for extent in extents:
         first, last = _range(times, text(extent, "store"))
         if first is not None and last is not None and last - first >= _SHORTEST_MS:
             size = sum(sum_of(row, "bytes") for row in times if row["store"] == extent["store"])
-            found[text(extent, "device")] += size / (last - first)
-    return found
+            growth[text(extent, "device")] += size / (last - first)
+    return growth
 
 
 def _store(
@@ -124,7 +124,7 @@ def _topics(rows: Sequence[Row]) -> list[CapacityTopic]:
         sums[text(row, "topic")][0] += sum_of(row, "messages")
         sums[text(row, "topic")][1] += sum_of(row, "bytes")
     messages, size = sum(own[0] for own in sums.values()), sum(own[1] for own in sums.values())
-    found = [
+    topics = [
         CapacityTopic(
             topic=topic,
             messages=own[0],
@@ -134,4 +134,4 @@ def _topics(rows: Sequence[Row]) -> list[CapacityTopic]:
         )
         for topic, own in sums.items()
     ]
-    return sorted(found, key=lambda row: (-row.bytes, row.topic))
+    return sorted(topics, key=lambda row: (-row.bytes, row.topic))

@@ -35,12 +35,12 @@ def parts(
     return spark.read.format(FORMAT).options(**options).load()
 
 
-def combined(found: DataFrame, table: str, by: Sequence[str] | None = None) -> DataFrame:
+def combined(parts_of_keys: DataFrame, table: str, by: Sequence[str] | None = None) -> DataFrame:
     """Makes one row of the partial rows of each key, or of each combination of the keys `by`."""
     from pyspark.sql import functions as f
 
     part = KEYED[table] if table in KEYED else PART_TABLES[table]
-    return found.groupBy(*(part.keys if by is None else by)).agg(
+    return parts_of_keys.groupBy(*(part.keys if by is None else by)).agg(
         *(f.sum(name).alias(name) for name in part.sums),
         *(f.min(name).alias(name) for name in part.lows),
         *(f.max(name).alias(name) for name in part.highs),
@@ -57,21 +57,21 @@ def keyed_parts(tracks: DataFrame, table: str, query: Query) -> DataFrame:
 def _judging(table: str, query: str) -> Callable[[pa.Table], pa.Table]:
     import pyarrow
 
-    def judge(found: pa.Table) -> pa.Table:
-        return _judge(table, query, found)
+    def judge(part: pa.Table) -> pa.Table:
+        return _judge(table, query, part)
 
     # Spark chooses by these how the function wants its data; texts it would resolve where pyarrow is not known.
     judge.__annotations__ = {"found": pyarrow.Table, "return": pyarrow.Table}
     return judge
 
 
-def _judge(table: str, query: str, found: pa.Table) -> pa.Table:
+def _judge(table: str, query: str, part: pa.Table) -> pa.Table:
     from mqctl.spark.source.columns import as_table, record_batch
 
     keyed = KEYED[table]
     packed = [
         PackedTracks(**{**row, "topics": tuple(row["topics"]), "hosts": tuple(row["hosts"])})
-        for row in found.to_pylist()
+        for row in part.to_pylist()
     ]
     with carrying():
         batches = [record_batch(columns, keyed.types) for columns in keyed.judge(unpacked(packed), Query.parse(query))]
@@ -90,21 +90,21 @@ class SparkEngine:
         query = replace(query, kernels=self._kernels)
         with delivered():
             if table in KEYED:
-                found = keyed_parts(parts(self._spark, "tracks", wanted, query), table, query)
+                frame = keyed_parts(parts(self._spark, "tracks", wanted, query), table, query)
             else:
                 few = gathered(self._spark.sparkContext, table, wanted, query, by)
                 if few is not None:
                     return few
-                found = parts(self._spark, table, wanted, query)
-            rows: list[Row] = combined(found, table, by).toArrow().to_pylist()
+                frame = parts(self._spark, table, wanted, query)
+            rows: list[Row] = combined(frame, table, by).toArrow().to_pylist()
         return rows
 
     def group_topics(self, wanted: Selection) -> dict[str, set[str]]:
         """See `mqctl.spark.engines.Engine`."""
         everything = Selection(wanted.stores, system=True)
         with delivered():
-            found = parts(self._spark, "consumer_offsets", everything, Query(())).select("group", "topic").distinct()
-            pairs = [(row["group"], row["topic"]) for row in found.collect()]
+            distinct = parts(self._spark, "consumer_offsets", everything, Query(())).select("group", "topic").distinct()
+            pairs = [(row["group"], row["topic"]) for row in distinct.collect()]
         topics: dict[str, set[str]] = {}
         for group, topic in pairs:
             topics.setdefault(group, set()).add(topic)

@@ -49,14 +49,15 @@ def delay_rows(
 
 def delay_report(rows: Iterable[Row], unread: Sequence[Unread], *, at_ms: int, bucket_ms: int) -> DelayReport:
     """Builds the report from the rows of the table `delay`."""
-    found = list(rows)
+    listed = list(rows)
     return DelayReport(
         at_ms=at_ms,
         bucket_ms=bucket_ms,
         unread=list(unread),
-        levels=sorted((_level(row) for row in found if row["cut"] == LEVELS), key=lambda row: (row.store, row.level)),
+        levels=sorted((_level(row) for row in listed if row["cut"] == LEVELS), key=lambda row: (row.store, row.level)),
         timers=sorted(
-            (_timer(row) for row in found if row["cut"] == TIMERS), key=lambda row: (row.store, -row.waiting, row.topic)
+            (_timer(row) for row in listed if row["cut"] == TIMERS),
+            key=lambda row: (row.store, -row.waiting, row.topic),
         ),
         due=sorted(
             (
@@ -67,7 +68,7 @@ def delay_report(rows: Iterable[Row], unread: Sequence[Unread], *, at_ms: int, b
                     time_ms=sum_of(row, "time_ms"),
                     waiting=sum_of(row, "waiting"),
                 )
-                for row in found
+                for row in listed
                 if row["cut"] in (DUE, TIMER_DUE)
             ),
             key=lambda row: (row.store, row.level or 0, row.topic or "", row.time_ms),

@@ -34,7 +34,7 @@ def duplicates(
     )
 
 
-def duplicates_report(found: Sequence[Row], *, top: int, bucket_ms: int) -> DuplicatesReport:
+def duplicates_report(rows: Sequence[Row], *, top: int, bucket_ms: int) -> DuplicatesReport:
     """Builds the report from combined rows."""
     report = DuplicatesReport(
         bucket_ms=bucket_ms,
@@ -44,12 +44,12 @@ def duplicates_report(found: Sequence[Row], *, top: int, bucket_ms: int) -> Dupl
         producers=[],
         gaps=[],
         keys=[],
-        read=stores_read(found),
-        own_messages=own_messages(found),
+        read=stores_read(rows),
+        own_messages=own_messages(rows),
     )
     for kind, by in ((tracks.UNIQUE, UNIQUE), (tracks.BUSINESS, BUSINESS)):
         cuts: dict[str, list[Row]] = defaultdict(list)
-        for row in found:
+        for row in rows:
             if row.get("kind") == kind:
                 cuts[text(row, "cut")].append(row)
         report.gaps.extend(
@@ -79,7 +79,7 @@ def _topics(by: str, rows: Iterable[Row], gaps: Iterable[DuplicateGap]) -> list[
     for gap in gaps:
         if gap.by == by and gap.copies > (commonest[gap.topic].copies if gap.topic in commonest else 0):
             commonest[gap.topic] = gap
-    found = [
+    topics = [
         DuplicateTopic(
             by=by,
             topic=text(row, "topic"),
@@ -93,7 +93,7 @@ def _topics(by: str, rows: Iterable[Row], gaps: Iterable[DuplicateGap]) -> list[
         for row in rows
         if sum_of(row, "messages")
     ]
-    return sorted(found, key=lambda row: (-row.copies, row.topic))
+    return sorted(topics, key=lambda row: (-row.copies, row.topic))
 
 
 def _windows(by: str, rows: Iterable[Row], bucket_ms: int) -> list[DuplicateWindow]:
@@ -115,11 +115,11 @@ def _windows(by: str, rows: Iterable[Row], bucket_ms: int) -> list[DuplicateWind
 
 def _keys(by: str, rows: Iterable[Row], top: int) -> list[DuplicateKey]:
     shown: dict[str, int] = defaultdict(int)
-    found = []
+    keys = []
     for row in sorted(rows, key=lambda row: (text(row, "topic"), -sum_of(row, "copies"), text(row, "key"))):
         shown[text(row, "topic")] += 1
         if shown[text(row, "topic")] <= top:
-            found.append(
+            keys.append(
                 DuplicateKey(
                     by=by,
                     topic=text(row, "topic"),
@@ -130,4 +130,4 @@ def _keys(by: str, rows: Iterable[Row], top: int) -> list[DuplicateKey]:
                     newest_ms=sum_of(row, "newest_ms"),
                 )
             )
-    return found
+    return keys

@@ -34,13 +34,13 @@ def share_of(part: int, whole: int) -> float:
 
 def periods(buckets: Iterable[int], bucket_ms: int) -> list[tuple[int, int]]:
     """Joins time buckets without a quiet bucket between them into periods [begin, end)."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for begin in sorted(set(buckets)):
-        if found and found[-1][1] >= begin:
-            found[-1] = (found[-1][0], begin + bucket_ms)
+        if spans and spans[-1][1] >= begin:
+            spans[-1] = (spans[-1][0], begin + bucket_ms)
         else:
-            found.append((begin, begin + bucket_ms))
-    return found
+            spans.append((begin, begin + bucket_ms))
+    return spans
 
 
 def own_messages(rows: Iterable[Row]) -> int:

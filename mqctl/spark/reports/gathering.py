@@ -67,10 +67,10 @@ def _read(table: str, keys: Sequence[str], work: Iterable[Work]) -> Iterator[byt
     with carrying():
         for each in work:
             batches = [record_batch(columns, part.types) for columns in part.read(each)]
-            found = _combined(part, keys, [as_table(batches, part.types)])
+            combined = _combined(part, keys, [as_table(batches, part.types)])
             sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, found.schema) as stream:
-                stream.write_table(found)
+            with pa.ipc.new_stream(sink, combined.schema) as stream:
+                stream.write_table(combined)
             yield sink.getvalue().to_pybytes()
 
 

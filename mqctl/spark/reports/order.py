@@ -20,14 +20,14 @@ ORDER_CUTS = (Cut("order.queues", (Dim.TOPIC, Dim.QUEUE, Dim.TIME)),)
 def order(engine: Engine, wanted: Selection, *, top: int, bucket_ms: int, key_property: str = "") -> OrderReport:
     """Scans the stores and reports the `top` keys of each topic with most moves."""
     query = Query(ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property)
-    found = whole_keys(engine.rows("order", wanted, query), "order", query)
-    return order_report(found, engine.rows("counts", wanted, query), top=top, bucket_ms=bucket_ms)
+    rows = whole_keys(engine.rows("order", wanted, query), "order", query)
+    return order_report(rows, engine.rows("counts", wanted, query), top=top, bucket_ms=bucket_ms)
 
 
-def order_report(found: Iterable[Row], counted: Iterable[Row], *, top: int, bucket_ms: int) -> OrderReport:
+def order_report(rows: Iterable[Row], counted: Iterable[Row], *, top: int, bucket_ms: int) -> OrderReport:
     """Builds the report from what was found about keys and from queues in use over time."""
     cuts: dict[str, list[Row]] = defaultdict(list)
-    for row in found:
+    for row in rows:
         cuts[text(row, "cut")].append(row)
     counts = list(counted)
     changes: dict[str, Row] = {}
@@ -90,13 +90,13 @@ def _periods(cuts: dict[str, list[Row]], counts: list[Row], bucket_ms: int) -> l
         if row["cut"] == "order.queues":
             queue = (text(row, "store"), sum_of(row, "queue_id"))
             in_use[text(row, "topic")][sum_of(row, "time_ms")].add(queue)
-    found = []
+    spans = []
     for topic, buckets in sorted(times.items()):
         for begin, end in periods(buckets, bucket_ms):
             inside = [sums for at, sums in buckets.items() if begin <= at < end]
             before = max((at for at in in_use[topic] if at < begin), default=None)
             after = min((at for at in in_use[topic] if at >= end), default=None)
-            found.append(
+            spans.append(
                 OrderPeriod(
                     topic=topic,
                     begin_ms=begin,
@@ -107,7 +107,7 @@ def _periods(cuts: dict[str, list[Row]], counts: list[Row], bucket_ms: int) -> l
                     queues_in_use_after=None if after is None else len(in_use[topic][after]),
                 )
             )
-    return found
+    return spans
 
 
 def _times(cuts: dict[str, list[Row]]) -> dict[str, dict[int, list[int]]]:
@@ -120,7 +120,7 @@ def _times(cuts: dict[str, list[Row]]) -> dict[str, dict[int, list[int]]]:
 
 
 def _keys(rows: Iterable[Row], top: int) -> list[OrderKey]:
-    found = [
+    keys = [
         OrderKey(
             topic=text(row, "topic"),
             key=text(row, "key"),
@@ -133,9 +133,9 @@ def _keys(rows: Iterable[Row], top: int) -> list[OrderKey]:
         )
         for row in rows
     ]
-    found.sort(key=lambda row: (row.topic, -row.moves, -row.inversions, row.key))
+    keys.sort(key=lambda row: (row.topic, -row.moves, -row.inversions, row.key))
     kept: dict[str, list[OrderKey]] = defaultdict(list)
-    for row in found:
+    for row in keys:
         if len(kept[row.topic]) < top:
             kept[row.topic].append(row)
     return [row for own in kept.values() for row in own]

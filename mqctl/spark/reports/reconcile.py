@@ -95,13 +95,13 @@ def _messages(spark: SparkSession, wanted: Selection, key: str) -> DataFrame:
     register(spark)
     options = {**wanted_options(wanted), "table": "messages"}
     if key == KEYS:
-        found = spark.read.format(FORMAT).schema("keys string, store_time_ms bigint").options(**options).load()
+        frame = spark.read.format(FORMAT).schema("keys string, store_time_ms bigint").options(**options).load()
         # Words apart; a message without KEYS, or with blanks only, keeps one row without a key.
         words = f.filter(f.split("keys", " "), lambda word: f.length(word) > 0)
-        return found.select(f.explode_outer(words).alias("key"), f.col("store_time_ms").alias("time_ms"))
+        return frame.select(f.explode_outer(words).alias("key"), f.col("store_time_ms").alias("time_ms"))
     schema = "properties map<string,string>, store_time_ms bigint"
-    found = spark.read.format(FORMAT).schema(schema).options(**options).load()
-    return found.select(_filled(f.col("properties")[key]).alias("key"), f.col("store_time_ms").alias("time_ms"))
+    frame = spark.read.format(FORMAT).schema(schema).options(**options).load()
+    return frame.select(_filled(f.col("properties")[key]).alias("key"), f.col("store_time_ms").alias("time_ms"))
 
 
 def _filled(column: Column) -> Column:
@@ -116,15 +116,15 @@ def _rows_of(spark: SparkSession, listed: Listed) -> DataFrame:
     if "://" not in listed.path and not Path(listed.path).exists():
         raise NotFoundError(f"no file {listed.path}", remedy="name a CSV file with a header, as --csv FILE")
     where = listed.path if "://" in listed.path else Path(listed.path).absolute().as_uri()
-    found = spark.read.option("header", "true").option("multiLine", "true").option("escape", '"').csv(where)
-    if listed.column not in found.columns:
+    frame = spark.read.option("header", "true").option("multiLine", "true").option("escape", '"').csv(where)
+    if listed.column not in frame.columns:
         raise UsageError(
             f"{listed.path} has no column {listed.column}",
-            reason=f"its columns: {', '.join(found.columns[:20]) or 'none'}",
+            reason=f"its columns: {', '.join(frame.columns[:20]) or 'none'}",
             remedy="name one of them as --column NAME",
         )
     cell = f.trim(f.col(f"`{listed.column}`"))
-    return found.select(_filled(cell).alias("key"), f.lit(None).cast("bigint").alias("time_ms"))
+    return frame.select(_filled(cell).alias("key"), f.lit(None).cast("bigint").alias("time_ms"))
 
 
 def _side(rows: DataFrame, side: str) -> DataFrame:
@@ -140,7 +140,7 @@ def _compared(both: DataFrame) -> DataFrame:
     def on(side: str) -> Column:
         return f.count_if(f.col("side") == side)
 
-    found = both.groupBy("key").agg(
+    frame = both.groupBy("key").agg(
         on("expected").alias("expected_count"),
         on("stored").alias("stored_count"),
         f.min("time_ms").alias("first_ms"),
@@ -155,7 +155,7 @@ def _compared(both: DataFrame) -> DataFrame:
         .when(stored < expected, "short")
         .otherwise("matched")
     )
-    return found.withColumn("kind", kind)
+    return frame.withColumn("kind", kind)
 
 
 def _counts(compared: DataFrame) -> dict[str, int]:

@@ -145,14 +145,14 @@ def _keys(rows: Sequence[Row], places: dict[str, dict[Place, Row]], top: int, wh
             missed[where] += sum_of(row, "most_messages")
         elif row.get("key") is not None:
             by_queue[where].append(row)
-    found = []
+    keys = []
     for (topic, store, queue_id), own in sorted(by_queue.items()):
         chosen: dict[str, Row] = {}
         for measure in ("messages", "bytes"):
             heaviest = sorted(own, key=lambda row: (-sum_of(row, measure), text(row, "key")))[:top]
             chosen.update({text(row, "key"): row for row in heaviest})
         total = sum_of(places[topic][(store, queue_id)], "messages")
-        found += [
+        keys += [
             SkewKey(
                 topic=topic,
                 store=store,
@@ -166,7 +166,7 @@ def _keys(rows: Sequence[Row], places: dict[str, dict[Place, Row]], top: int, wh
             )
             for key, row in chosen.items()
         ]
-    return found
+    return keys
 
 
 def _new_queue(key: str, what_if: WhatIf | None) -> int | None:
@@ -187,11 +187,11 @@ def _producers(rows: Sequence[Row]) -> list[SkewProducer]:
         known[0] += sum_of(row, "messages")
         known[1] += sum_of(row, "bytes")
         totals[text(row, "topic")] += sum_of(row, "messages")
-    found = [
+    producers = [
         SkewProducer(topic=topic, born_host=host, messages=number, bytes=size, share=share_of(number, totals[topic]))
         for (topic, host), (number, size) in sums.items()
     ]
-    return sorted(found, key=lambda row: (row.topic, -row.messages, row.born_host))
+    return sorted(producers, key=lambda row: (row.topic, -row.messages, row.born_host))
 
 
 def _sizes(rows: Sequence[Row]) -> list[SkewSize]:
@@ -210,7 +210,7 @@ def _resharded(rows: Sequence[Row], places: dict[str, dict[Place, Row]], what_if
     by_topic: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_topic[text(row, "topic")].append(row)
-    found = []
+    keys = []
     for topic, own in sorted(by_topic.items()):
         # A producer's selector counts through the queues of all brokers, sorted by broker name: stores as given.
         index = {place: number for number, place in enumerate(sorted(places[topic]))}
@@ -227,7 +227,7 @@ def _resharded(rows: Sequence[Row], places: dict[str, dict[Place, Row]], what_if
             moved += number if place != new else 0
         keyed = sum(then)
         busiest = max(range(len(then)), key=then.__getitem__) if keyed else None
-        found.append(
+        keys.append(
             Resharded(
                 topic=topic,
                 queues_now=len(index),
@@ -246,4 +246,4 @@ def _resharded(rows: Sequence[Row], places: dict[str, dict[Place, Row]], what_if
                 busiest_share=share_of(max(then), keyed),
             )
         )
-    return found
+    return keys

@@ -39,8 +39,8 @@ def tags_report(
     rows: Iterable[Row], wanted: Selection, *, snapshot: ClusterSnapshot | None, brokers: Mapping[str, str]
 ) -> TagsReport:
     """Builds the report from combined counts."""
-    found = list(rows)
-    own = [row for row in found if row["cut"] == "tags"]
+    listed = list(rows)
+    own = [row for row in listed if row["cut"] == "tags"]
     topic_sums: dict[tuple[str, str | None], list[int]] = defaultdict(lambda: [0, 0])
     topic_totals: dict[str, int] = defaultdict(int)
     queue_totals: dict[tuple[str, str, int], int] = defaultdict(int)
@@ -66,7 +66,7 @@ def tags_report(
         for row in own
     ]
     return TagsReport(
-        read=stores_read(found),
+        read=stores_read(listed),
         topics=[
             TagShare(topic=topic, tag=tag, messages=number, bytes=size, share=share_of(number, topic_totals[topic]))
             for (topic, tag), (number, size) in sorted(
@@ -86,7 +86,7 @@ def _lost(
         queue = MessageQueue(row.topic, brokers.get(row.store, ""), row.queue_id)
         counts[queue][row.tag or ""] = row.messages
     samples = [TagSample(queue=queue, first_offset=0, counts=own, complete=True) for queue, own in counts.items()]
-    found = [
+    lost = [
         LostTag(
             group=view.group,
             topic=topic,
@@ -101,4 +101,4 @@ def _lost(
         for topic in view.topics()
         for loss in losses_of(view, topic, samples)
     ]
-    return sorted(found, key=lambda row: (-row.lost_messages, row.group, row.topic, row.tag))
+    return sorted(lost, key=lambda row: (-row.lost_messages, row.group, row.topic, row.tag))

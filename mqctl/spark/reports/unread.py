@@ -25,10 +25,10 @@ def unread_parts(stores: Sequence[str]) -> list[Unread]:
 
     A store that cannot be opened here has none: whoever reads it says why it cannot.
     """
-    found = []
+    parts = []
     for path, store in _opened(stores):
         for each in store.unreadable:
-            found.append(
+            parts.append(
                 Unread(
                     store=path, part=each.part, reason=each.reason, bytes=_size(store.path / each.part), messages=None
                 )
@@ -36,8 +36,8 @@ def unread_parts(stores: Sequence[str]) -> list[Unread]:
         timers = store.path / "timerlog"
         if timers.is_dir() and read_timer_check(store.path / "config" / "timercheck") is None:
             reason = "without config/timercheck nobody knows which timers were delivered: all count as waiting"
-            found.append(Unread(store=path, part="config/timercheck", reason=reason, bytes=0, messages=None))
-    return found
+            parts.append(Unread(store=path, part="config/timercheck", reason=reason, bytes=0, messages=None))
+    return parts
 
 
 def needed(report: str, parts: Iterable[Unread]) -> list[Unread]:

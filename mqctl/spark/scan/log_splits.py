@@ -219,10 +219,10 @@ def first_record(file: MappedFile, low: int, high: int) -> tuple[Buffer, int | N
 
 def chunks(split: LogSplit, wanted: Selection, covered: Coverage) -> Iterator[Chunk]:
     """Yields the wanted records of a split; `covered` is filled on the way."""
-    for buffer, found in sound_parts(split, covered, scan):
-        covered.messages += len(found)
-        covered.bytes += int(found.total_size.sum(dtype=np.int64))
-        yield from _chunk(split.store, buffer, found, wanted)
+    for buffer, headers in sound_parts(split, covered, scan):
+        covered.messages += len(headers)
+        covered.bytes += int(headers.total_size.sum(dtype=np.int64))
+        yield from _chunk(split.store, buffer, headers, wanted)
 
 
 def sound_parts(split: LogSplit, covered: Coverage, read: FileWalk[T]) -> Iterator[tuple[Buffer, T]]:
@@ -250,9 +250,9 @@ def sound_parts(split: LogSplit, covered: Coverage, read: FileWalk[T]) -> Iterat
     spots: list[int] = []
     while position is not None:
         resume: int | None = None
-        for found, tail in read(buffer, file.start, position, capacity=capacity):
-            if found is not None:
-                yield buffer, found
+        for part, tail in read(buffer, file.start, position, capacity=capacity):
+            if part is not None:
+                yield buffer, part
             if tail is not None:
                 covered.stop = tail.stop.value
                 if not tail.is_clean:

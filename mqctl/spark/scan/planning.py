@@ -71,16 +71,16 @@ def committed_offsets(store: StoreDirectory) -> list[ConsumerOffsetState]:
     light_file = store.config(LMQ_OFFSETS)
     table = dict(consumer_offsets(store.config(CONSUMER_OFFSETS)).offsets)
     table.update(consumer_offsets(light_file).offsets)
-    found = [
+    offsets = [
         ConsumerOffsetState(group=group, topic=topic, queue_id=queue_id, offset=offset)
         for (topic, group), queues in table.items()
         for queue_id, offset in queues.items()
     ]
-    found += [
+    offsets += [
         ConsumerOffsetState(group=group, topic=topic, queue_id=0, offset=offset)
         for (topic, group), offset in lmq_offsets(light_file).items()
     ]
-    return found
+    return offsets
 
 
 def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> list[QueueState]:
@@ -142,15 +142,15 @@ def ranges(store_path: str, states: Sequence[QueueLag], *, whole: bool = False) 
         if start < state.broker_offset:
             readers.setdefault((state.topic, state.queue_id), []).append((start, state.group))
             ends[(state.topic, state.queue_id)] = state.broker_offset
-    found = []
+    spans = []
     for (topic, queue_id), behind in readers.items():
         end = ends[(topic, queue_id)]
         behind.sort()
         for low in range(behind[0][0], end, longest):
             high = min(low + longest, end)
             present = tuple((group, start) for start, group in behind if start < high)
-            found.append(QueueRange(store_path, topic, queue_id, low, high, present))
-    return found
+            spans.append(QueueRange(store_path, topic, queue_id, low, high, present))
+    return spans
 
 
 def placed_shares(work: Sequence[QueueRange], count: int) -> list[list[QueueRange]]:
@@ -191,8 +191,8 @@ def _zones(store: StoreDirectory, work: Sequence[QueueRange], count: int) -> lis
     edges = places[order][np.minimum(np.searchsorted(filled, goals), len(order) - 1)] if len(order) else goals
     zones: list[list[QueueRange]] = [[] for _ in range(count)]
     for each, (rows, physical) in zip(work, samples, strict=True):
-        found = np.append(rows, each.high)[np.searchsorted(physical, edges)]
-        cuts = [each.low, *np.maximum.accumulate(found).tolist(), each.high]
+        bounds = np.append(rows, each.high)[np.searchsorted(physical, edges)]
+        cuts = [each.low, *np.maximum.accumulate(bounds).tolist(), each.high]
         for zone, (low, high) in zip(zones, itertools.pairwise(cuts), strict=True):
             if low < high:
                 present = tuple((group, start) for group, start in each.readers if start < high)

@@ -108,8 +108,8 @@ def _listed(location: str) -> Path:
     """Lists the store and makes a directory of empty files of it, which reads through the same file system."""
     files = _opened(location)
     with _asking(f"list the store {shown(location)}"):
-        found = list(files.listed())
-    if not found:
+        paths = list(files.listed())
+    if not paths:
         raise NotFoundError(
             f"could not open the store {shown(location)}",
             reason="there are no files under this address",
@@ -118,7 +118,7 @@ def _listed(location: str) -> Path:
     directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     _clear_abandoned(directory.parent)
     made: set[Path] = set()
-    for name, size, moment in found:
+    for name, size, moment in paths:
         path = directory / name
         if not name or ".." in path.parts:
             continue
@@ -224,9 +224,9 @@ def _opened(location: str) -> _Files:
     """
     problem, hint = f"open the store {shown(location)}", ""
     if "?" not in location or "::" in location:
-        found, hint = _by_fsspec(location)
-        if found is not None:
-            return found
+        files, hint = _by_fsspec(location)
+        if files is not None:
+            return files
     try:
         from pyarrow.fs import FileSystem
     except ImportError as error:

@@ -112,12 +112,12 @@ def _from_java_home(environ: Mapping[str, str]) -> Java | _Unfit:
 
 
 def _from_path(environ: Mapping[str, str]) -> Java | _Unfit:
-    found = shutil.which("java", path=environ.get("PATH", ""))
-    if found is None:
+    path = shutil.which("java", path=environ.get("PATH", ""))
+    if path is None:
         return _Unfit("PATH", "no java on it")
     # /usr/bin/java is usually a chain of links into the runtime's own directory.
-    home = Path(found).resolve().parent.parent
-    return _judge(home, f"PATH {found}")
+    home = Path(path).resolve().parent.parent
+    return _judge(home, f"PATH {path}")
 
 
 def _from_wheel() -> Java | _Unfit:

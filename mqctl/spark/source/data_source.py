@@ -221,10 +221,10 @@ def _names(options: Mapping[str, str], key: str) -> tuple[str, ...]:
 
 def _numbers(options: Mapping[str, str], key: str) -> tuple[int, ...]:
     value = _list(options, key)
-    found = tuple(item for item in value if isinstance(item, int))
-    if len(found) < len(value):
+    numbers = tuple(item for item in value if isinstance(item, int))
+    if len(numbers) < len(value):
         raise UsageError(f"read option {key}={options[key]}", reason="it must be a JSON list of whole numbers")
-    return found
+    return numbers
 
 
 def _list(options: Mapping[str, str], key: str) -> list[object]:

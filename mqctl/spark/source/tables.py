@@ -113,32 +113,32 @@ def _read_messages(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]
     assert isinstance(work, tuple)
     splits, wanted = work
     assert all(isinstance(split, LogSplit) for split in splits)
-    for found, _ in shares_of(splits, wanted):
-        for chunk in found:
+    for part, _ in shares_of(splits, wanted):
+        for chunk in part:
             yield _message_batch(chunk, names, wanted.broker_of(chunk.store))
 
 
 def _message_batch(chunk: Chunk, names: Sequence[str], broker: str) -> pa.RecordBatch:
-    buffer, found = chunk.buffer, chunk.found
+    buffer, headers = chunk.buffer, chunk.found
     wanted = [_PROPERTY_COLUMNS[name] for name in names if name in _PROPERTY_COLUMNS]
-    spans = property_spans(buffer, found, wanted)
+    spans = property_spans(buffer, headers, wanted)
     columns = []
     for name in names:
         if name in _HEADER_COLUMNS:
-            columns.append(pa.array(getattr(found, _HEADER_COLUMNS[name])))
+            columns.append(pa.array(getattr(headers, _HEADER_COLUMNS[name])))
         elif name in _PROPERTY_COLUMNS:
             columns.append(texts(binary(buffer, spans[_PROPERTY_COLUMNS[name]])))
         elif name in ("born_host", "store_host"):
-            columns.append(named(hosts(buffer, found, born=name == "born_host", port=True)))
+            columns.append(named(hosts(buffer, headers, born=name == "born_host", port=True)))
         elif name == "properties":
-            columns.append(properties(buffer, found))
+            columns.append(properties(buffer, headers))
         elif name == "body":
-            columns.append(binary(buffer, Spans(found.body_start, found.body_size)).cast(pa.binary()))
+            columns.append(binary(buffer, Spans(headers.body_start, headers.body_size)).cast(pa.binary()))
         elif name == "topic":
             columns.append(named(chunk.topics))
         else:
             value = chunk.store if name == "store" else broker or None
-            columns.append(pa.array([value] * len(found), pa.string()))
+            columns.append(pa.array([value] * len(headers), pa.string()))
     return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 

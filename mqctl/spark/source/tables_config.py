@@ -56,8 +56,8 @@ def _offsets(path: str, wanted: Selection) -> list[ConfigRow]:
 
 def _delay_offsets(path: str, wanted: Selection) -> list[ConfigRow]:
     del wanted  # levels have neither topic nor group
-    found = configs.delay_offsets(open_store(path).config(configs.DELAY_OFFSETS))
-    return [{"level": level, "queue_id": level - 1, "next_offset": offset} for level, offset in found.offsets.items()]
+    offsets = configs.delay_offsets(open_store(path).config(configs.DELAY_OFFSETS))
+    return [{"level": level, "queue_id": level - 1, "next_offset": offset} for level, offset in offsets.offsets.items()]
 
 
 def _topics(path: str, wanted: Selection) -> list[ConfigRow]:

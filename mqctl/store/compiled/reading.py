@@ -120,10 +120,10 @@ def short_word(at: int, size: int, end: int) -> np.uint64:
     """Reads at most 8 of `size` (above 0) bytes as a little-endian word with zeros behind them."""
     if at + 8 <= end:
         return word(at) if size >= 8 else word(at) & ((_U(1) << _U(8 * size)) - _U(1))
-    found = _U(0)
+    packed = _U(0)
     for i in range(min(size, 8)):
-        found |= _U(byte(at + i)) << _U(8 * i)
-    return found
+        packed |= _U(byte(at + i)) << _U(8 * i)
+    return packed
 
 
 @njit(cache=True)

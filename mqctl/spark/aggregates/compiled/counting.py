@@ -64,9 +64,9 @@ CELL_CUT, CELL_DIMS, MESSAGES, BYTES, BODIES, OLDEST, NEWEST, KEY_START, KEY_SIZ
 @njit(cache=True)
 def find_properties(board: int, at: int, size: int) -> None:
     """Notes address and size of the value of every asked name, size 0 without one; of duplicates the last."""
-    names, count, found, end = get(board, NAMES), get(board, NAME_COUNT), get(board, FOUND), get(board, LOG_END)
+    names, count, places, end = get(board, NAMES), get(board, NAME_COUNT), get(board, FOUND), get(board, LOG_END)
     for place in range(count):
-        put(found, 2 * place + 1, 0)
+        put(places, 2 * place + 1, 0)
     last = at + size
     while at < last:
         stop = separator_from(at, last, end)
@@ -80,8 +80,8 @@ def find_properties(board: int, at: int, size: int) -> None:
                     and stop - at > length
                     and (length <= 8 or is_same(at + 8, get(name, 2) + 8, length - 8))
                 ):
-                    put(found, 2 * place, at + length)
-                    put(found, 2 * place + 1, stop - at - length)
+                    put(places, 2 * place, at + length)
+                    put(places, 2 * place + 1, stop - at - length)
         at = stop + 1
 
 
@@ -97,21 +97,21 @@ def first_word(at: int, size: int) -> int:
 @njit(cache=True)
 def key_of(board: int) -> tuple[int, int]:
     """Returns address and size of the key of the record at hand, size 0 without one."""
-    found, place, other = get(board, FOUND), get(board, KEY_AT), get(board, ELSE_AT)
-    size = get(found, 2 * place + 1)
+    places, place, other = get(board, FOUND), get(board, KEY_AT), get(board, ELSE_AT)
+    size = get(places, 2 * place + 1)
     if size > 0 or other < 0:
-        return get(found, 2 * place), size
-    return get(found, 2 * other), first_word(get(found, 2 * other), get(found, 2 * other + 1))
+        return get(places, 2 * place), size
+    return get(places, 2 * other), first_word(get(places, 2 * other), get(places, 2 * other + 1))
 
 
 @njit(cache=True)
 def coded(board: int, book: int, place: int) -> int:
     """Numbers the value of a property; 0 without one."""
-    found = get(board, FOUND)
-    size = get(found, 2 * place + 1)
+    places = get(board, FOUND)
+    size = get(places, 2 * place + 1)
     if place == get(board, VALUE_AT) and place != get(board, TAG_AT):
         size = min(size, get(board, LONGEST_VALUE))
-    return code_of(get(board, book), get(found, 2 * place), size, get(board, LOG_END)) if size > 0 else 0
+    return code_of(get(board, book), get(places, 2 * place), size, get(board, LOG_END)) if size > 0 else 0
 
 
 @njit(cache=True)

@@ -166,8 +166,8 @@ class _Counter:
                 yield self._key_rows(cut, store, own, plain, spellers)
                 continue
             names: dict[Dim, list[Value]] = {dim: spellers[dim](own[:, column]) for dim, column in plain}
-            found = Grouped([], *(own[:, place] for place in (c.MESSAGES, c.BYTES, c.BODIES, c.OLDEST, c.NEWEST)))
-            yield row_columns(cut, store, names, found)
+            groups = Grouped([], *(own[:, place] for place in (c.MESSAGES, c.BYTES, c.BODIES, c.OLDEST, c.NEWEST)))
+            yield row_columns(cut, store, names, groups)
 
     def _key_rows(
         self, cut: Cut, store: str, own: Table, plain: list[tuple[Dim, int]], spellers: dict[Dim, _Speller]
@@ -179,11 +179,11 @@ class _Counter:
             np.where(keyed, np.arange(len(own)), -1),
             *(own[:, column] for column in (c.MESSAGES, c.BYTES, c.BODIES)),
         )
-        found, owners = heaviest(rows, cut.kept)
-        found.values.extend(spellers[dim](groups[owners, place]) for place, (dim, _) in enumerate(plain))
+        heavy, owners = heaviest(rows, cut.kept)
+        heavy.values.extend(spellers[dim](groups[owners, place]) for place, (dim, _) in enumerate(plain))
         ends = own[:, [c.KEY_START, c.KEY_SIZE]].tolist()
-        places = [(ends[row][0], ends[row][1]) if row >= 0 else None for row in found.example.tolist()]
-        return key_columns(cut, store, found, self.buffer, places)
+        places = [(ends[row][0], ends[row][1]) if row >= 0 else None for row in heavy.example.tolist()]
+        return key_columns(cut, store, heavy, self.buffer, places)
 
     def _spellers(self) -> dict[Dim, _Speller]:
         """Returns for each dim what spells out its codes."""
