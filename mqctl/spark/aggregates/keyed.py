@@ -154,7 +154,7 @@ def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
 
     Producers may have gone there and back: both directions of a change count.
     """
-    rows, texts = steps.tracks.rows, []
+    rows, parts = steps.tracks.rows, []
     at = np.flatnonzero(moved)
     at = at[rows["store"][at] == rows["store"][at - 1]]  # indexes of queues over several brokers are another matter
     for topic, name in enumerate(steps.tracks.topics):
@@ -168,10 +168,10 @@ def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
         pairs = np.stack(np.unravel_index(likely, both.shape), axis=1).tolist()
         for low, high in (pair for pair in pairs if 2 * both[pair[0], pair[1]] > max(1, len(sample))):
             there, back = (_moves(rows, own, *pair) for pair in ((low + 1, high + 1), (high + 1, low + 1)))
-            texts.append((name, low + 1, high + 1, there[0] + back[0], there[0], there[1], back[1]))
-    names, fewer, more, explained, growing, there_ms, back_ms = zip(*texts, strict=True) if texts else ((),) * 7
+            parts.append((name, low + 1, high + 1, there[0] + back[0], there[0], there[1], back[1]))
+    names, fewer, more, explained, growing, there_ms, back_ms = zip(*parts, strict=True) if parts else ((),) * 7
     return {
-        "cut": ["changes"] * len(texts),
+        "cut": ["changes"] * len(parts),
         "topic": names,
         "queues_before": fewer,
         "queues_after": more,

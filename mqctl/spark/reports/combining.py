@@ -61,7 +61,7 @@ def _judging(table: str, query: str) -> Callable[[pa.Table], pa.Table]:
         return _judge(table, query, part)
 
     # Spark chooses by these how the function wants its data; texts it would resolve where pyarrow is not known.
-    judge.__annotations__ = {"found": pyarrow.Table, "return": pyarrow.Table}
+    judge.__annotations__ = {"part": pyarrow.Table, "return": pyarrow.Table}
     return judge
 
 
