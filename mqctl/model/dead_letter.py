@@ -6,6 +6,7 @@ limit. Source: `AbstractSendMessageProcessor.consumerSendMsgBack` of 4.9.8 and 5
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -64,13 +65,22 @@ class DeadLetter:
 
     Attributes:
         failed_count: deliveries that failed.
-        retry_limit: retries that the group's settings on this broker allow; None when not known.
+        ladder: the retries that the group's settings on this broker allow; None when they are not known.
     """
 
     group: str
     broker_name: str
     stored: StoredMessage
-    retry_limit: int | None
+    ladder: RetryLadder | None = None
+
+    @property
+    def retry_limit(self) -> int | None:
+        return self.ladder.retry_max_times if self.ladder else None
+
+    @property
+    def failed_by_ms(self) -> tuple[int, ...]:
+        """When each failure was at the latest, if the consumer chose no delays of its own; none when not known."""
+        return self.ladder.failed_by_ms(self.failed_count, self.stored.message.store_time_ms) if self.ladder else ()
 
     @property
     def failed_count(self) -> int:
@@ -122,6 +132,44 @@ class Retry:
         """Returns when it becomes a dead letter if every try fails; None when that is not known."""
         times = self.tries_ms(now_ms)
         return times[-1] if self.ladder and len(times) == self.ladder.left(self.failed_count) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairWindow:
+    """The time that is left to repair a group's consumers before its first failing message is given up.
+
+    Attributes:
+        failing_count: messages that failed and wait to be tried again, as far as they were read.
+        known_count: those of them of which the end is known.
+        closes_ms, closes_in_ms: when the first becomes a dead letter if every try fails; a fix out by then saves all.
+    """
+
+    group: str
+    failing_count: int
+    known_count: int
+    closes_ms: int
+    closes_in_ms: int
+
+
+def repair_windows(retries: Iterable[Retry], now_ms: int) -> list[RepairWindow]:
+    """Returns the windows of groups, the first to close first; a group of which no end is known has none."""
+    ends: dict[str, list[int | None]] = {}
+    for retry in retries:
+        ends.setdefault(retry.group, []).append(retry.dead_letter_ms(now_ms))
+    windows = []
+    for group, moments in ends.items():
+        known = [moment for moment in moments if moment is not None]
+        if known:
+            windows.append(
+                RepairWindow(
+                    group=group,
+                    failing_count=len(moments),
+                    known_count=len(known),
+                    closes_ms=min(known),
+                    closes_in_ms=min(known) - now_ms,
+                )
+            )
+    return sorted(windows, key=lambda window: (window.closes_ms, window.group))
 
 
 def origin_topic(message: Message) -> str | None:

@@ -47,3 +47,21 @@ class RetryLadder:
                 break
             times.append(times[-1] + wait_ms)
         return tuple(times)
+
+    def failed_by_ms(self, failed_count: int, given_up_ms: int) -> tuple[int, ...]:
+        """Returns when each failure of a dead letter was at the latest, epoch milliseconds; the last `MOST_STEPS`.
+
+        A try comes no sooner than its wait lets it; a consumer that is slow, or was away, has failed earlier.
+        """
+        times = [given_up_ms]
+        for failures in range(failed_count - 1, max(failed_count - MOST_STEPS, 0), -1):
+            times.append(times[-1] - (self.wait_ms(failures) or 0))
+        return tuple(reversed(times))
+
+    def whole_ms(self) -> int:
+        """Returns how long after its first failure a message becomes a dead letter, at the soonest."""
+        first = self.wait_ms(1)
+        if first is None or self.retry_max_times < 1:
+            return 0
+        steps = self.tries_ms(1, first)
+        return steps[-1] + (self.retry_max_times - len(steps)) * (self.wait_ms(len(steps)) or 0)

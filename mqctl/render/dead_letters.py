@@ -7,8 +7,17 @@ from dataclasses import dataclass
 
 from mqctl.model.body_form import BodyForm
 from mqctl.model.config import perm_text
-from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, GivenUp, Retry, origin_message_id, origin_topic
-from mqctl.model.names import dlq_topic
+from mqctl.model.dead_letter import (
+    DeadLetter,
+    DeadLetterTopic,
+    GivenUp,
+    RepairWindow,
+    Retry,
+    origin_message_id,
+    origin_topic,
+    repair_windows,
+)
+from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, shown_message
@@ -35,6 +44,7 @@ LETTER_COLUMNS = (
     Column("unique_key", "message id"),
     Column("message_id", "dead letter id", wide=True),
     Column("origin_message_id", "origin id", wide=True),
+    Column("first_failed_by_ms", "first failed by", CellKind.TIME_MS, wide=True, none="?"),
     Column("store_time_ms", "given up at", CellKind.TIME_MS, wide=True),
     Column("born_time_ms", "born", CellKind.TIME_MS, wide=True),
 )
@@ -91,6 +101,8 @@ class ShownLetter:
 
     Attributes:
         age_ms: since it was given up.
+        failed_by_ms, first_failed_by_ms: when each failure was at the latest, if the consumer chose no delays of its
+            own; none when the group's settings are not known.
         given_up: `exhausted`, `early` or `unknown`; `why` says it in words.
         message: the whole message.
     """
@@ -103,6 +115,8 @@ class ShownLetter:
     age_ms: int
     failed_count: int
     retry_limit: int | None
+    failed_by_ms: list[int]
+    first_failed_by_ms: int | None
     given_up: str
     why: str
     origin_topic: str | None
@@ -180,11 +194,13 @@ def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
 
 def letters_document(group: str, letters: Iterable[DeadLetter], form: BodyForm, *, more: bool, now_ms: int) -> Document:
     """Builds the document of `dlq show`."""
-    rows = [_letter(letter, form, now_ms) for letter in letters]
+    listed = list(letters)
+    rows = [_letter(letter, form, now_ms) for letter in listed]
     lines = [f"{len(rows)} dead letters of {group}{', and more: raise --limit' if more else ''}"]
     for kind in GivenUp:
         count = sum(row.given_up == kind for row in rows)
         lines += [f"  {kind}: {count}, {_WHY[kind]}"] if count else []
+    lines += _resent(group, listed)
     return Document(
         schema="dlq.show/1",
         value=DeadLetters(group=group, more=more, letters=rows),
@@ -196,8 +212,22 @@ def letters_document(group: str, letters: Iterable[DeadLetter], form: BodyForm, 
     )
 
 
+def _resent(group: str, letters: Sequence[DeadLetter]) -> list[str]:
+    """Tells what a resend of letters means for their retries, by the longest ladder of the brokers that hold them."""
+    ladders = [letter.ladder for letter in letters if letter.ladder]
+    if not ladders:
+        return []
+    ladder = max(ladders, key=lambda ladder: ladder.retry_max_times)
+    tries, span = ladder.retry_max_times + 1, units.duration(ladder.whole_ms())
+    return [
+        f"resent, a message starts again without failures: if the cause is still there, {tries:,} deliveries, and",
+        f"  a dead letter again {span} after the first at the soonest. All groups of its topic get what is sent there;",
+        f"  --to '{retry_topic(group)}' reaches {group} only: mqctl dlq resend -g {group}",
+    ]
+
+
 def _letter(letter: DeadLetter, form: BodyForm, now_ms: int) -> ShownLetter:
-    message = letter.stored.message
+    message, failed_by_ms = letter.stored.message, letter.failed_by_ms
     return ShownLetter(
         group=letter.group,
         broker_name=letter.broker_name,
@@ -207,6 +237,8 @@ def _letter(letter: DeadLetter, form: BodyForm, now_ms: int) -> ShownLetter:
         age_ms=now_ms - message.store_time_ms,
         failed_count=letter.failed_count,
         retry_limit=letter.retry_limit,
+        failed_by_ms=list(failed_by_ms),
+        first_failed_by_ms=min(failed_by_ms, default=None),
         given_up=letter.given_up.value,
         why=_WHY[letter.given_up],
         origin_topic=letter.origin_topic,
@@ -221,31 +253,28 @@ def _letter(letter: DeadLetter, form: BodyForm, now_ms: int) -> ShownLetter:
 
 def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Document:
     """Builds the document of `retry list`."""
-    rows = [_retry(retry, now_ms) for retry in retries]
+    listed = list(retries)
+    rows = [_retry(retry, now_ms) for retry in listed]
     lines = []
+    windows = {window.group: window for window in repair_windows(listed, now_ms)}
     for group in sorted({row.group for row in rows}):
         mine = [row for row in rows if row.group == group]
         waiting = sum(row.state == "waiting" for row in mine)
         most = max(row.failed_count for row in mine)
         lines.append(f"{group}: {waiting} waiting, {len(mine) - waiting} ready; failed up to {most} times")
-        lines += _window(mine)
+        lines += [_window(windows[group])] if group in windows else []
     lines += ["there are more: raise --limit, or choose a group"] if more else []
     blocks: list[Table | Paragraphs] = [Table(RETRY_COLUMNS, rows, empty="nothing waits to be retried")]
     blocks += [Paragraphs(lines)] if lines else []
     return Document(schema="retry.list/1", value=RetryList(more=more, retries=rows), records=rows, blocks=blocks)
 
 
-def _window(rows: Sequence[ShownRetry]) -> list[str]:
+def _window(window: RepairWindow) -> str:
     """Tells by when a fix has to be out so that none of a group's messages is lost to it."""
-    known = [row for row in rows if row.dead_letter_ms is not None]
-    if not known:
-        return []
-    first = min(known, key=lambda row: row.dead_letter_ms or 0)
-    whole = "" if len(known) == len(rows) else f" (known of {len(known)} of {len(rows)})"
-    at, span = units.instant(first.dead_letter_ms or 0), units.duration(first.dead_letter_in_ms or 0)
-    return [
-        f"  if every try fails, the first becomes a dead letter at {at}, in {span}{whole}: have the fix out by then"
-    ]
+    known, failing = window.known_count, window.failing_count
+    whole = "" if known == failing else f" (known of {known} of {failing})"
+    at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
+    return f"  if every try fails, the first becomes a dead letter at {at}, in {span}{whole}: have the fix out by then"
 
 
 def _retry(retry: Retry, now_ms: int) -> ShownRetry:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mqctl.model.dead_letter import RepairWindow
 from mqctl.model.lag import GroupLag, QueueLag
 from mqctl.model.lang import Lang
 from mqctl.model.names import RETRY_PREFIX
+from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages import phrase
 
@@ -69,11 +71,16 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagReport:
-    """Machine form of `group lag`."""
+    """Machine form of `group lag`.
+
+    Attributes:
+        windows: of groups with failing messages, where these were looked for.
+    """
 
     observed_at_ms: int
     groups: list[GroupLag]
     queues: list[QueueLag]
+    windows: list[RepairWindow]
 
 
 def _telling(columns: Sequence[Column], rows: Sequence[QueueLag]) -> list[Column]:
@@ -91,6 +98,12 @@ def _is_idle_retry(group: GroupLag) -> bool:
     return group.topic.startswith(RETRY_PREFIX) and group.lag_count == 0 and not any(held)
 
 
+def _window(window: RepairWindow, lang: Lang | None) -> str:
+    at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
+    failing = window.failing_count
+    return phrase("window_closes", lang).format(group=window.group, failing=failing, at=at, span=span)
+
+
 def lag_document(
     observed_at_ms: int,
     groups: Sequence[GroupLag],
@@ -100,6 +113,7 @@ def lag_document(
     with_consumers: bool = False,
     lang: Lang | None = None,
     folded: bool = False,
+    windows: Sequence[RepairWindow] = (),
 ) -> Document:
     """Builds the document of `group lag`.
 
@@ -107,6 +121,7 @@ def lag_document(
         by: the tables that people see; the machine form has both.
         with_consumers: consumers were asked, so that what they hold has columns.
         folded: retry topics without lag are counted below the table of groups instead of shown.
+        windows: what groups have left to repair their consumers.
     """
     blocks: list[Table | Paragraphs] = []
     if by is not By.QUEUE:
@@ -122,9 +137,11 @@ def lag_document(
         places = {(group.group, group.topic): place for place, group in enumerate(groups)}
         worst_first = sorted(queues, key=lambda row: places.get((row.group, row.topic), len(places)))
         blocks.append(Table(_telling(shown, queues), worst_first))
+    if windows:
+        blocks.append(Paragraphs([_window(window, lang) for window in windows]))
     return Document(
         schema="group.lag/1",
-        value=LagReport(observed_at_ms=observed_at_ms, groups=list(groups), queues=list(queues)),
+        value=LagReport(observed_at_ms=observed_at_ms, groups=list(groups), queues=list(queues), windows=list(windows)),
         records=queues,
         csv_columns=(*QUEUE_COLUMNS, *OWNER_COLUMNS),
         blocks=blocks,

@@ -47,7 +47,7 @@ def letter(number: int, properties: dict[str, str]) -> DeadLetter:
         body=b"x",
         properties=properties,
     )
-    return DeadLetter(group="G", broker_name="a", stored=StoredMessage(message, f"L{number}", b"x"), retry_limit=16)
+    return DeadLetter(group="G", broker_name="a", stored=StoredMessage(message, f"L{number}", b"x"))
 
 
 def begun(directory: Path) -> tuple[Drawer[ResendRecord], ResendRecord]:

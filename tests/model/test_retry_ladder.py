@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.retry_ladder import MOST_STEPS, RetryLadder
 
@@ -32,3 +34,18 @@ def test_the_last_level_stands_for_those_that_are_not_there() -> None:
 def test_a_limit_beyond_all_reason_is_cut() -> None:
     ladder = RetryLadder(retry_max_times=2**31 - 1)
     assert len(ladder.tries_ms(1, 0)) == MOST_STEPS < ladder.left(1)
+
+
+def test_seventeen_failures_of_a_dead_letter_lie_at_least_the_whole_ladder_apart() -> None:
+    ladder = RetryLadder(retry_max_times=16)
+    failed = ladder.failed_by_ms(17, 20_000_000)
+    assert [(after - before) // 1000 for before, after in pairwise(failed)] == _WAITS_S
+    assert failed[-1] == 20_000_000 and failed[-1] - failed[0] == ladder.whole_ms() == 17_140_000
+    assert ladder.failed_by_ms(1, 500) == (500,)
+
+
+def test_the_whole_of_a_ladder_that_is_longer_than_its_steps() -> None:
+    assert RetryLadder(retry_max_times=0).whole_ms() == 0
+    # Beyond the last level each retry waits 2 hours.
+    assert RetryLadder(retry_max_times=100).whole_ms() == 17_140_000 + 84 * 7_200_000
+    assert len(RetryLadder(retry_max_times=1000).failed_by_ms(900, 0)) == MOST_STEPS

@@ -23,6 +23,7 @@ from mqctl.operations.dlq.letters import (
     letter_choice,
 )
 from mqctl.render.dead_letters import letters_document
+from mqctl.snapshot.live.brokers import ask_settings
 from mqctl.snapshot.live.dead_letters import dead_letters
 
 EXAMPLES = (
@@ -48,14 +49,17 @@ def command(
 ) -> int:
     """Show the dead letters of a group: how often each failed, why it was given up, and where it came from.
 
-    Brokers keep no error text. Known are the failed deliveries against the group's limit, the first topic and the first
-    message id. Letters are read without joining a group, also where the topic's permission keeps consumers out.
+    Brokers keep no error text. Known are the failed deliveries against the group's limit, when each failed at the
+    latest (by the waits between retries), the first topic and the first message id. Below stands what a resend means:
+    the ladder of retries begins again. Letters are read without joining a group, also where the topic's permission
+    keeps consumers out.
     """
     choice = letter_choice(key, message_id, since, until, broker)
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
         asking = asking_of(cluster, target)
         brokers = letter_brokers(asking, group, choice.brokers)
+        ask_settings(asking, brokers)
         letters, dead = dead_letters(asking, brokers, group, choice, limit)
     gaps = [*broker_gaps(brokers), *queue_gaps(dead.errors)]
     return answer(letters_document(group, letters, body, more=dead.more, now_ms=round(time() * 1000)), gaps, output)

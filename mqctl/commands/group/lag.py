@@ -27,7 +27,7 @@ from mqctl.cli.options.limit import LimitOption
 from mqctl.errors import UsageError
 from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
 from mqctl.operations.lag.choice import LagChoice, MinLagOption, SortOption
-from mqctl.operations.lag.view import LagRequest, LagView, lag_view, live_lag, show, snapshot_lag
+from mqctl.operations.lag.view import LagRequest, LagView, lag_view, one_look, show, snapshot_lag
 from mqctl.render.lag import By
 
 EXAMPLES = (
@@ -90,6 +90,7 @@ def command(
     consumed them. With -g, --by queue or -o wide the consumers of a live cluster are asked as well: what is in flight
     (handed out, not committed), what their caches hold, who holds each queue, and messages per second over the last
     minute: consumed, as members tell, and handed out, as brokers count; what they do not tell is unknown, no failure.
+    Groups with failing messages: by when a fix must be out to lose none (first 640 messages of each delay level).
     A store is judged as of its own last instant, or --at. --advise says when backlogs end, and what would help.
 
     Of a group that pops (5.x), a store tells exactly, and a live cluster from the newest records of pops, how many
@@ -99,9 +100,8 @@ def command(
     --watch shows rates over the last 15 s. --until ends with 0 when the condition holds, 75 when it does not within
     --timeout (10 minutes unless given), 3 when the last look could not tell.
     """
-    again = watching or until is not None
     choice = LagChoice(sort=sort, min_lag=min_lag, queues=tuple(queue or ()))
-    _refuse(store, snapshot, at, choice, again=again, advise=advise, online=online)
+    _refuse(store, snapshot, at, choice, again=(again := watching or until is not None), advise=advise, online=online)
     if advise or window is not None:
         who = Advised(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic, snapshot=snapshot)
         return advised(who, window, output, wanted=advise and store is None)
@@ -116,8 +116,7 @@ def command(
 
             asked = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
             return look_again(target, request, asked, rows, output)
-        with target.open() as cluster:
-            view = live_lag(cluster, target.deadline(), request)
+        view = one_look(target, request)
     return show(choice.of(view), request, rows, output)
 
 

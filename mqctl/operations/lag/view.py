@@ -19,11 +19,16 @@ from mqctl.model.names_alike import meant
 from mqctl.render.lag import By, lag_document
 
 if TYPE_CHECKING:  # the lag of a store asks nobody
+    from mqctl.cli.connection.target import ClusterTarget
     from mqctl.client.admin.cluster import Cluster
     from mqctl.client.remoting.deadline import Deadline
+    from mqctl.model.dead_letter import RepairWindow
     from mqctl.model.snapshot import ClusterSnapshot
     from mqctl.snapshot.live.asking import Asking
 
+# What is read to tell when the first retry of a group runs out: of each retry queue, and of each delay level.
+_RETRIES_READ = 100
+_DELAYED_READ = 640
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION, Part.POP})
 
 
@@ -54,6 +59,7 @@ class LagView:
     Attributes:
         gaps: of lag itself.
         minor_gaps: of the columns beside lag only.
+        windows: what groups have left to repair their consumers, where retries were looked for.
     """
 
     moment_ms: int
@@ -61,6 +67,7 @@ class LagView:
     queues: Sequence[QueueLag]
     gaps: Sequence[Gap] = ()
     minor_gaps: Sequence[Gap] = ()
+    windows: Sequence[RepairWindow] = ()
 
 
 def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
@@ -122,6 +129,43 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest) -> LagVi
     return _online(Asking(cluster, deadline), view) if request.online else view
 
 
+def one_look(target: ClusterTarget, request: LagRequest) -> LagView:
+    """Asks a cluster once; where consumers are asked, for the retries of the groups as well. Raises as `live_lag`."""
+    with target.open() as cluster:
+        view = live_lag(cluster, target.deadline(), request)
+        if not request.with_consumers:
+            return view
+        from mqctl.cli.sources.brokers import asking_of
+
+        return _with_windows(asking_of(cluster, target), view)
+
+
+def _with_windows(asking: Asking, view: LagView) -> LagView:
+    """Adds by when the groups' consumers have to be repaired so that no failing message becomes a dead letter.
+
+    Levels are queues: what a level lets go first is what runs out first, so that few messages of each tell.
+    """
+    from mqctl.cli.sources.brokers import broker_gaps, queue_gaps
+    from mqctl.model.dead_letter import repair_windows
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.brokers import ask_groups, ask_offsets, ask_settings, ask_topics, list_brokers, masters_of
+    from mqctl.snapshot.live.dead_letters import waiting_retries
+
+    scope = Scope(groups=frozenset(item.group for item in view.groups))
+    if not scope.groups:
+        return view
+    lost = {gap.broker for gap in view.gaps}
+    everyone = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
+    brokers = [broker for broker in everyone if broker.name not in lost]
+    ask_settings(asking, brokers)
+    ask_topics(asking, brokers)
+    ask_groups(asking, brokers, scope)
+    ask_offsets(asking, brokers, scope)
+    retries, read = waiting_retries(asking, brokers, frozenset(scope.groups), _RETRIES_READ, most_delayed=_DELAYED_READ)
+    gaps = [*view.minor_gaps, *broker_gaps(brokers), *queue_gaps(read.errors)]
+    return replace(view, windows=repair_windows(retries, view.moment_ms), minor_gaps=gaps)
+
+
 def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -> NotFoundError:
     """Adds the groups that may be meant: only those asked for have been looked at so far."""
     from mqctl.snapshot.live.asking import Scope
@@ -172,6 +216,7 @@ def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCo
         by=rows,
         with_consumers=request.with_consumers,
         lang=spoken(),
+        windows=view.windows,
         folded=not request.groups and request.limit != ALL,
     )
     return answer(limited(document, output, request.limit), view.gaps, output, minor=view.minor_gaps)

@@ -111,9 +111,9 @@ def dead_letters(
         for number in range(max(broker.topics[topic].read_queue_count, broker.topics[topic].write_queue_count))
     }
     read = read_to_ends(asking, places, _starts(asking, places), ReadRequest(keep=choice.takes, limit=limit))
-    limits = {item.name: item.groups[group].retry_max_times for item in holders if group in item.groups}
+    ladders = {item.name: _ladder(item, group) for item in holders}
     letters = [
-        DeadLetter(group=group, broker_name=queue.broker_name, stored=item, retry_limit=limits.get(queue.broker_name))
+        DeadLetter(group=group, broker_name=queue.broker_name, stored=item, ladder=ladders[queue.broker_name])
         for queue, item in read.messages
     ]
     letters.sort(key=lambda letter: (letter.stored.message.store_time_ms, letter.stored.message_id))
@@ -129,7 +129,12 @@ def _starts(asking: Asking, places: Mapping[MessageQueue, str]) -> dict[MessageQ
 
 
 def waiting_retries(
-    asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int
+    asking: Asking,
+    brokers: list[LiveBroker],
+    groups: frozenset[str],
+    limit: int,
+    *,
+    most_delayed: int = _MOST_DELAYED,
 ) -> tuple[list[Retry], ReadMessages]:
     """Reads what waits to be retried: in the retry topics beyond the committed offsets, and behind delay levels.
 
@@ -137,6 +142,7 @@ def waiting_retries(
         brokers: with their settings, topics, groups and offsets.
         groups: all when empty.
         limit: most messages read of each queue.
+        most_delayed: most messages of each delay level that are looked through.
     """
     ready_places: dict[MessageQueue, str] = {}
     ready_from: dict[MessageQueue, int] = {}
@@ -150,7 +156,7 @@ def waiting_retries(
                 ready_places[queue] = broker.address.address
                 ready_from[queue] = broker.offsets.get((group, name, number), 0)
     ready = read_to_ends(asking, ready_places, ready_from, ReadRequest(keep=lambda _: True, limit=limit))
-    waiting = _delayed(asking, brokers, groups, limit)
+    waiting = _delayed(asking, brokers, ReadRequest(keep=_of(groups), limit=limit, most_read=most_delayed))
     by_name = {item.name: item for item in brokers}
     result = []
     for queue, item in ready.messages:
@@ -184,8 +190,8 @@ def waiting_retries(
     return result, ready
 
 
-def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int) -> ReadMessages:
-    """Reads the undelivered part of every delay level, and keeps retries of the groups."""
+def _delayed(asking: Asking, brokers: list[LiveBroker], request: ReadRequest) -> ReadMessages:
+    """Reads the undelivered part of every delay level."""
     answers = asking.put((number, item.address.address, ask.delay_offsets()) for number, item in enumerate(brokers))
     places: dict[MessageQueue, str] = {}
     starts: dict[MessageQueue, int] = {}
@@ -199,13 +205,18 @@ def _delayed(asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], 
             queue = MessageQueue(SCHEDULE_TOPIC, broker.name, level - 1)
             places[queue] = broker.address.address
             starts[queue] = delivered.get(level, 0)
+    return read_to_ends(asking, places, starts, request)
+
+
+def _of(groups: frozenset[str]) -> Keep:
+    """Returns what tells retries of groups among delayed messages."""
     wanted = {retry_topic(group) for group in groups}
 
     def keep(item: StoredMessage) -> bool:
         real = item.message.properties.get(REAL_TOPIC, "")
         return real in wanted if wanted else real.startswith(RETRY_PREFIX)
 
-    return read_to_ends(asking, places, starts, ReadRequest(keep=keep, limit=limit, most_read=_MOST_DELAYED))
+    return keep
 
 
 def _levels(broker: LiveBroker) -> DelayLevelTable:

@@ -58,7 +58,16 @@ def test_used_up_retries_are_told_from_letters_given_up_early(live: Run, cluster
         assert peer.call(failed, b"x").code == 0
     (letter,) = live("dlq", "show", "-g", "G", "-o", "json").json["letters"]
     assert (letter["given_up"], letter["failed_count"], letter["origin_topic"]) == ("exhausted", 17, "Pay")
-    assert "exhausted: 1" in live("dlq", "show", "-g", "G").stdout
+    # 17 deliveries, and the documented waits of 16 retries between them.
+    assert len(letter["failed_by_ms"]) == 17 and letter["failed_by_ms"][-1] == letter["store_time_ms"]
+    assert letter["store_time_ms"] - letter["first_failed_by_ms"] == 17_140_000
+    shown = live("dlq", "show", "-g", "G").stdout
+    assert "exhausted: 1" in shown
+    assert (
+        "if the cause is still there, 17 deliveries" in shown
+        and "again 4 h 45 min after" in shown
+        and "--to '%RETRY%G'" in shown
+    )
 
 
 def test_letters_are_chosen_by_key_id_time_and_broker(live: Run, dead: EmbeddedCluster) -> None:
@@ -134,6 +143,11 @@ def test_a_retry_tells_its_tries_and_when_it_becomes_a_dead_letter(live: Run, cl
     assert found[1]["dead_letter_ms"] - found[1]["due_ms"] == 17_130_000
     shown = live("retry", "list").stdout
     assert "if every try fails, the first becomes a dead letter at" in shown and "have the fix out by then" in shown
+    (window,) = live("group", "lag", "-g", "G", "-o", "json").json["windows"]
+    assert (window["group"], window["failing_count"], window["closes_in_ms"]) == ("G", 3, 7_200_000)
+    lag = live("group", "lag", "-g", "G").stdout
+    assert "G: messages that failed and wait to be tried again: 3. If every try fails" in lag
+    assert "dead letter" not in live("group", "lag").stdout
 
 
 def test_without_the_groups_settings_no_end_is_promised(live: Run, cluster: EmbeddedCluster) -> None:

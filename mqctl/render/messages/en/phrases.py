@@ -19,6 +19,8 @@ PHRASES = {
     "alike_more": "and {count:,} more (-o json for all)",
     "cut": "{shown:,} of {total:,} shown; --limit all",
     "folded": "retry topics without lag, not shown: {count:,}; --limit all",
+    "window_closes": "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the "
+    "first becomes a dead letter at {at}, in {span}: have the fix out by then (mqctl retry list -g {group})",
     "do_first": "first: {what}",
     "verdict_ok": "OK",
     "verdict_warning": "WARNING",

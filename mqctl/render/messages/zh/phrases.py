@@ -19,6 +19,8 @@ PHRASES = {
     "alike_more": "另有 {count:,} 处（-o json 显示全部）",
     "cut": "共 {total:,} 行，显示 {shown:,} 行；--limit all 显示全部",
     "folded": "{count:,} 个没有积压的重试 Topic 未显示；--limit all 显示全部",
+    "window_closes": "{group}：消费失败、等待重试的消息 {failing:,} 条。如果每次重试都失败，第一条将在 {at}（{span}后）进入死信队列："
+    "修复须在此之前上线（mqctl retry list -g {group}）",
     "do_first": "先做：{what}",
     "verdict_ok": "正常",
     "verdict_warning": "警告",
