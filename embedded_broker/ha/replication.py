@@ -68,12 +68,12 @@ class Replication:
             await self.copier.stop()
         await self.master.close()
 
-    def take_master(self, told: RegisterBrokerReply) -> None:
+    def take_master(self, reply: RegisterBrokerReply) -> None:
         """Takes what a name server tells of the master: without one, tables are no longer copied."""
         if self.slave is not None:
-            self.slave.use(told.ha_server_addr or "")
+            self.slave.use(reply.ha_server_addr or "")
         if self.copier is not None:
-            self.copier.master = told.master_addr
+            self.copier.master = reply.master_addr
 
     def refusal(self, code: int) -> Refusal | None:
         """Returns what a slave answers to a request that it does not serve."""

@@ -21,10 +21,10 @@ EMPTY_TABLE = b'"offsetTable":{}'
 Portions = Generator[None, None, bytes]
 
 
-def check_listed(count: int, asked: str) -> None:
+def check_listed(count: int, name: str) -> None:
     """Raises Refusal when an answer would list more queues than it can."""
     if count > MOST_LISTED:
-        remark = f"{asked}: {count} queues, at most {MOST_LISTED} are listed in one answer"
+        remark = f"{name}: {count} queues, at most {MOST_LISTED} are listed in one answer"
         raise Refusal(ResponseCode.SYSTEM_ERROR, remark)
 
 

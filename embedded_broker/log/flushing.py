@@ -151,16 +151,16 @@ class Flusher:
 
     # On demand
 
-    def when_durable(self, told: Durable) -> None:
+    def when_durable(self, then: Durable) -> None:
         """Calls `told` when what was appended so far may be acknowledged.
 
         With ASYNC_FLUSH that is now. With SYNC_FLUSH, all who wait when the deferred flush runs share one: the more
         come in meanwhile, the fewer flushes a message.
         """
         if self._settings.flush_disk_type != SYNC_FLUSH:
-            told(None)
+            then(None)
             return
-        self._waiting.append(told)
+        self._waiting.append(then)
         if len(self._waiting) == 1:
             self._defer(self._commit)
 

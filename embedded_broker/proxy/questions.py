@@ -73,9 +73,9 @@ class Questions:
             half.topic, transaction_id, broker.name, request.offset_msg_id or "", request.tran_state_table_offset
         )
         question = pb.TelemetryCommand()
-        asked = question.recover_orphaned_transaction_command
-        asked.message.CopyFrom(given(half, attempt=half.reconsume_times + 1))
-        asked.transaction_id = transaction_id
+        sought = question.recover_orphaned_transaction_command
+        sought.message.CopyFrom(given(half, attempt=half.reconsume_times + 1))
+        sought.transaction_id = transaction_id
         client.send(question)
 
     def _verify(self, client: GrpcClient, command: RemotingCommand) -> None:

@@ -129,8 +129,8 @@ class TopicTable:
             reason = "the name is no name for the directory of its queues"
             raise RefusedError(f"topic {config.name!r} not created", reason=reason)
         if max(config.read_queue_count, config.write_queue_count) > MOST_QUEUES:
-            asked = f"{config.read_queue_count} queues to read and {config.write_queue_count} to write"
-            raise RefusedError(f"topic {config.name} not created", reason=f"{asked}, at most {MOST_QUEUES} are taken")
+            wanted = f"{config.read_queue_count} queues to read and {config.write_queue_count} to write"
+            raise RefusedError(f"topic {config.name} not created", reason=f"{wanted}, at most {MOST_QUEUES} are taken")
         self._replace(config.name, config)
         for listener in self._listeners:
             listener([config])

@@ -57,7 +57,7 @@ def forecast_losses(
     for table in counts.values():
         for tag, number in table.items():
             totals[tag] = totals.get(tag, 0) + number
-    asked = [tag for tag in totals if wants(old, tag) or wants(new, tag)]
+    wanted_tags = [tag for tag in totals if wants(old, tag) or wants(new, tag)]
     return [
         TagForecast(
             tag=tag,
@@ -67,7 +67,7 @@ def forecast_losses(
             kept=wants(old, tag) and wants(new, tag),
             queues=_places(under, tag),
         )
-        for tag in sorted(asked, key=lambda tag: (-max(_lost(table.get(tag)) for table in under), tag))
+        for tag in sorted(wanted_tags, key=lambda tag: (-max(_lost(table.get(tag)) for table in under), tag))
     ]
 
 

@@ -55,9 +55,9 @@ def tag_losses(
         effective: what the broker filters by now.
     """
     tags = {tag for table in counts.values() for tag in table}
-    asked = {tag for tag in tags if any(wants(mine, tag) for mine in wanted.values())}
+    wanted_tags = {tag for tag in tags if any(wants(mine, tag) for mine in wanted.values())}
     losses = []
-    for tag in sorted(asked):
+    for tag in sorted(wanted_tags):
         total = lost = 0
         places: list[tuple[MessageQueue, str]] = []
         for queue, table in sorted(counts.items()):

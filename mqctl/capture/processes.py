@@ -218,15 +218,15 @@ def loaded(pid: int, proc: Path = PROC) -> str:
 
 
 def _identities(pid: int, line: str, sockets: Sockets | None, around: Surroundings) -> Iterator[ConsumerIdentity]:
-    told = set()
+    seen_clients = set()
     for group, members in sorted(around.members.items()):
         for member in members:
             known_by = _known_by(pid, member, sockets)
-            if known_by and (group, member.client_id) not in told:
-                told.add((group, member.client_id))
+            if known_by and (group, member.client_id) not in seen_clients:
+                seen_clients.add((group, member.client_id))
                 yield ConsumerIdentity(group=group, client_id=member.client_id, known_by=known_by)
     named = _GROUP_SETTING.search(line)
-    if named and named[1] not in {group for group, _ in told}:
+    if named and named[1] not in {group for group, _ in seen_clients}:
         instance = _INSTANCE_SETTING.search(line)
         at = f"@{instance[1]}" if instance else None
         yield ConsumerIdentity(group=named[1], client_id=at, known_by="command line")

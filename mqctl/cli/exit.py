@@ -93,8 +93,8 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
         return
     from mqctl.render.text import printable_lines  # texts of brokers and of damaged files may hold control characters
 
-    told = f"{failure.problem}: {failure.reason}" if failure.reason else failure.problem
-    sys.stderr.write(printable_lines(f"mqctl: {told}") + "\n")
+    problem = f"{failure.problem}: {failure.reason}" if failure.reason else failure.problem
+    sys.stderr.write(printable_lines(f"mqctl: {problem}") + "\n")
     if failure.remedy:
         sys.stderr.write(printable_lines(f"  next: {failure.remedy}") + "\n")
 

@@ -67,16 +67,16 @@ class BacklogCase:
 
     def _consume_ms(self) -> float | None:
         """Weighs what instances tell by how much each consumes."""
-        told = [
+        times = [
             (rates.consume_rt_ms, rates.consume_ok_tps + rates.consume_failed_tps)
             for info in self.view.running.values()
             for rates in info.rates
             if rates.topic == self.topic and rates.consume_rt_ms > 0
         ]
-        weight = sum(tps for _, tps in told)
-        if not told:
+        weight = sum(tps for _, tps in times)
+        if not times:
             return None
-        return sum(ms * tps for ms, tps in told) / weight if weight else max(ms for ms, _ in told)
+        return sum(ms * tps for ms, tps in times) / weight if weight else max(ms for ms, _ in times)
 
     @property
     def batch(self) -> int:
@@ -160,8 +160,8 @@ class BacklogCase:
 
         An orderly one with fewer threads than queues stays with a queue for up to a minute while others wait.
         """
-        asked = self.flows if self.orderly and self.lanes_short else self.behind
-        moving = any(flow.out_tps for flow in asked if flow.owner in self.owners)
+        hampered = self.flows if self.orderly and self.lanes_short else self.behind
+        moving = any(flow.out_tps for flow in hampered if flow.owner in self.owners)
         return any(flow.cached_count for flow in self.behind) and not moving
 
     def _one_is_hot(self) -> bool:
@@ -212,8 +212,8 @@ class BacklogCase:
     @property
     def strategy(self) -> Strategy:
         """The strategy that members name, where it needs nothing but names; else the default."""
-        told = {info.strategy for info in self.view.running.values()}
-        return next((item for item in (AverageByCircle(), ConsistentHash()) if told == {item.name}), Average())
+        strategies = {info.strategy for info in self.view.running.values()}
+        return next((item for item in (AverageByCircle(), ConsistentHash()) if strategies == {item.name}), Average())
 
     @property
     def parallelism(self) -> int | None:

@@ -89,8 +89,8 @@ def _instances(case: BacklogCase, bound: Bound, target_ms: int) -> Remedy:
         effect, reason = Effect.PARTLY, "not_busy"
     else:
         needed = _instances_needed(case, target_ms)
-        told = case.capacity is not None
-        effect, reason = (Effect.PARTLY, "slots_short") if told and needed is None else (Effect.YES, "slots")
+        measured = case.capacity is not None
+        effect, reason = (Effect.PARTLY, "slots_short") if measured and needed is None else (Effect.YES, "slots")
     return Remedy(what="instances", effect=effect, reason=reason, needed_count=needed)
 
 

@@ -73,14 +73,16 @@ def coverage(
     name."""
     if snapshot.origin.kind is not OriginKind.LIVE:
         return []
-    asked = [broker for broker in snapshot.brokers if not brokers or broker.name in brokers]
+    in_scope = [broker for broker in snapshot.brokers if not brokers or broker.name in brokers]
     known = {
         item.group
-        for broker in asked
+        for broker in in_scope
         for item in broker.memberships
         if not topics or any(wanted.topic in topics for wanted in item.subscriptions)
     }
-    known |= {item.group for broker in asked for item in broker.consumer_offsets if not topics or item.topic in topics}
+    known |= {
+        item.group for broker in in_scope for item in broker.consumer_offsets if not topics or item.topic in topics
+    }
     online = kinds(snapshot)
     about_members = _about_members(diagnosis)
     open_of, open_for_all = _left_open(diagnosis)
@@ -139,8 +141,8 @@ def _left_open(diagnosis: Diagnosis) -> tuple[dict[str, list[NotJudged]], list[N
 
 def _about_members(diagnosis: Diagnosis) -> list[str]:
     """Returns the rules that were asked for and judge groups with members only."""
-    asked = (RULES[code] for code in diagnosis.rules_run)
-    return [entry.code for entry in asked if entry.groups and GroupKind.OFFLINE not in entry.groups]
+    rules = (RULES[code] for code in diagnosis.rules_run)
+    return [entry.code for entry in rules if entry.groups and GroupKind.OFFLINE not in entry.groups]
 
 
 def _offline(diagnosis: Diagnosis, snapshot: ClusterSnapshot, groups: Collection[str]) -> Iterator[NotJudged]:
@@ -150,8 +152,8 @@ def _offline(diagnosis: Diagnosis, snapshot: ClusterSnapshot, groups: Collection
     for name in sorted(name for name in groups if name not in online):
         own = is_system_group(name)
         why = _OWN if own else _NOBODY_ONLINE
-        asked = [code for code in diagnosis.rules_run if RULES[code].groups] if own else _about_members(diagnosis)
-        for code in asked:
+        codes = [code for code in diagnosis.rules_run if RULES[code].groups] if own else _about_members(diagnosis)
+        for code in codes:
             yield NotJudged(code=code, subject=Subject(kind=SubjectKind.GROUP, group=name), why=why)
 
 
@@ -172,8 +174,8 @@ def _unseen(
     """Names that are known and of which nothing could be looked at."""
     if snapshot.origin.kind is not OriginKind.LIVE or snapshot.without_brokers:
         return
-    told = {broker.name for broker in snapshot.brokers}
-    for name in sorted(set(brokers) - told):
+    answered = {broker.name for broker in snapshot.brokers}
+    for name in sorted(set(brokers) - answered):
         subject = Subject(kind=SubjectKind.BROKER, broker=name)
         if not any(item.subject == subject for item in diagnosis.findings):
             for code in diagnosis.rules_run:

@@ -53,8 +53,8 @@ class _Looked:
                     self._letters.setdefault(queue.topic.removeprefix(DLQ_PREFIX), []).append(queue)
         self.groups = {name for name in self.lags.keys() | self.members.keys() if not is_system_group(name)}
         self.lag_gaps = self._gaps(Part.CONSUMER_OFFSETS, Part.QUEUES)
-        told = (gap for broker in self.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS)
-        self.members_gap = next(told, None)
+        gaps = (gap for broker in self.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS)
+        self.members_gap = next(gaps, None)
 
     def _gaps(self, *parts: Part) -> list[Gap]:
         return [gap for broker in self.brokers for part in parts if (gap := broker.lacks(part))]

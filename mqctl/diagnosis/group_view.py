@@ -58,10 +58,10 @@ class GroupView:
     def pops(self) -> bool:
         """Whether members take messages by POP (5.x), by what they say or what brokers declare for all of their
         topics: every queue is everybody's."""
-        told = any(item.consume_type == POP for item in self.memberships.values())
+        by_members = any(item.consume_type == POP for item in self.memberships.values())
         topics = set(self.topics())
         declared = bool(topics) and topics <= self.popped_topics
-        return told or declared or any(info.pops for info in self.running.values())
+        return by_members or declared or any(info.pops for info in self.running.values())
 
     @property
     def popped_topics(self) -> frozenset[str]:

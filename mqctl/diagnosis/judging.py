@@ -70,11 +70,11 @@ def diagnose(
     Raises:
         UsageError: a pattern matches no rule.
     """
-    asked = _chosen(only, skip)
+    rules = _chosen(only, skip)
     used = settings or Settings()
     whole = ClusterCase(snapshot, snapshot.origin.observed_at_ms, used)
-    chosen = [entry for entry in asked if _not_shown(entry, snapshot) is None and _window_suffices(entry, whole)]
-    outcomes: list[Finding | NotJudged] = [*_asked_in_vain(asked, chosen, only, snapshot)]
+    chosen = [entry for entry in rules if _not_shown(entry, snapshot) is None and _window_suffices(entry, whole)]
+    outcomes: list[Finding | NotJudged] = [*_asked_in_vain(rules, chosen, only, snapshot)]
     audience = Audience(snapshot, live=snapshot.origin.kind is OriginKind.LIVE)
     for entry in chosen:
         outcomes += [_gap(entry, [gap], broker=None) for gap in snapshot.unavailable if gap.part in entry.needs]
@@ -110,11 +110,11 @@ def _not_shown(entry: Rule, snapshot: ClusterSnapshot) -> Why | None:
 
 
 def _asked_in_vain(
-    asked: list[Rule], chosen: list[Rule], only: tuple[str, ...], snapshot: ClusterSnapshot
+    rules: list[Rule], chosen: list[Rule], only: tuple[str, ...], snapshot: ClusterSnapshot
 ) -> Iterator[NotJudged]:
     """Yields what was asked for by its code, or by a pattern of which nothing is left, and cannot be judged."""
     named = {pattern.upper() for pattern in only}
-    for entry in asked:
+    for entry in rules:
         if entry not in chosen and (entry.code in named or (only and not chosen)):
             why = _not_shown(entry, snapshot) or Why(Reason.TWO_LOOKS)
             yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), why=why)
@@ -122,8 +122,8 @@ def _asked_in_vain(
 
 def _has_stacks(snapshot: ClusterSnapshot) -> bool:
     """Tells whether consumers were asked for their stacks: where not, rules about them neither speak nor count."""
-    asked = any(gap.part is Part.STACKS for gap in snapshot.unavailable)
-    return asked or any(info.stacks for info in snapshot.running)
+    gathered = any(gap.part is Part.STACKS for gap in snapshot.unavailable)
+    return gathered or any(info.stacks for info in snapshot.running)
 
 
 def _case(broker: BrokerSnapshot, snapshot: ClusterSnapshot, settings: Settings) -> Case:
@@ -214,7 +214,7 @@ def _outcomes(entry: Rule, outcomes: Iterable[Verdict | Unknown], audience: Audi
 def _gap(entry: Rule, gaps: list[Gap], *, broker: str | None) -> NotJudged:
     """Names the first gap: ten thousand unreadable events are one gap to a reader."""
     first = gaps[0]
-    told: dict[str, Value] = {"part_word": str(first.part), "cause_word": str(first.cause), "reason": first.reason}
+    params: dict[str, Value] = {"part_word": str(first.part), "cause_word": str(first.cause), "reason": first.reason}
     subject = Subject(kind=SubjectKind.BROKER, broker=broker)
-    why = Why(Reason.GAP_IN, {**told, "scope": first.scope}) if first.scope else Why(Reason.GAP, told)
+    why = Why(Reason.GAP_IN, {**params, "scope": first.scope}) if first.scope else Why(Reason.GAP, params)
     return NotJudged(code=entry.code, subject=subject, why=why, gaps=tuple(gaps))

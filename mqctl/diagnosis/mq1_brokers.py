@@ -95,11 +95,11 @@ def buffers_exhausted(case: Case) -> Iterator[Verdict]:
 @rule("MQ119", Severity.ERROR, source="TimerMessageStore", needs=_RUNTIME, playbook="broker-down")
 def records_set_aside(case: Case) -> Iterator[Verdict]:
     """Records of a broker's own topics that its timers, delay levels or transaction checks could not handle."""
-    told = {key: decimal(value) or 0 for key, value in case.broker.runtime.items() if key.startswith(_SET_ASIDE)}
-    topics = sorted(key.removeprefix(_SET_ASIDE) for key, count in told.items() if count)
+    counters = {key: decimal(value) or 0 for key, value in case.broker.runtime.items() if key.startswith(_SET_ASIDE)}
+    topics = sorted(key.removeprefix(_SET_ASIDE) for key, count in counters.items() if count)
     if topics:
         yield Verdict(
             subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
             params={"broker": case.broker.name, "topic": ", ".join(topics)},
-            evidence={"record_count": sum(told.values())},
+            evidence={"record_count": sum(counters.values())},
         )

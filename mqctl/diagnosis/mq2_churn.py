@@ -102,8 +102,8 @@ def _comes_back(there: list[bool]) -> bool:
 
 def _known(held: list[_Holders], group: str, queue: object) -> list[frozenset[str]]:
     """Returns who held a queue at each look that tells."""
-    told = (look.get(group, {}).get(queue) for look in held)
-    return [holders for holders in told if holders]
+    seen = (look.get(group, {}).get(queue) for look in held)
+    return [holders for holders in seen if holders]
 
 
 def _connections(snapshot: ClusterSnapshot) -> dict[str, _Connections]:

@@ -86,9 +86,9 @@ def set_up_differently(case: ClusterCase) -> Iterator[Verdict]:
                 if name in info.properties:
                     sides.setdefault(info.properties[name], []).append(client)
             if len(sides) > 1:
-                told = "; ".join(f"{value}: {len(clients)}" for value, clients in sorted(sides.items()))
+                counts = "; ".join(f"{value}: {len(clients)}" for value, clients in sorted(sides.items()))
                 yield Verdict(
                     subject=view.subject,
-                    params={"group": view.group, "setting": name, "sides": told},
+                    params={"group": view.group, "setting": name, "sides": counts},
                     evidence={"member_count": len(view.running), "value_count": len(sides)},
                 )

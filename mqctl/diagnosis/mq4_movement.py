@@ -331,8 +331,8 @@ def _below(info: RunningInfo, committed: Mapping[tuple[str, MessageQueue], int])
     for held in info.queues:
         offset = committed.get((info.group, held.queue), 0)
         # A span that is too short for what is held is that of a client that does not tell it.
-        told = 0 < held.cached_count <= held.cached_max_offset - held.cached_min_offset + 1
-        if told and not held.dropped and held.cached_min_offset < offset:
+        plausible = 0 < held.cached_count <= held.cached_max_offset - held.cached_min_offset + 1
+        if plausible and not held.dropped and held.cached_min_offset < offset:
             counts[held.queue] = min(held.cached_count, offset - held.cached_min_offset)
     return counts
 

@@ -295,7 +295,7 @@ def forced_jumps(case: Case) -> Iterator[Verdict]:
 )
 def skipping_history(case: ClusterCase) -> Iterator[Verdict]:
     """A group without an offset in queues that have lost their first messages, or whose broker answers none."""
-    told = {broker.name for broker in case.snapshot.brokers if broker.lacks(Part.CONSUMER_OFFSETS) is None}
+    with_offsets = {broker.name for broker in case.snapshot.brokers if broker.lacks(Part.CONSUMER_OFFSETS) is None}
     for view in case.views:
         if not any(held.consume_from_where == _LAST_OFFSET for held in view.memberships.values()):
             continue
@@ -309,7 +309,7 @@ def skipping_history(case: ClusterCase) -> Iterator[Verdict]:
                 queue: state.message_count
                 for queue in queues
                 if (state := case.queue_states.get(queue)) is not None
-                and queue.broker_name in told
+                and queue.broker_name in with_offsets
                 and (state.min_offset > 0 or queue in unplaced)
                 and state.message_count
                 and (view.group, queue) not in case.committed

@@ -37,13 +37,13 @@ def access_differs(case: ClusterCase) -> Iterator[Verdict]:
                 evidence={"open_count": len(open_ones), "broker_count": len(masters)},
                 variant="open",
             )
-        told = {item.name or "?": item.access for item in masters if item.access is not None}
-        users = _differing(told)
+        states = {item.name or "?": item.access for item in masters if item.access is not None}
+        users = _differing(states)
         if users:
             yield Verdict(
                 subject=subject,
-                params={"cluster": cluster, "users": ", ".join(users[:_NAMED]), "brokers": ", ".join(sorted(told))},
-                evidence={"user_count": len(users), "broker_count": len(told)},
+                params={"cluster": cluster, "users": ", ".join(users[:_NAMED]), "brokers": ", ".join(sorted(states))},
+                evidence={"user_count": len(users), "broker_count": len(states)},
                 severity=Severity.WARNING,
             )
 
@@ -63,10 +63,10 @@ def _names(brokers: list[BrokerSnapshot]) -> str:
     return ", ".join(sorted(item.name or "?" for item in brokers))
 
 
-def _differing(told: Mapping[str, AccessState]) -> list[str]:
+def _differing(states: Mapping[str, AccessState]) -> list[str]:
     """Returns the users that are not everywhere, or not the same everywhere."""
-    known = {user.name for state in told.values() for user in state.users}
-    return sorted(name for name in known if len({_of_user(state, name) for state in told.values()}) > 1)
+    known = {user.name for state in states.values() for user in state.users}
+    return sorted(name for name in known if len({_of_user(state, name) for state in states.values()}) > 1)
 
 
 def _of_user(state: AccessState, name: str) -> tuple[object, object]:
@@ -86,18 +86,18 @@ def open_to_every_user(case: ClusterCase) -> Iterator[Verdict]:
         if broker.access is None:
             continue
         users = [user.name for user in broker.access.users if user.kind == NORMAL and user.status == ENABLE]
-        told = [name for name in _FIRST_USERS if broker.config.get(name)]
+        first_users = [name for name in _FIRST_USERS if broker.config.get(name)]
         if users:
             yield Verdict(
                 subject=_subject(broker),
                 params={
                     "broker": broker.name,
                     "users": ", ".join(users[:_NAMED]),
-                    "properties": ", ".join(told) or None,
+                    "properties": ", ".join(first_users) or None,
                 },
                 evidence={"user_count": len(users)},
-                severity=None if told else Severity.WARNING,
-                variant="password" if told else None,
+                severity=None if first_users else Severity.WARNING,
+                variant="password" if first_users else None,
             )
 
 

@@ -104,8 +104,8 @@ def one_name_for_two(case: ClusterCase) -> Iterator[Verdict]:
     for (name, _), addresses in _registered(case).items():
         for address in addresses:
             names.setdefault(address, set()).add(name)
-    told = {name for name, clusters_of_name in clusters.items() if len(clusters_of_name) > 1}
-    for name in sorted(told):
+    shared = {name for name, clusters_of_name in clusters.items() if len(clusters_of_name) > 1}
+    for name in sorted(shared):
         yield Verdict(
             subject=_broker(name),
             params={"broker": name, "clusters": ", ".join(sorted(clusters[name]))},
@@ -114,7 +114,7 @@ def one_name_for_two(case: ClusterCase) -> Iterator[Verdict]:
     for broker in case.snapshot.brokers:
         own = broker.config.get("brokerName"), broker.config.get("brokerClusterName")
         differs = any(value and value != seen for value, seen in zip(own, (broker.name, broker.cluster), strict=True))
-        if differs and broker.name not in told and len(names.get(broker.address or "", ())) < 2:
+        if differs and broker.name not in shared and len(names.get(broker.address or "", ())) < 2:
             yield Verdict(
                 subject=_broker(broker.name),
                 params={
@@ -168,9 +168,9 @@ def other_name_servers(case: ClusterCase) -> Iterator[Verdict]:
     for view in case.views:
         lost: dict[str, list[str]] = {}
         for client, info in view.running.items():
-            asked = _servers(info.properties.get("PROP_NAMESERVER_ADDR"))
-            if asked and all(map(_LITERAL.fullmatch, asked)) and known.isdisjoint(asked):
-                lost.setdefault(";".join(sorted(asked)), []).append(client)
+            servers = _servers(info.properties.get("PROP_NAMESERVER_ADDR"))
+            if servers and all(map(_LITERAL.fullmatch, servers)) and known.isdisjoint(servers):
+                lost.setdefault(";".join(sorted(servers)), []).append(client)
         for asked_list, clients in sorted(lost.items()):
             yield Verdict(
                 subject=view.subject,

@@ -54,10 +54,10 @@ def _by_rooms(case: ClusterCase, view: GroupView) -> Confidence | None:
 
     None where they use another strategy: most groups use AVG, and rooms are nothing to them.
     """
-    told = {info.strategy for info in view.running.values() if info.strategy is not None}
-    if told:
+    strategies = {info.strategy for info in view.running.values() if info.strategy is not None}
+    if strategies:
         # Some clients name the strategy within a room as well: MACHINE_ROOM_NEARBY-AVG.
-        return Confidence.HIGH if {name.partition("-")[0] for name in told} & _ROOM_STRATEGIES else None
+        return Confidence.HIGH if {name.partition("-")[0] for name in strategies} & _ROOM_STRATEGIES else None
     if case.settings.room_rule is None:
         return None  # a guess is of no use without the rule, and fitting thousands of groups takes its time
     fitted = {name for topic in observed_allocation(case.snapshot, view.group) for name in topic.strategies}

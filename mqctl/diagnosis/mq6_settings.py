@@ -163,12 +163,12 @@ def brokers_differ(case: ClusterCase) -> Iterator[Verdict]:
                 if name in broker.config:
                     sides.setdefault(_comparable(name, broker.config[name]), []).append(broker.name or "")
             if len(sides) > 1:
-                told = "; ".join(
+                values = "; ".join(
                     f"{', '.join(sorted(names))}: {value or '-'}" for value, names in sorted(sides.items())
                 )
                 yield Verdict(
                     subject=Subject(kind=SubjectKind.CLUSTER),
-                    params={"cluster": cluster, "setting": name, "sides": told},
+                    params={"cluster": cluster, "setting": name, "sides": values},
                     evidence={"broker_count": len(brokers), "value_count": len(sides)},
                     severity=severity,
                 )
@@ -182,11 +182,13 @@ def _comparable(name: str, value: str) -> str:
 @rule("MQ642", Severity.WARNING, source="BrokerConfig.aclEnable, AuthConfig", needs=_CONFIG, playbook="cluster-mixup")
 def access_unchecked(case: Case) -> Iterator[Verdict]:
     """Keys that a broker does not look at, or that it knows and lets do everything."""
-    told = {name: _value(case.broker, name) for name in ("aclEnable", "authenticationEnabled", "authorizationEnabled")}
-    if not any(told.values()):
+    values = {
+        name: _value(case.broker, name) for name in ("aclEnable", "authenticationEnabled", "authorizationEnabled")
+    }
+    if not any(values.values()):
         return
-    unchecked = told["aclEnable"] != "true" and told["authenticationEnabled"] != "true"
-    half = told["authenticationEnabled"] == "true" and told["authorizationEnabled"] == "false"
+    unchecked = values["aclEnable"] != "true" and values["authenticationEnabled"] != "true"
+    half = values["authenticationEnabled"] == "true" and values["authorizationEnabled"] == "false"
     if (case.signed and unchecked) or half:
         yield Verdict(
             subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),

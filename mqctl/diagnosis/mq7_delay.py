@@ -317,8 +317,8 @@ def clock_jump(case: Case) -> Iterator[Verdict]:
 @rule("MQ714", Severity.ERROR, source="DefaultMessageStore.CleanCommitLogService", needs=_QUEUES, playbook="delay-late")
 def target_unavailable(case: Case) -> Iterator[Verdict]:
     """Messages are overdue while the disk is too full for the broker to write."""
-    told = read_runtime(case.broker.runtime).disk_used_share
-    used = case.broker.storage.disk_used_share if case.broker.storage else told
+    used_share = read_runtime(case.broker.runtime).disk_used_share
+    used = case.broker.storage.disk_used_share if case.broker.storage else used_share
     late = sum(queue.overdue_count - (queue.redelivered_count or 0) for _, queue in _levels(case))
     if used is not None and used > _MAX_USED_SHARE and late > 0:
         evidence = {"disk_used_share": used, "overdue_count": late}

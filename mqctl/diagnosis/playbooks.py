@@ -37,10 +37,10 @@ def arguments(finding: Finding, store: str | None) -> dict[str, str | None]:
         store: the store directory that was judged, if it was one.
     """
     required, optional = PLAYBOOKS[finding.playbook or ""]
-    told = {"group": finding.subject.group, "topic": finding.subject.topic, "broker": finding.subject.broker}
+    names = {"group": finding.subject.group, "topic": finding.subject.topic, "broker": finding.subject.broker}
     values: dict[str, str | None] = {}
     for name in (*required, *optional):
-        value = store if name == "store" else told.get(name) or finding.params.get(name)
+        value = store if name == "store" else names.get(name) or finding.params.get(name)
         if isinstance(value, str) and value:
             values[name] = value
         elif name in required:

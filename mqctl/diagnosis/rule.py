@@ -189,7 +189,7 @@ class ClusterCase:
     def age_confidence(self, info: RunningInfo) -> Confidence:
         """Returns how sure ages are that an instance tells: if all its times are old, its clock may be behind ours."""
         times = ((held.last_pull_time_ms, held.last_consume_time_ms, held.last_lock_time_ms) for held in info.queues)
-        newest_ms = max((max(told) for told in times), default=0)
+        newest_ms = max((max(source) for source in times), default=0)
         usual_ms = self.settings.scaled(self.settings.pull_stopped_ms)
         return Confidence.HIGH if self.now_ms - newest_ms <= usual_ms else Confidence.MEDIUM
 

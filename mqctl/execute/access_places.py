@@ -22,8 +22,8 @@ def read_user(cluster: Cluster, where: tuple[str, str], secret: str | None, limi
     if stored is None:
         return None
     user = stored.user()
-    told = {"user_type": user.kind, "user_status": user.status}
-    return told if secret is None else {**told, "password": AS_GIVEN if stored.password == secret else ANOTHER}
+    fields = {"user_type": user.kind, "user_status": user.status}
+    return fields if secret is None else {**fields, "password": AS_GIVEN if stored.password == secret else ANOTHER}
 
 
 def write_user(

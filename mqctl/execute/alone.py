@@ -83,7 +83,7 @@ def command_text(words: list[str]) -> str:
 
 @contextmanager
 def held_alone(
-    lock: Path, what: str, *, wait_s: float = 0.0, remedy: str = "wait for it", told: Told = lambda _: None
+    lock: Path, what: str, *, wait_s: float = 0.0, remedy: str = "wait for it", say: Told = lambda _: None
 ) -> Iterator[None]:
     """Holds a lock while the body runs.
 
@@ -108,14 +108,14 @@ def held_alone(
         except Timeout:
             if wait_s <= _SILENT_S:
                 raise
-            told(f"waiting to {what}: another mqctl is at it: {_told(note)}")
+            say(f"waiting to {what}: another mqctl is at it: {_told(note)}")
             held.acquire(timeout=wait_s - _SILENT_S)
     except Timeout as error:
         reason = f"another mqctl is at it: {_told(note)}"
         raise RefusedError(f"cannot {what}", reason=reason, remedy=remedy) from error
     try:
         if note.exists():
-            told(f"took over the lock to {what}: who held it ended at its work: {_told(note)}")
+            say(f"took over the lock to {what}: who held it ended at its work: {_told(note)}")
         mine = Holder(who=who(), pid=os.getpid(), since_s=datetime.now(UTC).timestamp())
         note.write_bytes(msgspec.json.encode(mine))
         yield

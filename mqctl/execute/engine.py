@@ -108,7 +108,7 @@ class Ended(Generic[R]):
 
 
 def carry_through(
-    performer: Performer[P, R], shown: P, journal: Journal, *, told: Told, noted: Told, report: Report
+    performer: Performer[P, R], shown: P, journal: Journal, *, say: Told, noted: Told, report: Report
 ) -> Ended[R]:
     """Makes the change that was shown and confirmed, if it still holds.
 
@@ -127,7 +127,7 @@ def carry_through(
         plan = performer.again(shown)
         work = Work(plan=plan, record=performer.record(plan, drawer), drawer=drawer, report=report)
         work.save()
-        told(performer.opened(work.record))
+        say(performer.opened(work.record))
         try:
             stopped = performer.carry_out(work)
             work.record.ended = stopped is None

@@ -216,7 +216,7 @@ class Journal:
         return sorted(item.name for item in inside if os.path.isdir(item))  # noqa: PTH112 - the method raises
 
     @contextmanager
-    def alone(self, what: str, told: Told) -> Iterator[None]:
+    def alone(self, what: str, say: Told) -> Iterator[None]:
         """Keeps other commands of this machine from changing the same thing.
 
         Args:
@@ -230,7 +230,7 @@ class Journal:
         remedy = "wait for it, then look at mqctl history"
         with ExitStack() as stack:
             try:
-                lock = held_alone(self.directory / lock_name(what), f"change {what}", remedy=remedy, told=told)
+                lock = held_alone(self.directory / lock_name(what), f"change {what}", remedy=remedy, say=say)
                 stack.enter_context(lock)
             except OSError as error:
                 raise journal_not_written(self.directory, error) from error

@@ -147,8 +147,8 @@ def _move(work: OffsetWork, queue: QueuePart, address: str) -> None:
 
 
 def _by_whom(work: OffsetWork, queue: QueuePart, address: str) -> str:
-    told = holders(work.cluster, (address,), work.record.subject, work.deadline)
-    holder = told.queues.get(queue.queue)
+    held = holders(work.cluster, (address,), work.record.subject, work.deadline)
+    holder = held.queues.get(queue.queue)
     if holder is not None:
         return f"{holder.client_id} has come online and committed"
     return "somebody else committed, a member that has left again or another tool"
@@ -169,7 +169,7 @@ def _call_back(work: OffsetWork, callback: Callback) -> None:
     work.save()
     question = reset_offsets(callback.topic, record.subject, callback.time_ms, force=True)
     try:
-        told = work.cluster.ask(work.addresses[callback.broker_name], question, work.deadline).offset_table
+        offsets = work.cluster.ask(work.addresses[callback.broker_name], question, work.deadline).offset_table
     except NotAskedError as error:
         for queue in mine.values():
             queue.fail(NOT_MOVED, error, f"not tried: {error.reason}")
@@ -181,12 +181,12 @@ def _call_back(work: OffsetWork, callback: Callback) -> None:
             queue.fail(NOT_MOVED, error)
     else:
         for place, queue in mine.items():
-            _note_told(queue, told.get(place))
+            _note_told(queue, offsets.get(place))
     work.save()
 
 
-def _note_told(queue: QueuePart, told: int | None) -> None:
-    if told is None:
+def _note_told(queue: QueuePart, offset: int | None) -> None:
+    if offset is None:
         queue.state, queue.reason = NOT_MOVED, "the broker told the members nothing of it: it is not a queue to write"
-    elif told != queue.new:
-        queue.new, queue.reason = told, f"planned {queue.new}; the queue has changed, and members were told {told}"
+    elif offset != queue.new:
+        queue.new, queue.reason = offset, f"planned {queue.new}; the queue has changed, and members were told {offset}"

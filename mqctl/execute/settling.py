@@ -118,13 +118,13 @@ class _Watched:
         self.arrived_ms = at_ms if self.arrived_ms is None else self.arrived_ms
         self.consumed = self.consumed or self.part.found != self.part.new
 
-    def note_members(self, told: QueueHolders, at_ms: int) -> None:
+    def note_members(self, held: QueueHolders, at_ms: int) -> None:
         """Notes what the members say."""
-        holder = told.queues.get(self.part.queue)
-        self.told = told.complete
+        holder = held.queues.get(self.part.queue)
+        self.told = held.complete
         self.holder = holder or self.holder
         if holder is None:
-            if told.complete and told.member_count == 0:
+            if held.complete and held.member_count == 0:
                 self._resumed(at_ms)  # nobody is left who could commit
             return
         if self.dropped and not holder.dropped and not self.began_anew:

@@ -156,8 +156,8 @@ def _config(topic: TopicDeclared) -> TopicConfig:
 
 
 def _queue(topic: str, text: str) -> MessageQueue:
-    broker, _, told = text.partition("/")
-    queue_id = decimal(told, high=MOST_INT32)
+    broker, _, slash = text.partition("/")
+    queue_id = decimal(slash, high=MOST_INT32)
     if queue_id is None:
         raise UsageError(f"a scenario names the queue {text!r}", remedy="write BROKER/QUEUE, broker-a/0 for instance")
     return MessageQueue(topic, broker, queue_id)

@@ -113,10 +113,10 @@ class Supervisor:
         told: is told for whom it waits, and that the last one was killed at its work.
     """
 
-    def __init__(self, directory: Path, *, wait_s: float = _LOCK_SECONDS, told: Told = lambda _: None) -> None:
+    def __init__(self, directory: Path, *, wait_s: float = _LOCK_SECONDS, say: Told = lambda _: None) -> None:
         self.states = LocalStates(directory)
         self._wait_s = wait_s
-        self._told = told
+        self._told = say
         self._directory = directory
 
     def up(self, name: str, options: LocalClusterOptions) -> LocalCluster:
@@ -228,7 +228,7 @@ class Supervisor:
             f"work on the local cluster {name}",
             wait_s=self._wait_s,
             remedy="wait for it, then look at mqctl local status",
-            told=self._told,
+            say=self._told,
         )
         with ExitStack() as stack:
             try:

@@ -217,10 +217,10 @@ def source_holds(source: str, address: str) -> bool:
 
     try:
         low, high = _bounds(source)
-        asked = ip_address(address)
+        own = ip_address(address)
     except ValueError:
         return False
-    return asked.version == low[0] and low[1] <= int(asked) <= high[1]
+    return own.version == low[0] and low[1] <= int(own) <= high[1]
 
 
 def _bounds(source: str) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -54,16 +54,16 @@ class QueueOwners:
     def __init__(self, clients: Mapping[str, Collection[str]], running: Iterable[RunningInfo]) -> None:
         self._held: dict[tuple[str, MessageQueue], list[tuple[str, HeldQueue]]] = {}
         self._rates: dict[tuple[str, str], float] = {}
-        told: dict[str, set[str]] = {}
+        by_host: dict[str, set[str]] = {}
         for info in running:
-            told.setdefault(info.group, set()).add(info.client_id)
+            by_host.setdefault(info.group, set()).add(info.client_id)
             for item in info.queues:
                 if not item.dropped:
                     self._held.setdefault((info.group, item.queue), []).append((info.client_id, item))
             for rates in info.rates:
                 key = (info.group, rates.topic)
                 self._rates[key] = self._rates.get(key, 0.0) + rates.consume_ok_tps + rates.consume_failed_tps
-        self._known = {group for group, ids in clients.items() if set(ids) <= told.get(group, set())}
+        self._known = {group for group, ids in clients.items() if set(ids) <= by_host.get(group, set())}
 
     def owners(self, group: str, queue: MessageQueue) -> tuple[str, ...] | None:
         """Returns the client ids that hold `queue`; None when the group is not known in full."""

@@ -293,9 +293,9 @@ def with_rates(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> l
             consume_tps=_sum_of([part.tps.get((group.group, group.topic)) if part else None for part in parts]),
             consumed_tps=next(
                 (
-                    round(told, 2)
+                    round(rate, 2)
                     for part in parts
-                    if part and (told := part.consumed_tps.get((group.group, group.topic))) is not None
+                    if part and (rate := part.consumed_tps.get((group.group, group.topic))) is not None
                 ),
                 None,
             ),

@@ -68,8 +68,8 @@ def run_child(
         shown = Path(directory) / "plan.json"
         if plan is not None:
             shown.write_bytes(plan)
-        told = {TEE_VARIABLE: str(tee), PLAN_VARIABLE: str(shown)}
-        settings = {**environment, **told, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+        variables = {TEE_VARIABLE: str(tee), PLAN_VARIABLE: str(shown)}
+        settings = {**environment, **variables, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
         try:
             process = subprocess.Popen(
                 [sys.executable, "-m", "mqctl", *words],

@@ -23,15 +23,15 @@ class _List(msgspec.Struct):
 def identity_of(document: object) -> Identity | None:
     """Reads the machine form of `cluster list`; None when it is not there, or knows of no cluster."""
     try:
-        told = msgspec.convert(document, _List)
+        listed = msgspec.convert(document, _List)
     except msgspec.ValidationError:
         return None
     brokers = tuple(
-        sorted(f"{item.cluster}/{name}" for item in told.clusters for name in item.broker_names.split(", ") if name)
+        sorted(f"{item.cluster}/{name}" for item in listed.clusters for name in item.broker_names.split(", ") if name)
     )
     if not brokers:
         return None
-    clusters = tuple(sorted({item.cluster for item in told.clusters}))
+    clusters = tuple(sorted({item.cluster for item in listed.clusters}))
     return Identity(
         clusters=clusters, brokers=brokers, fingerprint=sha256("\n".join(brokers).encode()).hexdigest()[:12]
     )

@@ -79,8 +79,8 @@ def read_playbook(slug: str, file: Traversable) -> Playbook:
     """
     lines: dict[str, int] = {}
     try:
-        told, lines = read_yaml(_text(file))
-        playbook = _playbook(slug, msgspec.convert(told, _File))
+        parsed, lines = read_yaml(_text(file))
+        playbook = _playbook(slug, msgspec.convert(parsed, _File))
         check(playbook)
     except OSError as error:
         raise refused(f"could not read {file}", error) from error
@@ -125,38 +125,38 @@ def _located(message: str) -> tuple[str, str]:
     return path, reason
 
 
-def _playbook(slug: str, told: _File) -> Playbook:
+def _playbook(slug: str, parsed: _File) -> Playbook:
     return Playbook(
         slug=slug,
-        title=told.title,
-        symptom=told.symptom,
-        answers=tuple(told.answers),
+        title=parsed.title,
+        symptom=parsed.symptom,
+        answers=tuple(parsed.answers),
         parameters=tuple(
             Parameter(name=item.name, type=item.type, about=item.about, default=item.default, required=item.required)
-            for item in told.parameters
+            for item in parsed.parameters
         ),
-        steps=tuple(_step(number, item) for number, item in enumerate(told.steps)),
-        rollback={lang: tuple(lines) for lang, lines in told.rollback.items()},
+        steps=tuple(_step(number, item) for number, item in enumerate(parsed.steps)),
+        rollback={lang: tuple(lines) for lang, lines in parsed.rollback.items()},
     )
 
 
-def _step(number: int, told: _Step) -> PlaybookStep:
-    span = _SPAN.fullmatch(told.timeout)
+def _step(number: int, parsed: _Step) -> PlaybookStep:
+    span = _SPAN.fullmatch(parsed.timeout)
     count = decimal(span[1], high=MOST_INT32) if span else None
     if span is None or count is None:
-        raise Misplaced(f"$.steps[{number}].timeout", f"{told.timeout!r} is no span such as 90s or 5m")
+        raise Misplaced(f"$.steps[{number}].timeout", f"{parsed.timeout!r} is no span such as 90s or 5m")
     return PlaybookStep(
-        id=told.id,
-        about=told.about,
-        command=told.run,
-        options=told.decide,
+        id=parsed.id,
+        about=parsed.about,
+        command=parsed.run,
+        options=parsed.decide,
         timeout_ms=count * UNIT_MS[span[2]],
-        exits=told.exits,
-        when=told.when,
-        capture=told.capture,
+        exits=parsed.exits,
+        when=parsed.when,
+        capture=parsed.capture,
         results=tuple(
-            StepResult(id=item.id, when=item.when, means=item.means, stop=item.stop) for item in told.results
+            StepResult(id=item.id, when=item.when, means=item.means, stop=item.stop) for item in parsed.results
         ),
-        changes=told.changes,
-        confirm=told.confirm,
+        changes=parsed.changes,
+        confirm=parsed.confirm,
     )

@@ -84,8 +84,8 @@ class _Run:
             self._stop_at(step, outcome)
 
     def _facts(self) -> dict[str, object]:
-        told = {"exit": self.exits, "choice": self.choices, "done": self.done}
-        return {**self.options.values, **self.captured, **told}
+        facts = {"exit": self.exits, "choice": self.choices, "done": self.done}
+        return {**self.options.values, **self.captured, **facts}
 
     def _holds(self, condition: str) -> bool:
         return conditions.condition_holds(condition, self._facts(), self.options.values)
@@ -175,7 +175,7 @@ class _Run:
             wanted = ", ".join(map(str, sorted(expected)))
             return replace(run, state=StepState.UNEXPECTED, means=[f"exit {spoken.exit_code}; expected {wanted}"])
         try:
-            captured = {name: conditions.read(asked, spoken.document) for name, asked in step.capture.items()}
+            captured = {name: conditions.read(expression, spoken.document) for name, expression in step.capture.items()}
             self.captured.update(captured)
             held = [result for result in step.results if self._holds(result.when)]
         except BadInputError as error:

@@ -132,15 +132,15 @@ def _unzstd(body: bytes, max_bytes: int) -> bytes:
 
     unpacker = zstandard.ZstdDecompressor()
     try:
-        told = zstandard.get_frame_parameters(body).content_size if body else 0
-        if told == zstandard.CONTENTSIZE_UNKNOWN or not told:
+        content_size = zstandard.get_frame_parameters(body).content_size if body else 0
+        if content_size == zstandard.CONTENTSIZE_UNKNOWN or not content_size:
             _count_zstd(unpacker.stream_reader(body), max_bytes)
             reader = unpacker.decompressobj()
             data = reader.decompress(body)
             if not reader.eof:
                 raise _broken("it is cut off")
             return data
-        if told > max_bytes:
+        if content_size > max_bytes:
             raise _too_large(max_bytes)
         return unpacker.decompress(body)  # writes no further than it was told
     except zstandard.ZstdError as error:

@@ -111,14 +111,14 @@ def _row(user: AccessUser, entry: AccessEntry | None, brokers: Sequence[str]) ->
     )
 
 
-def explanation_document(asked: tuple[str, str, str, str], decisions: Mapping[str, Decision]) -> Document:
+def explanation_document(question: tuple[str, str, str, str], decisions: Mapping[str, Decision]) -> Document:
     """Builds the document of `acl explain`.
 
     Args:
         asked: user, action, resource and address.
         decisions: by broker.
     """
-    user, action, resource, address = asked
+    user, action, resource, address = question
     rows = [_explained(broker, decision) for broker, decision in decisions.items()]
     value = AccessExplanation(user=user, action=action, resource=resource, address=address, brokers=rows)
     table = Table(EXPLAIN_COLUMNS, rows, empty="no broker checks who asks")

@@ -141,8 +141,8 @@ def _advice(rows: Sequence[CheckResult]) -> list[Paragraphs]:
 
 def _counts(results: Sequence[CheckResult]) -> str:
     counts = Counter(item.state for item in results)
-    told = [f"{counts[state]} {state}" for state in CheckState if counts[state]]
-    return f"{len(results)} expectation{'s' if len(results) != 1 else ''}, {', '.join(told)}"
+    counted = [f"{counts[state]} {state}" for state in CheckState if counts[state]]
+    return f"{len(results)} expectation{'s' if len(results) != 1 else ''}, {', '.join(counted)}"
 
 
 def junit(results: Sequence[CheckResult]) -> str:

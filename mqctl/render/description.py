@@ -89,8 +89,8 @@ def description_document(snapshot: ClusterSnapshot, *, schema: str) -> Document:
 
 def _columns(rows: list[StoreTopicRow]) -> list[Column]:
     """Leaves out the oldest store time where nobody told it: live brokers do not say it by topic."""
-    told = any(row.first_store_time_ms is not None for row in rows)
-    return [column for column in TOPIC_COLUMNS if told or column.key != "first_store_time_ms"]
+    with_times = any(row.first_store_time_ms is not None for row in rows)
+    return [column for column in TOPIC_COLUMNS if with_times or column.key != "first_store_time_ms"]
 
 
 def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:

@@ -60,8 +60,8 @@ class NotJudgedRow:
 
 def _not_judged_row(item: NotJudged, lang: Lang | None) -> NotJudgedRow:
     causes = sorted({str(gap.cause) for gap in item.gaps})
-    told = reason(item.why, lang, item.more_count)
-    return NotJudgedRow(code=item.code, subject=str(item.subject), reason=told, causes=causes)
+    why = reason(item.why, lang, item.more_count)
+    return NotJudgedRow(code=item.code, subject=str(item.subject), reason=why, causes=causes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +80,11 @@ def not_judged_lines(items: Iterable[NotJudged], lang: Lang | None) -> list[NotJ
     for item in items:
         alike.setdefault((str(item.subject), reason(item.why, lang)), []).append(item.code)
     subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for (subject, told), codes in alike.items():
-        subjects.setdefault((told, tuple(dict.fromkeys(codes))), []).append(subject)
+    for (subject, gaps_alike), codes in alike.items():
+        subjects.setdefault((gaps_alike, tuple(dict.fromkeys(codes))), []).append(subject)
     return [
-        NotJudgedLine(codes=_some(list(codes)), subject=_some(names), reason=told)
-        for (told, codes), names in subjects.items()
+        NotJudgedLine(codes=_some(list(codes)), subject=_some(names), reason=gaps_alike)
+        for (gaps_alike, codes), names in subjects.items()
     ]
 
 
@@ -105,8 +105,8 @@ class CoveredRow:
 
 
 def _covered_row(item: Covered, lang: Lang | None) -> CoveredRow:
-    told = reason(item.why, lang, item.more_count) if item.why is not None else None
-    return CoveredRow(kind=item.kind, name=item.name, judged=item.judged, reason=told, rules_left_out=item.rules)
+    why = reason(item.why, lang, item.more_count) if item.why is not None else None
+    return CoveredRow(kind=item.kind, name=item.name, judged=item.judged, reason=why, rules_left_out=item.rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +119,10 @@ class CoveredLine:
 
 def covered_lines(rows: Iterable[CoveredRow], gaps: Iterable[NotJudgedRow]) -> list[CoveredLine]:
     """Returns a line for each reason that the lines of what is not judged do not tell already."""
-    told = {gap.reason for gap in gaps}
+    reasons = {gap.reason for gap in gaps}
     alike: dict[str, list[str]] = {}
     for row in rows:
-        if row.reason is not None and row.reason not in told:
+        if row.reason is not None and row.reason not in reasons:
             alike.setdefault(row.reason, []).append(row.name)
     return [CoveredLine(names=_some(names), reason=why) for why, names in alike.items()]
 
@@ -163,8 +163,8 @@ class DiagnosisReport:
 
 
 def _online_groups(snapshot: ClusterSnapshot, diagnosis: Diagnosis) -> int | None:
-    asked = any(Part.MEMBERS in RULES[code].needs for code in diagnosis.rules_run)
-    return len(group_views(snapshot)) if asked and snapshot.origin.kind is OriginKind.LIVE else None
+    gathered = any(Part.MEMBERS in RULES[code].needs for code in diagnosis.rules_run)
+    return len(group_views(snapshot)) if gathered and snapshot.origin.kind is OriginKind.LIVE else None
 
 
 def source_option(snapshot: ClusterSnapshot) -> str:
@@ -180,8 +180,8 @@ def playbook_command(finding: Finding, source: str) -> str | None:
     if finding.playbook is None:
         return None
     option, _, place = source.partition(" ")
-    told = arguments(finding, place if option == "--store" else None)
-    words = [f"-p {name}={shlex.quote(value) if value else name.upper()}" for name, value in told.items()]
+    parameters = arguments(finding, place if option == "--store" else None)
+    words = [f"-p {name}={shlex.quote(value) if value else name.upper()}" for name, value in parameters.items()]
     where = [source] if option in _LIVE_OPTIONS else []
     return " ".join(["mqctl playbook run", finding.playbook, *words, *where])
 
@@ -244,8 +244,8 @@ def diagnosis_document(
         covered=[_covered_row(item, lang) for item in covered],
     )
     report.movements.extend(map(backlog_line, backlogs))
-    told = list(zip(rows, diagnosis.findings, strict=True))
-    apart = [[item] for item in told] if explain else by_rule(told)
+    pairs = list(zip(rows, diagnosis.findings, strict=True))
+    apart = [[item] for item in pairs] if explain else by_rule(pairs)
     blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang, apart)))]
     for alike in apart:
         blocks.append(alike_block(alike, lang) if len(alike) > 1 else finding_block(*alike[0], lang, explain))
@@ -263,7 +263,7 @@ def diagnosis_document(
 
 
 def _headline(
-    snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | None, told: Sequence[Sequence[Told]]
+    snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | None, pairs: Sequence[Sequence[Told]]
 ) -> Iterable[str]:
     origin = snapshot.origin
     yield phrase("source", lang).format(source=origin.location, time=units.instant(origin.observed_at_ms))
@@ -279,8 +279,8 @@ def _headline(
         rules=len(report.rules_run),
         gaps=len(report.not_judged),
     )
-    if len(told) > 1:
-        worst = told[0][0][0]
+    if len(pairs) > 1:
+        worst = pairs[0][0][0]
         yield phrase("do_first", lang).format(what=worst.next_command or worst.advice)
     if report.time_scale != 1:
         yield phrase("time_scale", lang).format(

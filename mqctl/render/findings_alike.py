@@ -47,14 +47,14 @@ class FindingRow:
 Told = tuple[FindingRow, Finding]
 
 
-def by_rule(told: Sequence[Told]) -> list[list[Told]]:
+def by_rule(pairs: Sequence[Told]) -> list[list[Told]]:
     """Returns what is told in one block each: all findings of a rule that has many, the worst first, and each finding
     of the others by itself; blocks stand where their first finding stood."""
     rules: dict[str, list[Told]] = {}
-    for item in told:
+    for item in pairs:
         rules.setdefault(item[0].code, []).append(item)
     blocks: list[list[Told]] = []
-    for item in told:
+    for item in pairs:
         alike = rules[item[0].code]
         if len(alike) <= _APART:
             blocks.append([item])

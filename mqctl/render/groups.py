@@ -272,13 +272,13 @@ def subscription_text(wanted: Subscription) -> str:
 
 def member_rows(memberships: Mapping[str, GroupMembership], running: Sequence[RunningInfo]) -> list[MemberRow]:
     """Joins what brokers say of the members with what these say of themselves."""
-    told = {info.client_id: info for info in running}
+    infos = {info.client_id: info for info in running}
     known: dict[str, list[tuple[str, str, str | None, int | None]]] = {}
     for broker, held in sorted(memberships.items()):
         for member in held.members:
             entry = (broker, member.address, member.language, member.version)
             known.setdefault(member.client_id, []).append(entry)
-    return [_member(client, entries, told.get(client)) for client, entries in sorted(known.items())]
+    return [_member(client, entries, infos.get(client)) for client, entries in sorted(known.items())]
 
 
 def _member(
@@ -343,15 +343,15 @@ def members_document(
         pops=list(pops),
         refused_by=list(refused_by),
     )
-    told = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
+    modes = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
     blocks: list[Table | Paragraphs] = [
         Table(MEMBER_COLUMNS, members, empty=f"nobody of {group} is online"),
         Table(SUBSCRIPTION_COLUMNS, subscriptions, title="What brokers filter by", empty="no subscriptions"),
     ]
     if pops:
         blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))
-    if any(told):
-        blocks.append(Paragraphs([", ".join(word for word in told if word)]))
+    if any(modes):
+        blocks.append(Paragraphs([", ".join(word for word in modes if word)]))
     if refused_by:
         words = phrase("pulls_refused", None).format(brokers=", ".join(refused_by), group=group)
         blocks.insert(0, Paragraphs([words]))

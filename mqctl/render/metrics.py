@@ -87,17 +87,17 @@ def _answered(broker: BrokerSnapshot) -> bool:
 
 def _broker_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
     labels = ("cluster", "broker", "broker_id")
-    told = [(_identity(broker), broker, read_runtime(broker.runtime)) for broker in snapshot.brokers]
+    brokers = [(_identity(broker), broker, read_runtime(broker.runtime)) for broker in snapshot.brokers]
 
     def family(name: str, text: str, samples: Iterable[tuple[tuple[str, ...], float | None]]) -> Family:
         known = [(where, nan if value is None else value) for where, value in samples]
         return Family(name=f"mqctl_broker_{name}", help=text, labels=labels, samples=known)
 
-    yield family("up", "1 if the broker answered, 0 if not", ((i, float(_answered(b))) for i, b, _ in told))
+    yield family("up", "1 if the broker answered, 0 if not", ((i, float(_answered(b))) for i, b, _ in brokers))
     yield family(
         "disk_used_ratio",
         "used share of the fullest of its store's disks",
-        ((i, r.disk_used_share) for i, _, r in told),
+        ((i, r.disk_used_share) for i, _, r in brokers),
     )
     slaves = replicas(snapshot.brokers)
     yield family(
@@ -110,9 +110,11 @@ def _broker_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
         "1 for a slave that follows its master, 0 for one that is empty, ahead, diverged, far behind or without master",
         ((_slave_identity(snapshot, item), _healthy(item)) for item in slaves),
     )
-    yield family("put_messages_per_second", "messages stored, last 10 s", ((i, r.put_tps.newest) for i, _, r in told))
     yield family(
-        "get_messages_per_second", "messages handed out, last 10 s", ((i, r.get_tps.newest) for i, _, r in told)
+        "put_messages_per_second", "messages stored, last 10 s", ((i, r.put_tps.newest) for i, _, r in brokers)
+    )
+    yield family(
+        "get_messages_per_second", "messages handed out, last 10 s", ((i, r.get_tps.newest) for i, _, r in brokers)
     )
 
 

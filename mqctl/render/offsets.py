@@ -201,9 +201,9 @@ def _ways(plan: OffsetPlan) -> list[str]:
             "it is watched until the offsets hold"
         ]
     if plan.method is Method.SERVER:
-        told = "the brokers change the offsets, and members learn of it with their next pull"
+        way = "the brokers change the offsets, and members learn of it with their next pull"
         again = "until they commit the new ones, about 10 s later, their old ones may show once more"
-        return [f"members are online: {told}; {again}"]
+        return [f"members are online: {way}; {again}"]
     return []
 
 

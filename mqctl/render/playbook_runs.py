@@ -86,8 +86,8 @@ def _section(number: int, step: StepRun, lang: Lang) -> list[str]:
         ended = f"exit {step.exit_code}" if step.exit_code is not None else phrase("playbook_no_end", lang)
         lines += ["", f"`{printable(step.command)}`: {ended}, {units.duration(step.took_ms)}"]
     if step.captured:
-        told = ", ".join(f"{name} = {value}" for name, value in step.captured.items())
-        lines += ["", f"{phrase('playbook_captured', lang)}: {printable(told)}"]
+        captured = ", ".join(f"{name} = {value}" for name, value in step.captured.items())
+        lines += ["", f"{phrase('playbook_captured', lang)}: {printable(captured)}"]
     for text in (step.said, step.complained):
         if text.strip():
             fence = "`" * max(3, _longest_fence(text) + 1)

@@ -110,11 +110,11 @@ def stack_document(
     rows = [instance_row(item) for item in judged]
     findings = [item for one in judged for item in one.findings]
     findings.sort(key=lambda item: (-item.severity.rank, item.code))
-    told = [_told(item, view) for item in findings]
+    rows_of_findings = [_told(item, view) for item in findings]
     report = StackDumpReport(
         observed_at_ms=observed_at_ms,
         instances=rows,
-        findings=told,
+        findings=rows_of_findings,
         unavailable=list(unavailable),
         notes=list(notes),
     )
@@ -124,7 +124,7 @@ def stack_document(
         value=report,
         records=records,
         csv_columns=CSV_COLUMNS,
-        blocks=list(_blocks(rows, told, findings, view)),
+        blocks=list(_blocks(rows, rows_of_findings, findings, view)),
     )
 
 
@@ -137,7 +137,7 @@ def _told(finding: Finding, view: StackView) -> FindingRow:
 
 
 def _blocks(
-    rows: Sequence[StackInstanceRow], told: Sequence[FindingRow], findings: Sequence[Finding], view: StackView
+    rows: Sequence[StackInstanceRow], finding_rows: Sequence[FindingRow], findings: Sequence[Finding], view: StackView
 ) -> Iterable[Table | Paragraphs]:
     """Yields what the threads do, then what is wrong: a screen of 80 by 24 holds the usual answer."""
     yield Paragraphs(list(_headline(rows)))
@@ -151,7 +151,7 @@ def _blocks(
     for item in merged:
         if item.calls and (view.calls or item.cls == StackClass.UNKNOWN):
             yield Paragraphs(list(_calls(item, None if view.calls else _SHOWN_CALLS)))
-    yield from _finding_blocks(told, findings, view)
+    yield from _finding_blocks(finding_rows, findings, view)
 
 
 def _calls(item: _Merged, limit: int | None) -> Iterable[str]:
@@ -162,14 +162,14 @@ def _calls(item: _Merged, limit: int | None) -> Iterable[str]:
         yield f"    ({len(item.calls) - len(kept)} more, --calls shows them)"
 
 
-def _finding_blocks(told: Sequence[FindingRow], findings: Sequence[Finding], view: StackView) -> Iterable[Paragraphs]:
+def _finding_blocks(rows: Sequence[FindingRow], findings: Sequence[Finding], view: StackView) -> Iterable[Paragraphs]:
     """Yields one paragraph a finding; the same one in other instances is only named, advice is given once a rule."""
     same: dict[tuple[str, str | None, str], list[str]] = {}
     for finding in findings:
         key = (finding.code, finding.variant, str(finding.params.get("group")))
         same.setdefault(key, []).append(finding.subject.client or "")
     advised: set[str] = set()
-    for row, finding in zip(told, findings, strict=True):
+    for row, finding in zip(rows, findings, strict=True):
         clients = same.pop((finding.code, finding.variant, str(finding.params.get("group"))), None)
         if clients is None:
             continue

@@ -159,7 +159,6 @@ def _head(frame: TopFrame, sort: Sort) -> str:
     lag = count(sum(max(0, row.lag_count or 0) for row in frame.groups))
     if frame.problems:
         lag = f"{lag} or more" if frame.groups else "not known"
-    told = f"{rate(sum(coming))} in/s, {rate(sum(going))} out/s" if coming and going else "rates not known"
-    return (
-        f"{instant(frame.observed_at_ms)}  {counted(len(frame.brokers), 'broker')}, {told}, lag {lag}, sorted by {sort}"
-    )
+    rates = f"{rate(sum(coming))} in/s, {rate(sum(going))} out/s" if coming and going else "rates not known"
+    brokers = counted(len(frame.brokers), "broker")
+    return f"{instant(frame.observed_at_ms)}  {brokers}, {rates}, lag {lag}, sorted by {sort}"

@@ -33,8 +33,8 @@ class Originals:
 
     def sought(self) -> frozenset[str]:
         """Returns those that can be searched for."""
-        told = {word for word in self.telling if len(word) >= _SHORTEST and not word.isalpha()}
-        return frozenset(word for word in {*self.anywhere, *told} if len(word) > 2)
+        words = {word for word in self.telling if len(word) >= _SHORTEST and not word.isalpha()}
+        return frozenset(word for word in {*self.anywhere, *words} if len(word) > 2)
 
 
 def texts_of(node: object) -> set[str]:

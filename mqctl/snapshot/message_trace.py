@@ -131,10 +131,10 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[G
         for topic, group in [split_offset_key(key)]
         if topic == message.topic and message.queue_id in queues
     }
-    told = groups_of_topic(asking, [broker], message.topic)
-    if told.errors:
-        return [], [Gap.of(Part.CONSUMER_OFFSETS, told.errors[0])]
-    names = sorted(group for group in told.values[0] | set(offsets) if not is_system_group(group))
+    groups = groups_of_topic(asking, [broker], message.topic)
+    if groups.errors:
+        return [], [Gap.of(Part.CONSUMER_OFFSETS, groups.errors[0])]
+    names = sorted(group for group in groups.values[0] | set(offsets) if not is_system_group(group))
     if not names:
         return [], []
     memberships = gather_memberships(asking, [broker], Scope(groups=frozenset(names)))

@@ -23,12 +23,12 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
         NotFoundError: nobody in the snapshot is of that group, or bears that id.
         RefusedError: the snapshot was saved without stacks.
     """
-    asked = [info for info in snapshot.running if group in (None, info.group) and client_id in (None, info.client_id)]
+    members = [info for info in snapshot.running if group in (None, info.group) and client_id in (None, info.client_id)]
     where = snapshot.origin.archive or snapshot.origin.location
-    if not asked:
+    if not members:
         wanted = " ".join(name for name in (client_id, group and f"of group {group}") if name) or "anybody"
         raise NotFoundError(f"{where} knows no running instance {wanted}", remedy=f"mqctl snapshot show {where}")
-    if not any(info.stacks for info in asked):
+    if not any(info.stacks for info in members):
         raise RefusedError(
             f"{where} has no stacks",
             reason="it was saved without them",
@@ -36,7 +36,7 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
         )
     now_ms = snapshot.origin.observed_at_ms
     before = {(info.group, info.client_id): info for info in (snapshot.earlier.running if snapshot.earlier else ())}
-    groups = {info.group for info in asked}
+    groups = {info.group for info in members}
     gaps = [gap for gap in snapshot.unavailable if gap.part in (Part.STACKS, Part.RUNNING_INFO)]
     gaps += [
         Gap(
@@ -45,12 +45,12 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
             reason="saved without them",
             subject=GapSubject(group=info.group, client=info.client_id),
         )
-        for info in asked
+        for info in members
         if not info.stacks
     ]
     return StackEvidence(
         now_ms=now_ms,
-        instances=tuple(_instance(info, before.get((info.group, info.client_id)), now_ms) for info in asked),
+        instances=tuple(_instance(info, before.get((info.group, info.client_id)), now_ms) for info in members),
         lags=tuple(row for broker in snapshot.brokers for row in queue_lags(broker, now_ms) if row.group in groups),
         unavailable=tuple(gap for gap in gaps if group in (None, gap.group)),
     )

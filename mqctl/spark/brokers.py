@@ -37,14 +37,14 @@ def broker_of(store: StoreDirectory) -> str | None:
     return own[0] if len(own) == 1 else None
 
 
-def broker_names(stores: Sequence[str], told: Sequence[str] = ()) -> tuple[str, ...]:
+def broker_names(stores: Sequence[str], given: Sequence[str] = ()) -> tuple[str, ...]:
     """Returns the broker of each store, empty where nobody knows; what is `told` (empty: nothing) counts first.
 
     A store that cannot be opened here has none: whoever reads it says why it cannot.
     """
     names = []
     for number, path in enumerate(stores):
-        name = told[number] if number < len(told) else ""
+        name = given[number] if number < len(given) else ""
         if not name:
             try:
                 name = broker_of(open_store(path)) or ""

@@ -76,14 +76,14 @@ class Selection:
 
     def narrowed(self, *, topics: Sequence[str] | None = None, queue_ids: Sequence[int] | None = None) -> Selection:
         """Returns the same for fewer names; nothing is left of names that were not wanted before."""
-        asked = self
+        narrower = self
         if topics is not None:
             left = [name for name in topics if not self.topics or name in self.topics]
-            asked = replace(asked, topics=tuple(left) or ("",))  # no topic has an empty name
+            narrower = replace(narrower, topics=tuple(left) or ("",))  # no topic has an empty name
         if queue_ids is not None:
             kept = [number for number in queue_ids if not self.queue_ids or number in self.queue_ids]
-            asked = replace(asked, queue_ids=tuple(kept) or (-1,))
-        return asked
+            narrower = replace(narrower, queue_ids=tuple(kept) or (-1,))
+        return narrower
 
     def rows(self, headers: Headers) -> NDArray[np.bool_] | None:
         """Marks the records inside the ranges and queues; None when that is all of them."""

@@ -281,8 +281,8 @@ def _native_id(text: str) -> int | None:
 
 
 def _id(header: re.Match[str]) -> int | None:
-    told = header["id"] or header["visual"] or ((match := _OWN_ID.search(header["rest"])) and match[1])
-    return decimal(told)
+    thread_id = header["id"] or header["visual"] or ((match := _OWN_ID.search(header["rest"])) and match[1])
+    return decimal(thread_id)
 
 
 def _number(text: str) -> float | None:

@@ -72,8 +72,8 @@ class PySpyTextReader:
         frames = [self._frames.get(line) for line in lines[:limit]]
         if None in frames:
             self._collector.note("a call could not be read")
-        told = header["id"]
-        number = hexadecimal(told) if told.startswith("0x") else decimal(told)
+        thread_id = header["id"]
+        number = hexadecimal(thread_id) if thread_id.startswith("0x") else decimal(thread_id)
         thread = StackThread(
             name=header["name"] or f"thread {header['id']}",
             id=number,

@@ -66,8 +66,8 @@ def read_named(file: Path) -> bytes:
 
 def _contents(descriptor: int, file: Path) -> bytes:
     pieces: list[bytes] = []
-    read, told = 0, os.fstat(descriptor).st_size
-    while max(read, told) <= LARGEST_BYTES:
+    read, size = 0, os.fstat(descriptor).st_size
+    while max(read, size) <= LARGEST_BYTES:
         piece = os.read(descriptor, _PIECE_BYTES)
         if not piece:
             return b"".join(pieces)

@@ -122,7 +122,7 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
     file = directory / FILE_NAME
     remedy = "wait for it, then look at mqctl profile list"
     try:
-        with held_alone(directory / f".{FILE_NAME}.lock", f"change {file}", wait_s=wait_s, remedy=remedy, told=note):
+        with held_alone(directory / f".{FILE_NAME}.lock", f"change {file}", wait_s=wait_s, remedy=remedy, say=note):
             profiles = load_profiles(directory)
             yield profiles
             write_whole(file, msgspec.yaml.encode(profiles), mode=0o600, sweep=FILE_NAME)

@@ -86,10 +86,10 @@ class LiveOrSaved:
         if self.saved is None:
             from mqctl.snapshot.live.routes import ask_name_servers
 
-            told = ask_name_servers(self._live())
-            if not told[1]:
-                raise none_registered(";".join(told[0]))
-            return told
+            answered = ask_name_servers(self._live())
+            if not answered[1]:
+                raise none_registered(";".join(answered[0]))
+            return answered
         if self.saved.without_brokers:
             raise none_registered(self.saved.origin.location)
         servers = {view.address: view.endpoints for view in self.saved.name_servers}

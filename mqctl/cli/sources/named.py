@@ -19,11 +19,13 @@ def require_group(snapshot: ClusterSnapshot, group: str) -> None:
     Raises:
         NotFoundError: all brokers told their groups, members and offsets, and `group` is in none.
     """
-    told = {item.name for broker in snapshot.brokers for item in broker.groups}
-    known = told | {item.group for broker in snapshot.brokers for item in broker.memberships}
+    existing = {item.name for broker in snapshot.brokers for item in broker.groups}
+    known = existing | {item.group for broker in snapshot.brokers for item in broker.memberships}
     known |= {item.group for broker in snapshot.brokers for item in broker.consumer_offsets}
     if group not in known and _all_told(snapshot, _OF_GROUPS):
-        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, told, "mqctl group list --all"))
+        raise NotFoundError(
+            f"there is no consumer group {group}", remedy=meant(group, existing, "mqctl group list --all")
+        )
 
 
 def require_topic(snapshot: ClusterSnapshot, topic: str) -> None:
@@ -32,11 +34,11 @@ def require_topic(snapshot: ClusterSnapshot, topic: str) -> None:
     Raises:
         NotFoundError: all told, and `topic` is with none.
     """
-    told = {item.name for broker in snapshot.brokers for item in broker.topics} | snapshot.routes().keys()
-    known = told | {item.topic for broker in snapshot.brokers for item in broker.queues}
+    existing = {item.name for broker in snapshot.brokers for item in broker.topics} | snapshot.routes().keys()
+    known = existing | {item.topic for broker in snapshot.brokers for item in broker.queues}
     known |= {item.topic for broker in snapshot.brokers for item in broker.consumer_offsets}
     if topic not in known and _all_told(snapshot, _OF_TOPICS):
-        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, told, "mqctl topic list"))
+        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, existing, "mqctl topic list"))
 
 
 def require_broker(snapshot: ClusterSnapshot, name: str) -> None:

@@ -104,10 +104,10 @@ class Drops:
             counts = Counter[DropReason]()
             for (reason, _), number in self._counts.items():
                 counts[reason] += number
-        told = " and ".join(f"{number} {reason}" for reason, number in sorted(counts.items()))
+        skipped = " and ".join(f"{number} {reason}" for reason, number in sorted(counts.items()))
         return ReplayPlan(
             group=self._group,
-            reason=f"the consumer dropped {told or 'nothing'}",
+            reason=f"the consumer dropped {skipped or 'nothing'}",
             made_at_ms=self._clock.now_ms(),
             ranges=merged(every, gap=self._gap),
         )

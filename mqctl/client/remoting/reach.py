@@ -152,7 +152,7 @@ def _attempt(question: PortQuestion, timeout_s: float, links: LinkSettings) -> R
     with sock:
         if question.speech is Speech.NOTHING:
             return Reached(state=PortState.ACCEPTS, connect_ms=connect_ms)
-        asked = monotonic()
+        begin = monotonic()
         try:
             head = _said(sock, question, links)
         except TimeoutError:
@@ -161,7 +161,7 @@ def _attempt(question: PortQuestion, timeout_s: float, links: LinkSettings) -> R
             return Reached(state=PortState.HANGS_UP, connect_ms=connect_ms, reason=error.strerror or str(error))
     if not head:
         return Reached(state=PortState.HANGS_UP, connect_ms=connect_ms)
-    answer_ms = _since(asked)
+    answer_ms = _since(begin)
     speaks, expected = _told(head, question.speech)
     state = PortState.SLOW if connect_ms + answer_ms > SLOW_MS else PortState.ANSWERS
     return Reached(

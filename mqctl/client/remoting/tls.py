@@ -94,11 +94,11 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
 def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
     files = f"{settings.cert_file}{f' and {settings.key_file}' if settings.key_file else ''}"
 
-    asked = False
+    needs_password = False
 
     def password() -> str:
-        nonlocal asked
-        asked = True
+        nonlocal needs_password
+        needs_password = True
         if settings.key_password is None:
             raise ConfigurationError(
                 f"could not use our certificate {files}",
@@ -112,7 +112,7 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
     try:
         context.load_cert_chain(settings.cert_file or "", settings.key_file, password)
     except OSError as error:
-        if asked and isinstance(error, ssl.SSLError) and error.reason != "KEY_VALUES_MISMATCH":
+        if needs_password and isinstance(error, ssl.SSLError) and error.reason != "KEY_VALUES_MISMATCH":
             raise ConfigurationError(
                 f"could not use our certificate {files}",
                 reason="MQCTL_TLS_KEY_PASSWORD does not open its key",

@@ -32,5 +32,5 @@ def command(
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = look.brokers({Part.RUNTIME}, [broker])[:1]
         look.ask(ask_runtime, brokers)
-    (asked,) = brokers
-    return answer(description_document(asked), broker_gaps(brokers), output)
+    (named,) = brokers
+    return answer(description_document(named), broker_gaps(brokers), output)

@@ -22,7 +22,7 @@ def command(
     purge: Annotated[bool, typer.Option("--purge", help="Delete its stores as well.")] = False,
 ) -> int:
     """Stop a local cluster: its stores are flushed and kept, unless they are thrown away."""
-    supervisor = Supervisor(state_dir() / "local", told=note)
+    supervisor = Supervisor(state_dir() / "local", say=note)
     names = [state.name for state in supervisor.states.all()] if everything else [name]
     for each in names:
         state = supervisor.down(each, purge=purge)

@@ -165,7 +165,7 @@ def command(
         acl_file=acl.absolute() if acl is not None else None,
         tls=_tls(tls_mode, tls_cert, tls_key, tls_client_auth, tls_trust),
     )
-    state = Supervisor(places, told=note).up(name, options)
+    state = Supervisor(places, say=note).up(name, options)
     emit(local_document([local_row(state)]), output)
     tell(f"mqctl: name server {state.ready.namesrv}; stop it with: mqctl local down{_named(name)}")
     if state.ready.grpc is not None:

@@ -51,8 +51,8 @@ def command(
     With --key and --id several messages may be found: a retried message keeps its unique id.
     """
     finder = MessageFinder.open(store)
-    asked = [queue is not None, physical_offset is not None, key is not None, message_id is not None]
-    if sum(asked) != 1:
+    choices = [queue is not None, physical_offset is not None, key is not None, message_id is not None]
+    if sum(choices) != 1:
         raise UsageError(
             "say which messages", remedy="use one of: -t TOPIC -q QUEUE, --physical-offset, -t TOPIC --key, --id"
         )

@@ -22,7 +22,7 @@ def access_of(source: LiveOrSaved, names: Sequence[str]) -> list[LiveBroker]:
     return brokers
 
 
-def decisions_of(brokers: Sequence[LiveBroker], user: str, asked: tuple[str, str, str]) -> dict[str, Decision]:
+def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, str, str]) -> dict[str, Decision]:
     """Returns what each broker that has users decides.
 
     Args:
@@ -32,7 +32,7 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, asked: tuple[str, str
         UsageError: resource, action or address cannot be.
         NotFoundError: no broker has the user.
     """
-    resource, action, address = asked
+    resource, action, address = question
     check_entry(AccessEntry(resource, (action,), sources=(address,)))
     if resource.endswith("*") or action == ACTIONS[0]:
         raise UsageError("ask for one thing", reason=f"{action} on {resource} is many", remedy="name one resource")

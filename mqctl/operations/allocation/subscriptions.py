@@ -92,10 +92,10 @@ def _common(wants: Sequence[str]) -> str | None:
 
     Who does not subscribe a topic that others do is the one that lacks it, however many they are.
     """
-    told = Counter(want for want in wants if want != _NOTHING).most_common(2)
-    if not told:
+    counted = Counter(want for want in wants if want != _NOTHING).most_common(2)
+    if not counted:
         return _NOTHING
-    return told[0][0] if len(told) == 1 or told[0][1] > told[1][1] else None
+    return counted[0][0] if len(counted) == 1 or counted[0][1] > counted[1][1] else None
 
 
 def broker_rows(view: GroupView) -> list[BrokerWantRow]:

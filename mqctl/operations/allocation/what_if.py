@@ -291,8 +291,8 @@ def room_change(
 
 def new_broker(text: str, usual: int) -> tuple[str, int]:
     """Reads `NAME` or `NAME=QUEUES`. Raises UsageError."""
-    name, sign, told = text.partition("=")
-    count = decimal(told, low=1, high=MAX_QUEUES) if sign else usual
+    name, sign, equals = text.partition("=")
+    count = decimal(equals, low=1, high=MAX_QUEUES) if sign else usual
     if not name or count is None:
         raise UsageError(f"cannot read the broker {text}", remedy="write NAME or NAME=QUEUES")
     return name, count
@@ -331,8 +331,8 @@ def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] 
 
 
 def _queue(text: str, topic: str) -> MessageQueue:
-    broker, _, told = text.rpartition("/")
-    number = decimal(told, high=MOST_INT32)
+    broker, _, slash = text.rpartition("/")
+    number = decimal(slash, high=MOST_INT32)
     if not broker or number is None:
         raise ValueError(f"{text} is no broker/queue")
     return MessageQueue(topic, broker, number)

@@ -39,15 +39,15 @@ def try_ports(
     Raises:
         UsageError: a proxy is no address.
     """
-    asked = [
+    questions = [
         *(_asked(NAME_SERVER, address, GetBrokerClusterInfo()) for address in name_servers),
         *(item for broker in brokers for item in _broker_ports(broker)),
         *(item for proxy in proxies for item in _proxy_ports(proxy)),
     ]
-    ports = reach_ports([question for _, _, _, question in asked], timeout_ms=timeout_ms, links=links)
+    ports = reach_ports([question for _, _, _, question in questions], timeout_ms=timeout_ms, links=links)
     return [
         Port(role, name, broker_id, question.address, reached)
-        for (role, name, broker_id, question), reached in zip(asked, ports, strict=True)
+        for (role, name, broker_id, question), reached in zip(questions, ports, strict=True)
     ]
 
 

@@ -110,8 +110,8 @@ def load_expectations(file: Path) -> Expectations:
     except OSError as error:
         raise refused(f"could not read {file}", error) from error
     try:
-        told = decode_yaml(text, _File) if text.strip() else _File()
-        wishes = _expectations(told)
+        parsed = decode_yaml(text, _File) if text.strip() else _File()
+        wishes = _expectations(parsed)
     except (ValueError, MqctlError) as error:
         raise ConfigurationError(f"could not read {file}", reason=str(error), remedy="mqctl check -h") from error
     if wishes == Expectations():
@@ -119,15 +119,15 @@ def load_expectations(file: Path) -> Expectations:
     return wishes
 
 
-def _expectations(told: _File) -> Expectations:
+def _expectations(parsed: _File) -> Expectations:
     return Expectations(
-        cluster=told.cluster,
-        brokers=() if isinstance(told.brokers, int) else tuple(told.brokers),
-        broker_count=told.brokers if isinstance(told.brokers, int) else None,
-        disk_used_share=_limit(told.disk, _real),
-        delay_overdue_ms=_limit(told.delay_overdue, _span),
-        slave_count=told.slaves,
-        slave_behind_bytes=_limit(told.slave_behind, _real),
+        cluster=parsed.cluster,
+        brokers=() if isinstance(parsed.brokers, int) else tuple(parsed.brokers),
+        broker_count=parsed.brokers if isinstance(parsed.brokers, int) else None,
+        disk_used_share=_limit(parsed.disk, _real),
+        delay_overdue_ms=_limit(parsed.delay_overdue, _span),
+        slave_count=parsed.slaves,
+        slave_behind_bytes=_limit(parsed.slave_behind, _real),
         topics=tuple(
             TopicExpectation(
                 topic=name,
@@ -136,9 +136,9 @@ def _expectations(told: _File) -> Expectations:
                 perm=item.perm,
                 silent_ms=_limit(item.silent_for, _span),
             )
-            for name, item in told.topics.items()
+            for name, item in parsed.topics.items()
         ),
-        groups=tuple(_group(name, item) for name, item in told.groups.items()),
+        groups=tuple(_group(name, item) for name, item in parsed.groups.items()),
     )
 
 

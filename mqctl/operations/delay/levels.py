@@ -35,7 +35,7 @@ class DelaySource:
     timeout: str | None = None
 
 
-def read_delay(asked: DelaySource) -> ClusterSnapshot:
+def read_delay(source: DelaySource) -> ClusterSnapshot:
     """Gathers delay levels.
 
     Raises:
@@ -43,40 +43,40 @@ def read_delay(asked: DelaySource) -> ClusterSnapshot:
         MqctlError: the source cannot be read or asked.
     """
     now = datetime.now().astimezone()
-    offline = [name for name in ("store", "snapshot", "file") if getattr(asked, name) is not None]
+    offline = [name for name in ("store", "snapshot", "file") if getattr(source, name) is not None]
     if len(offline) > 1:
         raise UsageError("name one source", remedy="use --file, --store or --snapshot, not two of them")
     if not offline:
-        return _ask(asked, now)
-    if asked.namesrv or asked.profile or asked.brokers:
+        return _ask(source, now)
+    if source.namesrv or source.profile or source.brokers:
         raise UsageError(f"--{offline[0]} and a live cluster contradict each other", remedy="name one source")
-    if asked.file is not None:
+    if source.file is not None:
         from mqctl.snapshot.store.gatherer import gather_delay_file
 
-        return gather_delay_file(asked.file, levels=asked.levels, at_ms=at_ms(asked.at, now))
+        return gather_delay_file(source.file, levels=source.levels, at_ms=at_ms(source.at, now))
     return read_snapshot(
-        store=asked.store,
-        snapshot=asked.snapshot,
-        at=asked.at,
+        store=source.store,
+        snapshot=source.snapshot,
+        at=source.at,
         now=now,
-        levels=asked.levels,
-        quick=asked.snapshot is None,
+        levels=source.levels,
+        quick=source.snapshot is None,
     )
 
 
-def _ask(asked: DelaySource, now: datetime) -> ClusterSnapshot:
-    if asked.at or asked.levels:
+def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
+    if source.at or source.levels:
         reason = "a live cluster has its own clock and level table"
         raise UsageError("--at and --levels belong to --store and --file", reason=reason)
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.delay import gather_live_delay
 
-    target = cluster_target(asked.namesrv, asked.profile, asked.timeout)
+    target = cluster_target(source.namesrv, source.profile, source.timeout)
     with target.open() as cluster:
-        scope = Scope(brokers=frozenset(asked.brokers))
+        scope = Scope(brokers=frozenset(source.brokers))
         state = gather_live_delay(asking_of(cluster, target), scope, now_ms=round(now.timestamp() * 1000))
     if not state.brokers:
-        reason = f"asked for {', '.join(asked.brokers)}" if asked.brokers else ""
+        reason = f"asked for {', '.join(source.brokers)}" if source.brokers else ""
         raise NotFoundError("there is no such master", reason=reason, remedy="mqctl broker list")
     return state
 

@@ -72,7 +72,7 @@ def letter_brokers(asking: Asking, group: str, names: Iterable[str]) -> list[Liv
     ask_groups(asking, brokers, Scope(groups=frozenset({group})))
     topic = dlq_topic(group)
     if not any(broker.gaps or group in broker.groups or topic in broker.topics for broker in brokers):
-        told = {name for broker in brokers for name in broker.told_groups}
-        remedy = meant(group, told, "mqctl dlq list; mqctl group list --all")
+        groups = {name for broker in brokers for name in broker.told_groups}
+        remedy = meant(group, groups, "mqctl dlq list; mqctl group list --all")
         raise NotFoundError(f"there is no consumer group {group}", remedy=remedy)
     return [item for item in brokers if not wanted or {item.name, item.address.address} & wanted]

@@ -173,11 +173,11 @@ def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -
 
     brokers = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
     ask_groups(asking, brokers, Scope(groups=frozenset(groups)))
-    told = {name for broker in brokers for name in broker.told_groups}
-    missing = next((name for name in groups if name not in told), None)
+    known = {name for broker in brokers for name in broker.told_groups}
+    missing = next((name for name in groups if name not in known), None)
     if missing is None:
         return error
-    return NotFoundError(error.problem, reason=error.reason, remedy=meant(missing, told, "mqctl group list --all"))
+    return NotFoundError(error.problem, reason=error.reason, remedy=meant(missing, known, "mqctl group list --all"))
 
 
 def _online(asking: Asking, view: LagView) -> LagView:

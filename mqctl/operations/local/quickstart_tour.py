@@ -99,9 +99,9 @@ class Tour:
         page.say(
             f"({len(report['rules_run'])} rules. What each finding does to messages, and what to do, is left out here.)"
         )
-        told = meanings(finding["code"] for finding in report["findings"])
-        for text in [*told, HEALTHY]:
-            page.meaning(text) if text is told[0] else page.item(text, "=>")
+        expected = meanings(finding["code"] for finding in report["findings"])
+        for text in [*expected, HEALTHY]:
+            page.meaning(text) if text is expected[0] else page.item(text, "=>")
 
     def _allocation(self) -> None:
         self._page.heading("2. Who consumes which queue?")

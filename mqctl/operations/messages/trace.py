@@ -35,9 +35,9 @@ def trace_message(
         except NotFoundError:
             has_topic = False
     if message is None and topic is None:
-        told = next((item.record.topic for item in traced if item.record.topic), None)
-        if told is not None:
-            message, failed = _look_up(asking, message_id, told)
+        traced_topic = next((item.record.topic for item in traced if item.record.topic), None)
+        if traced_topic is not None:
+            message, failed = _look_up(asking, message_id, traced_topic)
             errors += failed
     if message is None and not traced and not errors:
         raise NotFoundError(

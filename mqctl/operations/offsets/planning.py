@@ -180,8 +180,8 @@ def _brokers(asking: Asking, request: OffsetRequest) -> list[LiveBroker]:
     ask_groups(asking, brokers, scope)
     ask_offsets(asking, brokers, scope)
     if not request.creates and not any(broker.groups or broker.offsets or broker.gaps for broker in brokers):
-        told = {name for broker in brokers for name in broker.told_groups}
-        remedy = meant(request.group, told, "mqctl group list --all")
+        known = {name for broker in brokers for name in broker.told_groups}
+        remedy = meant(request.group, known, "mqctl group list --all")
         raise NotFoundError(f"there is no consumer group {request.group}", remedy=remedy)
     return brokers
 

@@ -116,7 +116,7 @@ def run_change(
             change,
             plan,
             journal(),
-            told=tell,
+            say=tell,
             noted=note,
             report=lambda what, done, total: report(what, done, total) if report is not None else None,
         )

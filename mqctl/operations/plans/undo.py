@@ -31,8 +31,8 @@ def newest_change() -> str:
     if newest is None:
         raise NotFoundError("no change can be undone", remedy="mqctl history lists what was changed from here")
     place = f" on {newest.cluster}" if newest.cluster else ""
-    told = f"{newest.id}, {newest.kind} of {newest.subject}{place}, {instant(newest.made_at_ms)}"
-    note(f"the newest change is {printable(told)}")
+    described = f"{newest.id}, {newest.kind} of {newest.subject}{place}, {instant(newest.made_at_ms)}"
+    note(f"the newest change is {printable(described)}")
     return newest.id
 
 

@@ -266,11 +266,11 @@ def _receivers(asking: Asking, addresses: Collection[str], target: str) -> list[
     """Returns the groups that will get the copies. Raises UnreachableError, PermissionDeniedError: who is not known."""
     places = [item for item in asking.cluster.brokers(asking.deadline) if item.address in addresses]
     brokers = [LiveBroker(address=item) for item in places]
-    told = groups_of_topic(asking, brokers, target)
-    for number, error in told.errors.items():
+    groups = groups_of_topic(asking, brokers, target)
+    for number, error in groups.errors.items():
         problem, remedy = f"broker {brokers[number].name} did not tell who reads {target}", "mqctl broker list"
         raise Gap.of(Part.GROUPS, error).as_error(problem, remedy, so_far="nothing was published")
-    return sorted(frozenset().union(*told.values.values()))
+    return sorted(frozenset().union(*groups.values.values()))
 
 
 def _forget_ended(book: Journal) -> None:

@@ -241,8 +241,8 @@ class Subscribed:
     def place(self, stores: Sequence[str]) -> str:
         """Tells in words whose stores they are: clusters and brokers, as far as the snapshot or messages name them."""
         brokers = self.snapshot.brokers if self.snapshot is not None else ()
-        told = {broker.cluster for broker in brokers if broker.cluster}
-        clusters = sorted(told or {name for store in stores if (name := _cluster_in(store))})
+        named = {broker.cluster for broker in brokers if broker.cluster}
+        clusters = sorted(named or {name for store in stores if (name := _cluster_in(store))})
         names = sorted(name for name in self.brokers if name)
         parts = [f"cluster {', '.join(clusters)}"] if clusters else ["cluster not known"]
         parts += [f"broker {', '.join(names)}"] if names else []
@@ -266,19 +266,19 @@ def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[s
     Raises:
         UsageError: it is not clear which store is which broker's.
     """
-    told = told_brokers(stores, brokers)
+    given = told_brokers(stores, brokers)
     if snapshot is None:
-        return Subscribed(None, told)
+        return Subscribed(None, given)
     from mqctl.snapshot.archive import load_snapshot
     from mqctl.spark.brokers import broker_names
 
     known = load_snapshot(snapshot)
-    names = [name for name in told if name]
+    names = [name for name in given if name]
     in_snapshot = sorted({broker.name for broker in known.brokers if broker.name})
     if not names and len(stores) == 1 and len(in_snapshot) == 1:
         names = in_snapshot
     if len(names) != len(stores):
-        names = [name for name in broker_names([named_store(text)[1] for text in stores], told) if name in in_snapshot]
+        names = [name for name in broker_names([named_store(text)[1] for text in stores], given) if name in in_snapshot]
     if len(names) != len(stores):
         raise UsageError(
             "which store belongs to which broker is not clear",

@@ -85,8 +85,8 @@ def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_to
         for stats in answers.values.values()
         for item in stats.offset_table.values()
     )
-    told = f"{unread:,}" if not answers.errors else "an unknown number of"
-    warnings = [f"{told} messages are unread by it; its offsets stay, and a group of the same name goes on there"]
+    lag = f"{unread:,}" if not answers.errors else "an unknown number of"
+    warnings = [f"{lag} messages are unread by it; its offsets stay, and a group of the same name goes on there"]
     steps = [_step(item, group, item.groups[group], None) for item in holders]
     if with_topics:
         steps += _topic_steps(asking, group, holders, everywhere=not brokers)

@@ -128,12 +128,12 @@ def _rows(evidence: StackEvidence, since: dict[_Doing, int]) -> list[StackWatchR
 
 
 def _said(evidence: StackEvidence) -> str:
-    told = []
+    parts = []
     waiting = [row.lag_count for row in evidence.lags if row.lag_count is not None]
     if waiting:
-        told.append(f"{sum(waiting):,} messages wait")
+        parts.append(f"{sum(waiting):,} messages wait")
     pauses = [item.dumps[-1].pause_ms for item in evidence.instances if item.dumps]
     known = [pause for pause in pauses if pause is not None]
     if known:
-        told.append(f"stood still {max(known):.1f} ms for it")
-    return "".join(f"  {text}" for text in told)
+        parts.append(f"stood still {max(known):.1f} ms for it")
+    return "".join(f"  {text}" for text in parts)

@@ -42,14 +42,14 @@ def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output,
         MqctlError: a look failed as a whole.
     """
     number = 0
-    told: set[str] = set()
+    said: set[str] = set()
     while True:
         began = monotonic()
         frame = frames.next(pace.round_ms, sort)
         number += 1
         for problem in frame.problems:
-            if problem not in told:
-                told.add(problem)
+            if problem not in said:
+                said.add(problem)
                 tell(f"mqctl: {problem}")
         if not once or number == 2:
             if output in (Output.TABLE, Output.WIDE):

@@ -29,8 +29,8 @@ def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
         if any(group in broker.topics for broker in brokers):
             topic = shlex.join(["mqctl", "topic", "describe", group])
             raise NotFoundError(f"there is no consumer group {group}", reason="it is a topic", remedy=topic)
-        told = {name for broker in brokers for name in broker.told_groups or broker.groups}
-        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, told, "mqctl group list --all"))
+        known = {name for broker in brokers for name in broker.told_groups or broker.groups}
+        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, known, "mqctl group list --all"))
     return brokers
 
 
@@ -40,8 +40,8 @@ def refusing(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> list
     Args:
         brokers: each with the settings of the group.
     """
-    told = [item for item in brokers if all(gap.part is not Part.GROUPS for gap in item.gaps)]
-    unknown = [item for item in told if group not in item.groups]
+    answered = [item for item in brokers if all(gap.part is not Part.GROUPS for gap in item.gaps)]
+    unknown = [item for item in answered if group not in item.groups]
     source.ask(ask_settings, unknown)
     return [item.name for item in unknown if not creates_groups(item.config)]
 

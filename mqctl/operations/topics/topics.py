@@ -75,9 +75,9 @@ def topic_consumers(source: LiveOrSaved, topic: str, ids: Collection[int]) -> tu
 
 def topic_groups(source: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[GroupOfTopic]:
     """Returns the consumer groups of a topic."""
-    told = _told(source.asking, holders, topic) if source.asking else _saved(source, holders, topic)
+    rows = _told(source.asking, holders, topic) if source.asking else _saved(source, holders, topic)
     known: dict[str, list[str]] = {}
-    for number, names in told.items():
+    for number, names in rows.items():
         for name in names:
             known.setdefault(name, []).append(holders[number].name)
     return [GroupOfTopic(group=name, brokers=", ".join(sorted(brokers))) for name, brokers in sorted(known.items())]

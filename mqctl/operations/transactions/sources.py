@@ -35,7 +35,7 @@ class TransactionSource:
     timeout: str | None = None
 
 
-def read_transactions(asked: TransactionSource) -> ClusterSnapshot:
+def read_transactions(source: TransactionSource) -> ClusterSnapshot:
     """Gathers transactions.
 
     Raises:
@@ -43,23 +43,23 @@ def read_transactions(asked: TransactionSource) -> ClusterSnapshot:
         MqctlError: the source cannot be read or asked.
     """
     now = datetime.now().astimezone()
-    if asked.store is not None or asked.snapshot is not None:
-        if asked.namesrv or asked.profile or asked.brokers:
+    if source.store is not None or source.snapshot is not None:
+        if source.namesrv or source.profile or source.brokers:
             raise UsageError("files and a live cluster contradict each other", remedy="name one source")
-        quick = asked.store is not None and not asked.deep
-        return read_snapshot(store=asked.store, snapshot=asked.snapshot, at=asked.at, now=now, quick=quick)
-    if asked.at:
+        quick = source.store is not None and not source.deep
+        return read_snapshot(store=source.store, snapshot=source.snapshot, at=source.at, now=now, quick=quick)
+    if source.at:
         raise UsageError("--at belongs to --store", reason="a live cluster has its own clock")
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.transactions import gather_live_transactions
 
-    target = cluster_target(asked.namesrv, asked.profile, asked.timeout)
+    target = cluster_target(source.namesrv, source.profile, source.timeout)
     with target.open() as cluster:
-        scope = Scope(brokers=frozenset(asked.brokers))
+        scope = Scope(brokers=frozenset(source.brokers))
         asking = asking_of(cluster, target)
         state, brokers = gather_live_transactions(asking, scope, now_ms=round(now.timestamp() * 1000))
     if not brokers:
-        reason = f"asked for {', '.join(asked.brokers)}" if asked.brokers else ""
+        reason = f"asked for {', '.join(source.brokers)}" if source.brokers else ""
         raise NotFoundError("there is no such master", reason=reason, remedy="mqctl broker list")
     return state
 

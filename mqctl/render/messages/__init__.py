@@ -142,8 +142,8 @@ def reason(why: Why, lang: Lang | None, more_count: int = 0) -> str:
         more_count: further reasons of the kind, of which only the number is told.
     """
     values = {name: written(name, value, lang) for name, value in why.values.items()}
-    told = phrase(f"why_{why.reason}", lang).format_map(values)
-    return phrase("why_more", lang).format(why=told, count=more_count) if more_count else told
+    sentence = phrase(f"why_{why.reason}", lang).format_map(values)
+    return phrase("why_more", lang).format(why=sentence, count=more_count) if more_count else sentence
 
 
 def evidence_text(finding: Finding, lang: Lang | None) -> list[str]:

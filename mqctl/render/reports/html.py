@@ -126,8 +126,8 @@ def _verdict(sentences: Sequence[Stated]) -> str:
     ]
     worst = next((css for _, count, css in counts if count), "fine")
     verdict = {"error": "CRITICAL", "warning": "WARNING", "fine": "OK"}[worst]
-    told = ", ".join(units.counted(count, word) for word, count, _ in counts if count) or "nothing stands out"
-    return f'<p class="verdict {worst}">{verdict}: {_text(told)}</p>'
+    counted = ", ".join(units.counted(count, word) for word, count, _ in counts if count) or "nothing stands out"
+    return f'<p class="verdict {worst}">{verdict}: {_text(counted)}</p>'
 
 
 def _summary(words: dict[str, list[Stated]]) -> str:
@@ -159,9 +159,9 @@ def _item(item: Stated) -> str:
 def _section(name: str, value: object, words: list[Stated]) -> str:
     """A report, open where something worse than a remark stands out of it."""
     grave = sum(item.severity != "info" for item in words)
-    told = units.counted(grave, "finding") if grave else "nothing stands out"
+    summary = units.counted(grave, "finding") if grave else "nothing stands out"
     css = words[0].severity if grave else "calm"
-    head = f'<summary>{_text(_TITLES[name])}<span class="{css}">{told}</span></summary>'
+    head = f'<summary>{_text(_TITLES[name])}<span class="{css}">{summary}</span></summary>'
     parts = [f'<section id="{name}"><details class="report"{" open" if grave else ""}>{head}']
     charts = [
         f"<figure><figcaption>{_text(chart.title)}</figcaption>{chart.svg}</figure>" for chart in charts_of(name, value)

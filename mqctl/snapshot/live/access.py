@@ -29,11 +29,11 @@ def ask_access(asking: Asking, brokers: list[LiveBroker]) -> None:
     for number, broker in enumerate(brokers):
         error = users.errors.get(number) or entries.errors.get(number)
         if error is None:
-            told = users.values[number]
+            users_of_broker = users.values[number]
             broker.access = AccessState(
-                users=tuple(item.user() for item in told),
+                users=tuple(item.user() for item in users_of_broker),
                 entries=entries.values[number],
-                well_known=tuple(_well_known(told)),
+                well_known=tuple(_well_known(users_of_broker)),
             )
         elif not refused_with(error, _NO_USERS):
             broker.miss(Part.ACCESS, error)

@@ -268,15 +268,15 @@ def _producer_groups(table: ProducerTable, *, system: bool) -> list[ProducerMemb
 
 def ask_request_modes(asking: Asking, brokers: Iterable[LiveBroker]) -> None:
     """Fills in who pops and who pulls (402), asking each broker once; one before 5.0 only pulls, and is not asked."""
-    asked = []
+    questions = []
     for number, broker in enumerate(brokers):
         if broker.request_modes is None:
             if _is_old(asking, broker):
                 broker.request_modes = _PULLING
             else:
-                asked.append((number, broker))
-    places = dict(asked)
-    answers = asking.put((number, broker.address.address, ask.request_modes()) for number, broker in asked)
+                questions.append((number, broker))
+    places = dict(questions)
+    answers = asking.put((number, broker.address.address, ask.request_modes()) for number, broker in questions)
     for number, modes in answers.values.items():
         places[number].request_modes = modes
     for number, error in answers.errors.items():
@@ -284,8 +284,8 @@ def ask_request_modes(asking: Asking, brokers: Iterable[LiveBroker]) -> None:
 
 
 def _is_old(asking: Asking, broker: LiveBroker) -> bool:
-    told = broker.runtime.get("brokerVersionDesc")
-    if told is not None:
-        return not told.startswith("V5")
+    version = broker.runtime.get("brokerVersionDesc")
+    if version is not None:
+        return not version.startswith("V5")
     heard = asking.cluster.links.get(broker.address.address).peer_version
     return 0 < heard < V5_0_0

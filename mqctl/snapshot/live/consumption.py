@@ -53,8 +53,8 @@ def gather_consumption(
             if queue.topic != topic:
                 continue
             place = MessageQueue(topic, brokers[number].name, queue.queue_id)
-            told = _told_pull(stats, key, place)
-            pulled = told if told is not None else holders.pull_offset(group, place)
+            pull = _told_pull(stats, key, place)
+            pulled = pull if pull is not None else holders.pull_offset(group, place)
             if pulled is not None:
                 pulls[number][group, topic, queue.queue_id] = pulled
             clients = holders.owners(group, place)

@@ -114,10 +114,10 @@ def _turns_wheel(broker: LiveBroker) -> bool:
     return is_v5 and broker.config.get("timerWheelEnable") == "true"
 
 
-def _state(asking: Asking, broker: LiveBroker, told: DelayOffsetTable, *, now_ms: int, records: int) -> DelayState:
+def _state(asking: Asking, broker: LiveBroker, offsets: DelayOffsetTable, *, now_ms: int, records: int) -> DelayState:
     text = broker.config.get(_LEVELS_SETTING)
     table = DelayLevelTable.parse(text) if text else DelayLevelTable.parse()
-    recorded = dict(told.offset_table)
+    recorded = dict(offsets.offset_table)
     queues: dict[int, DelayQueueState] = {}
     try:
         for level, (low, high) in sorted(_bounds(asking, broker, {*range(1, table.max_level + 1), *recorded}).items()):

@@ -66,15 +66,15 @@ def with_due(asking: Asking, messages: Iterable[StoredMessage]) -> tuple[list[St
         for item in listed
         if item.message.topic in _KEEPING and REAL_TOPIC in item.message.properties
     }
-    told = asking.put((host, host, ask.broker_settings()) for host in sorted({host for host, _ in kept}))
+    configs = asking.put((host, host, ask.broker_settings()) for host in sorted({host for host, _ in kept}))
     copies = asking.put((place, place[0], _copies(item)) for place, item in kept.items() if item.unique_key is not None)
     waiting = {
-        place: _waiting(item, told.values.get(place[0]))
+        place: _waiting(item, configs.values.get(place[0]))
         for place, item in kept.items()
         if place not in copies.errors and not any(_delivers(item, copy) for copy in copies.values.get(place, ()))
     }
     shown = [replace(one, waiting=waiting.get(_place(one.message))) for one in listed]
-    return shown, _once([*told.errors.values(), *copies.errors.values()])
+    return shown, _once([*configs.errors.values(), *copies.errors.values()])
 
 
 def _place(message: Message) -> tuple[str, int]:

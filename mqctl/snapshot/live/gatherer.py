@@ -106,10 +106,10 @@ def _subscribed(
 ) -> set[str]:
     """Returns what members subscribe, by what they and brokers say; some of it nobody may have asked for: dead letters
     of another group, topics of brokers that are not looked at, topics that are nowhere."""
-    told = (entry.subscriptions for entries in memberships.values() for entry in entries)
+    of_members = (entry.subscriptions for entries in memberships.values() for entry in entries)
     return {
         item.topic
-        for subscriptions in (*told, *(info.subscriptions for info in running))
+        for subscriptions in (*of_members, *(info.subscriptions for info in running))
         for item in subscriptions
         if not is_retry_topic(item.topic) and scope.has_topic(item.topic)
     }

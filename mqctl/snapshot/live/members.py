@@ -113,14 +113,14 @@ def _without_settings(asking: Asking, brokers: list[LiveBroker], scope: Scope) -
     Where brokers create no groups, members of one without settings are refused, and no table has it: who subscribes is
     asked topic by topic (300).
     """
-    asked = [
+    places = [
         (number, topic)
         for number, broker in enumerate(brokers)
         if broker.config.get("autoCreateSubscriptionGroup", "").lower() == "false"
         for topic in broker.user_topics(scope)
         if not is_retry_topic(topic)
     ]
-    answers = asking.put((key, brokers[key[0]].address.address, ask.topic_groups(key[1])) for key in asked)
+    answers = asking.put((key, brokers[key[0]].address.address, ask.topic_groups(key[1])) for key in places)
     missing: dict[int, set[str]] = {}
     for (number, _), groups in answers.values.items():
         missing.setdefault(number, set()).update(groups)
@@ -131,10 +131,10 @@ def _without_settings(asking: Asking, brokers: list[LiveBroker], scope: Scope) -
 
 def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dict[tuple[int, str], tuple[str, ...]]:
     """Returns the topics that groups consume by POP, by the number of the broker that declares it and the group."""
-    asked = sorted(numbers)
-    ask_request_modes(asking, [brokers[number] for number in asked])
+    topics_of_groups = sorted(numbers)
+    ask_request_modes(asking, [brokers[number] for number in topics_of_groups])
     topics: dict[tuple[int, str], tuple[str, ...]] = {}
-    for number in asked:
+    for number in topics_of_groups:
         modes = brokers[number].request_modes
         if isinstance(modes, MqctlError):
             brokers[number].miss(Part.MEMBERS, modes, GapSubject(place="POP modes"))

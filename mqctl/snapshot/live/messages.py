@@ -210,11 +210,11 @@ def ask_bounds(
         for queue, address in queues.items()
         for end, question in (("min", ask.min_offset), ("max", ask.max_offset))
     )
-    told = answers.values
+    ends = answers.values
     bounds = {
-        queue: (told[queue, "min"], told[queue, "max"])
+        queue: (ends[queue, "min"], ends[queue, "max"])
         for queue in queues
-        if (queue, "min") in told and (queue, "max") in told
+        if (queue, "min") in ends and (queue, "max") in ends
     }
     return bounds, {queue: error for (queue, _), error in answers.errors.items()}
 

@@ -90,7 +90,7 @@ def _stored_ms(state: QueueState) -> int:
 
 
 def _newest(message: Message) -> NewestMessage:
-    told = decimal(message.properties.get("RECONSUME_TIME"))
+    attempts = decimal(message.properties.get("RECONSUME_TIME"))
     return NewestMessage(
         topic=message.topic,
         queue_id=message.queue_id,
@@ -99,7 +99,7 @@ def _newest(message: Message) -> NewestMessage:
         store_time_ms=message.store_time_ms,
         born_host=message.born_host,
         unique_key=message.unique_key,
-        retry_count=max(message.reconsume_times, told or 0),
+        retry_count=max(message.reconsume_times, attempts or 0),
         most_retries=decimal(message.properties.get("MAX_RECONSUME_TIMES")),
         direct=_HELD_BACK.isdisjoint(message.properties),
     )

@@ -66,17 +66,17 @@ def ask_copies(asking: Asking, brokers: list[LiveBroker]) -> None:
         )
 
 
-def _view(told: HaRuntimeInfo) -> HaView:
-    client = told.ha_client_runtime_info
-    if not told.master and client is not None:
+def _view(info: HaRuntimeInfo) -> HaView:
+    client = info.ha_client_runtime_info
+    if not info.master and client is not None:
         return HaView(
             is_master=False, master_address=client.master_addr, written_ms=client.last_write_timestamp or None
         )
     connections = tuple(
         HaConnection(address=one.addr, acknowledged_offset=one.slave_ack_offset, is_in_sync=one.in_sync)
-        for one in told.ha_connection_info
+        for one in info.ha_connection_info
     )
-    return HaView(is_master=told.master, connections=connections)
+    return HaView(is_master=info.master, connections=connections)
 
 
 def missing_since(asking: Asking, wanted: Mapping[tuple[str, int], tuple[str, int]]) -> dict[tuple[str, int], int]:

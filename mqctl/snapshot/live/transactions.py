@@ -124,7 +124,7 @@ def _progress(asking: Asking, broker: LiveBroker, topic: str) -> int | None:
 def _online(asking: Asking, broker: LiveBroker, groups: set[str]) -> dict[str, int]:
     """Counts the clients of producer groups at this broker: only those can be asked by its check loop."""
     answers = asking.put((group, broker.address.address, ask.producer_connections(group)) for group in sorted(groups))
-    counts = {group: len(told.connection_set) for group, told in answers.values.items()}
+    counts = {group: len(connections.connection_set) for group, connections in answers.values.items()}
     for group, error in answers.errors.items():
         if refused_with(error, _NOBODY):
             counts[group] = 0

@@ -71,11 +71,11 @@ class _Level:
     high: int
 
 
-def _level_rows(reading: Reading, own: _Level, path: str, asked: tuple[Selection, Query]) -> Iterator[Columns]:
-    _, query = asked
+def _level_rows(reading: Reading, own: _Level, path: str, work: tuple[Selection, Query]) -> Iterator[Columns]:
+    _, query = work
     level, delay_ms, recorded, low, high = own.number, own.delay_ms, own.recorded, own.low, own.high
     begin = low if recorded is None else max(low, recorded)
-    waiting = _waiting(reading.store, own, begin, asked)
+    waiting = _waiting(reading.store, own, begin, work)
     due, missing = waiting.due_ms, waiting.missing
     overdue = due + SLACK_MS < query.at_ms
     late = due[overdue]
@@ -142,18 +142,18 @@ def _waiting(store: StoreDirectory, own: _Level, begin: int, asked_for: tuple[Se
         missing -= int(is_filler(entries).sum())
         kept = entries[~is_filler(entries)]
         due = kept["tags_code"].astype(np.int64)
-        asked = np.zeros(len(kept), dtype=bool)
+        in_range = np.zeros(len(kept), dtype=bool)
         for file, rows, headers in records_at(store.commit_log, kept["physical_offset"].astype(np.int64)):
             if own.delay_ms is not None:
                 due[rows] = np.where(due[rows] <= EXT_ADDRESS_LIMIT, headers.store_time_ms + own.delay_ms, due[rows])
             missing -= int((due[rows] >= 0).sum())
-            asked[rows] = wanted.store_time_ms.mask(headers.store_time_ms)
+            in_range[rows] = wanted.store_time_ms.mask(headers.store_time_ms)
             if wanted.topics or with_returns:
                 real = _real_topics(file.known, headers)
-                asked[rows] &= _named(real, wanted)
+                in_range[rows] &= _named(real, wanted)
             if with_returns:
-                _add_returns(returns, real, np.where(asked[rows], due[rows], -1), headers.reconsume_times)
-        parts.append(due[asked & (due >= 0)])
+                _add_returns(returns, real, np.where(in_range[rows], due[rows], -1), headers.reconsume_times)
+        parts.append(due[in_range & (due >= 0)])
     return _Waiting(np.concatenate(parts) if parts else np.empty(0, dtype=np.int64), missing, returns)
 
 

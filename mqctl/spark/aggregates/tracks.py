@@ -146,8 +146,8 @@ def read_tracks(work: TrackShare) -> Iterator[PackedTracks]:
             if packer.messages >= FLUSH_MESSAGES:
                 yield from packer.packed()
         yield from packer.packed()
-        told = json.dumps(asdict(covered)).encode()
-        yield PackedTracks(work.buckets * COVERAGE, COVERAGE, -1, covered.store, (), (), told)
+        text = json.dumps(asdict(covered)).encode()
+        yield PackedTracks(work.buckets * COVERAGE, COVERAGE, -1, covered.store, (), (), text)
 
 
 class _Packer:
@@ -266,8 +266,8 @@ def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
     for each in packed:
         kind, part = each.kind, each.slice
         if kind == COVERAGE:
-            told = json.loads(each.data)
-            coverage.append(Coverage(**{**told, "damaged_at": tuple(told["damaged_at"])}))
+            document = json.loads(each.data)
+            coverage.append(Coverage(**{**document, "damaged_at": tuple(document["damaged_at"])}))
             continue
         rows = np.frombuffer(each.data, dtype=TRACK).copy()
         rows["topic"] = _numbered(topics, each.topics)[rows["topic"]]

@@ -85,12 +85,12 @@ def _combined(part: PartTable, keys: Sequence[str], tables: Sequence[pa.Table]) 
     """Makes one row of the rows of each combination of keys; a column without values stays null."""
     import pyarrow as pa
 
-    asked = [
+    aggregations = [
         *((name, "sum") for name in part.sums),
         *((name, "min") for name in part.lows),
         *((name, "max") for name in part.highs),
     ]
-    grouped = pa.concat_tables(tables).group_by(list(keys)).aggregate(asked)
-    return grouped.select([*keys, *(f"{name}_{how}" for name, how in asked)]).rename_columns(
-        [*keys, *(name for name, _ in asked)]
+    grouped = pa.concat_tables(tables).group_by(list(keys)).aggregate(aggregations)
+    return grouped.select([*keys, *(f"{name}_{how}" for name, how in aggregations)]).rename_columns(
+        [*keys, *(name for name, _ in aggregations)]
     )

@@ -123,11 +123,11 @@ def _backlog(engine: Engine, wanted: Selection, width: int, unread: Sequence[Unr
         for row in rows
         if row["kind"] == ARRIVAL
     ]
-    told = [row for row in rows if row["kind"] != ARRIVAL]
+    lags = [row for row in rows if row["kind"] != ARRIVAL]
     return BacklogOverview(
         bucket_ms=width,
-        topics=rows_by(told, BacklogBy.TOPIC),
-        tags=rows_by(told, BacklogBy.TAG),
+        topics=rows_by(lags, BacklogBy.TOPIC),
+        tags=rows_by(lags, BacklogBy.TAG),
         unread=needed("backlog", unread),
         arrivals=sorted(arrivals, key=lambda row: (row.group, row.topic, row.time_ms)),
     )

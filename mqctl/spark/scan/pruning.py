@@ -34,15 +34,15 @@ class TopicPlaces:
             asked = wanted.wants_topic(topic) and (not wanted.queue_ids or queue_id in wanted.queue_ids)
             for _, entries in store.consume_queue(topic, queue_id).runs():
                 kept = entries[~is_filler(entries)]
-                self._add(kept["physical_offset"].astype(np.int64), kept["size"].astype(np.int64), asked=asked)
+                self._add(kept["physical_offset"].astype(np.int64), kept["size"].astype(np.int64), is_wanted=asked)
 
-    def _add(self, physical: NDArray[np.int64], sizes: NDArray[np.int64], *, asked: bool) -> None:
+    def _add(self, physical: NDArray[np.int64], sizes: NDArray[np.int64], *, is_wanted: bool) -> None:
         number = np.searchsorted(self._starts, physical, side="right") - 1
         inside = number >= 0
         number, physical, sizes = number[inside], physical[inside], sizes[inside]
         # Sums of one file stay far below 2**53, so float64 weights are exact.
         self._bytes += np.bincount(number, weights=sizes, minlength=len(self._files))
-        if asked:
+        if is_wanted:
             place = self._first[number] + (physical - self._starts[number]) // self._step
             self._holds[place[place < len(self._holds)]] = True
 
@@ -87,6 +87,6 @@ def ranges_left(
         return {}
     return {
         file.start: {low for low in range(0, file.size_bytes, step) if places.may_hold(number, low)}
-        for number, (file, told) in enumerate(zip(files, places.told(used), strict=True))
-        if told
+        for number, (file, verdict) in enumerate(zip(files, places.told(used), strict=True))
+        if verdict
     }

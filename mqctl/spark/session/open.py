@@ -203,10 +203,10 @@ def _conf(settings: SessionSettings, java: Java, scratch: Path) -> dict[str, str
             "spark.sql.shuffle.partitions": "4",
             _DRIVER_OPTIONS: " ".join(_java_options(settings, java, scratch)),
         }
-    asked = dict(settings.conf)
-    if _DRIVER_OPTIONS in asked and _DRIVER_OPTIONS in conf:
-        asked[_DRIVER_OPTIONS] = f"{conf[_DRIVER_OPTIONS]} {asked[_DRIVER_OPTIONS]}"
-    return conf | asked
+    conf_asked = dict(settings.conf)
+    if _DRIVER_OPTIONS in conf_asked and _DRIVER_OPTIONS in conf:
+        conf_asked[_DRIVER_OPTIONS] = f"{conf[_DRIVER_OPTIONS]} {conf_asked[_DRIVER_OPTIONS]}"
+    return conf | conf_asked
 
 
 def _java_options(settings: SessionSettings, java: Java, scratch: Path) -> list[str]:

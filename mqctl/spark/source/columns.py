@@ -79,13 +79,13 @@ def record_batch(
     columns: Mapping[str, Sequence[object]], types: Mapping[str, str], names: Sequence[str] | None = None
 ) -> pa.RecordBatch:
     """Makes rows given as columns a batch of the columns `names` (all, in the order of `types`); others are null."""
-    asked = list(types if names is None else names)
+    chosen = list(types if names is None else names)
     count = len(next(iter(columns.values())))
     arrays = [
         pa.array(columns[name], ARROW[types[name]]) if name in columns else pa.nulls(count, ARROW[types[name]])
-        for name in asked
+        for name in chosen
     ]
-    return pa.RecordBatch.from_arrays(arrays, names=asked)
+    return pa.RecordBatch.from_arrays(arrays, names=chosen)
 
 
 def as_table(batches: Sequence[pa.RecordBatch], types: Mapping[str, str]) -> pa.Table:

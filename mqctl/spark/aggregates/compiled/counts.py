@@ -91,16 +91,16 @@ class _Counter:
     def _ask_names(self) -> None:
         names: list[str] = []
 
-        def place_of(name: str, *, asked: bool) -> int:
-            if asked:
+        def place_of(name: str, *, wants_keys: bool) -> int:
+            if wants_keys:
                 names.append(name)
-            return len(names) - 1 if asked else -1
+            return len(names) - 1 if wants_keys else -1
 
         query, board, keyed = self._query, self._board, Dim.KEY in self._query.dims
-        board[c.TAG_AT] = place_of(TAGS, asked=Dim.TAG in query.dims)
-        board[c.VALUE_AT] = place_of(query.value_property, asked=Dim.VALUE in query.dims)
-        board[c.KEY_AT] = place_of(query.key_property or SHARDING_KEY, asked=keyed)
-        board[c.ELSE_AT] = place_of(KEYS, asked=keyed and not query.key_property)
+        board[c.TAG_AT] = place_of(TAGS, wants_keys=Dim.TAG in query.dims)
+        board[c.VALUE_AT] = place_of(query.value_property, wants_keys=Dim.VALUE in query.dims)
+        board[c.KEY_AT] = place_of(query.key_property or SHARDING_KEY, wants_keys=keyed)
+        board[c.ELSE_AT] = place_of(KEYS, wants_keys=keyed and not query.key_property)
         table = np.zeros((len(names), c.NAME), dtype=np.int64)
         for row, name in zip(table, names, strict=True):
             text = np.frombuffer(f"{name}\x01".encode(), dtype=np.uint8)
