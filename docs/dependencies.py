@@ -16,7 +16,7 @@ that allows its use beside Apache-2.0, and that `requirements.lock` pins all of 
 version and hash. `.ci/run` installs from that lock, or says that it cannot be had here and goes on with what
 `pyproject.toml` allows (CI_LOCKED=require: fails); `.ci/lock` writes it.
 
-Nothing is imported that a command does not need: see [what start-up may cost](../README.md#figures).
+Nothing is imported that a command does not need: see [what start-up may cost](figures.md).
 """
 _SECTIONS = {
     "": "Always installed",

@@ -162,11 +162,12 @@ def test_transactions_end_as_they_are_told_or_as_the_check_says(client: Client) 
     assert sorted(event["body"] for event in _received(client, name, 2)) == ["commit", "leave"]
 
 
-def test_the_trial_in_the_readme_runs(cluster: EmbeddedCluster) -> None:
+def test_the_trial_in_the_guide_runs(cluster: EmbeddedCluster) -> None:
     make_topic(cluster, "orders")
     with Peer(cluster.broker().address) as peer:
         assert peer.call(send("orders"), b"hello").code == 0
-    block = (REPOSITORY / "README.md").read_text().partition("<!-- gRPC trial -->\n```python\n")[2].partition("```")[0]
+    guide = (REPOSITORY / "docs" / "embedded-broker.md").read_text()
+    block = guide.partition("<!-- gRPC trial -->\n```python\n")[2].partition("```")[0]
     assert len(block.strip().splitlines()) <= 11
     script = block.replace("127.0.0.1:8081", cluster.grpc) + "\nimport os; os._exit(0)\n"
     done = subprocess.run([sys.executable, "-u", "-c", script], capture_output=True, text=True, timeout=60, check=False)
