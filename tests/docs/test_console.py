@@ -13,7 +13,7 @@ from tests.docs.console import Session, same, steps
 pytestmark = pytest.mark.slow
 
 GENERATED = {"docs/commands.md"}
-LANGUAGES = {"console", "sh", "python", "yaml", "json", "toml", "ini", "promql", "mermaid"}
+LANGUAGES = {"console", "sh", "python", "yaml", "json", "toml", "ini", "promql", "text"}  # text: drawings
 PAGES = [page for page in markdown.files() if any(block.info == "console" for block in markdown.blocks(page))]
 
 
