@@ -96,12 +96,14 @@ class LagEvidence:
     """One broker's queues and offsets, gathered for nothing but lag.
 
     Attributes:
+        broker_id: who told; above 0 it is a slave whose master is gone.
         consumption: what is in flight and who consumes it; None when that was not asked.
         pop: who shares messages instead of queues, and how far they are.
     """
 
     origin: Origin
     name: str | None = None
+    broker_id: int = 0
     queues: tuple[QueueState, ...] = ()
     consumer_offsets: tuple[ConsumerOffsetState, ...] = ()
     unavailable: tuple[Gap, ...] = ()

@@ -75,12 +75,14 @@ class LagReport:
 
     Attributes:
         windows: of groups with failing messages, where these were looked for.
+        slaves: names of brokers whose master is gone: what is told of them is their slave's, as far as it followed.
     """
 
     observed_at_ms: int
     groups: list[GroupLag]
     queues: list[QueueLag]
     windows: list[RepairWindow]
+    slaves: list[str]
 
 
 def _telling(columns: Sequence[Column], rows: Sequence[QueueLag]) -> list[Column]:
@@ -114,6 +116,7 @@ def lag_document(
     lang: Lang | None = None,
     folded: bool = False,
     windows: Sequence[RepairWindow] = (),
+    slaves: Sequence[str] = (),
 ) -> Document:
     """Builds the document of `group lag`.
 
@@ -122,6 +125,7 @@ def lag_document(
         with_consumers: consumers were asked, so that what they hold has columns.
         folded: retry topics without lag are counted below the table of groups instead of shown.
         windows: what groups have left to repair their consumers.
+        slaves: names of brokers whose master is gone: a line says that their figures are a slave's.
     """
     blocks: list[Table | Paragraphs] = []
     if by is not By.QUEUE:
@@ -139,9 +143,17 @@ def lag_document(
         blocks.append(Table(_telling(shown, queues), worst_first))
     if windows:
         blocks.append(Paragraphs([_window(window, lang) for window in windows]))
+    if slaves:
+        blocks.append(Paragraphs([phrase("from_slaves", lang).format(names=", ".join(slaves))]))
     return Document(
         schema="group.lag/1",
-        value=LagReport(observed_at_ms=observed_at_ms, groups=list(groups), queues=list(queues), windows=list(windows)),
+        value=LagReport(
+            observed_at_ms=observed_at_ms,
+            groups=list(groups),
+            queues=list(queues),
+            windows=list(windows),
+            slaves=list(slaves),
+        ),
         records=queues,
         csv_columns=(*QUEUE_COLUMNS, *OWNER_COLUMNS),
         blocks=blocks,

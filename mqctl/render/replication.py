@@ -48,6 +48,13 @@ _TABLES = (
     Column("differing_count", "in all", CellKind.COUNT),
     Column("examples", "for instance"),
 )
+_READ_AGAIN_TITLE = "Consumed by the offsets of B, and again by those of A"
+_READ_AGAIN = (
+    Column("group", "group"),
+    Column("topic", "topic"),
+    Column("queue_count", "queues", CellKind.COUNT),
+    Column("message_count", "messages", CellKind.COUNT),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +134,20 @@ class TableDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAgain:
+    """Messages of a topic that a group consumed by the offsets of B, and not by those of A.
+
+    Attributes:
+        queue_count: queues in which B's offset is ahead.
+    """
+
+    group: str
+    topic: str
+    queue_count: int
+    message_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreComparison:
     """Machine form of `ha compare`.
 
@@ -139,7 +160,10 @@ class StoreComparison:
         first_difference: physical offset of the first record that differs; `different_byte`: of the byte.
         a_confirm_offset, b_confirm_offset: of brokers under a controller: up to where the whole set had it.
             What lies behind was cut, if the broker was a slave; its bytes stay in the files.
+        a_only_message_count, b_only_message_count: messages that cannot be read in the other one: before its beginning,
+            behind its end, or from the first difference on.
         tables: those that differ.
+        read_again: what groups consumed on B and consume again when A, the master, serves with its own offsets.
     """
 
     a: str
@@ -158,7 +182,10 @@ class StoreComparison:
     different_byte: int | None
     a_confirm_offset: int | None
     b_confirm_offset: int | None
+    a_only_message_count: int
+    b_only_message_count: int
     tables: list[TableDifference]
+    read_again: list[ReadAgain]
 
     def exit_code(self) -> ExitCode:
         """0 equal, 1 one is behind or empty or tables differ, 2 the logs differ, 3 not all could be compared."""
@@ -214,6 +241,9 @@ def comparison_document(comparison: StoreComparison) -> Document:
     if comparison.a_start != comparison.b_start:
         later = "B" if comparison.b_start > comparison.a_start else "A"
         lines.append(f"The log of {later} begins {abs(comparison.a_start - comparison.b_start):,} bytes later.")
+    for name, count in (("A", comparison.a_only_message_count), ("B", comparison.b_only_message_count)):
+        if count:
+            lines.append(f"{count:,} messages can be read in {name} only.")
     if comparison.has_other_files:
         lines.append(
             f"Log files differ in size: {comparison.a_file_bytes:,} bytes in A, {comparison.b_file_bytes:,} in B. "
@@ -238,5 +268,6 @@ def comparison_document(comparison: StoreComparison) -> Document:
             Table(_COMPARED, sides),
             Paragraphs(lines),
             Table(_TABLES, comparison.tables, title="Tables that differ", empty="no table differs"),
+            *([Table(_READ_AGAIN, comparison.read_again, title=_READ_AGAIN_TITLE)] if comparison.read_again else []),
         ],
     )

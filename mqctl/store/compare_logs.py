@@ -98,6 +98,21 @@ def compare_logs(log: CommitLog, other: CommitLog, progress: Progress | None = N
     return replace(comparison, compared_bytes=_at_most(compared + lost, comparison.common))
 
 
+def messages_outside(log: CommitLog, low: int, high: int, *, end: int) -> int:
+    """Counts the messages of a log up to `end` that begin before the physical offset `low`, or not before `high`.
+
+    Raises:
+        StorageError: a file cannot be read.
+    """
+    count = 0
+    for file in log.files:
+        if low <= file.start and file.end <= high:
+            continue
+        starts = log.walk(file).positions + file.start
+        count += int(np.count_nonzero(((starts < low) | (starts >= high)) & (starts < end)))
+    return count
+
+
 def _at_most(size: int, common: tuple[int, int] | None) -> int:
     return 0 if common is None else min(size, common[1] - common[0])
 

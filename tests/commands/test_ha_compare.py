@@ -12,6 +12,7 @@ import pytest
 
 from mqctl.operations.replication.stores import compare_stores
 from mqctl.render.replication import StoreComparison
+from mqctl.store.directory import StoreDirectory
 from tests.conftest import Outcome
 
 Run = Callable[..., Outcome]
@@ -55,6 +56,9 @@ def test_a_store_equals_itself_and_one_without_its_end_is_behind(
     last.unlink()
     code, found = compared(mqctl, master, other)
     assert (code, found["state"], found["first_difference"]) == (1, "b-behind", None)
+    log = StoreDirectory.open(master).commit_log
+    stored = sum(len(log.walk(file).positions) for file in log.files if file.start >= found["b_end"])
+    assert (found["a_only_message_count"], found["b_only_message_count"]) == (stored, 0) and stored > 0
     assert compared(mqctl, other, master)[1]["state"] == "b-ahead"
 
 
@@ -68,6 +72,9 @@ def test_tables_that_differ_are_counted_with_examples(mqctl: Run, diverged: tupl
     assert (code, found["state"]) == (1, "equal")
     (table,) = found["tables"]
     assert table["table"] == "consumer offsets" and table["only_b_count"] == 1
+    assert found["read_again"] == [{"group": "C_ha", "topic": "TopicHA", "queue_count": 1, "message_count": 1}]
+    assert "read_again" in compared(mqctl, other, master)[1] and not compared(mqctl, other, master)[1]["read_again"]
+    assert "again by those of A" in mqctl("ha", "compare", "--store", master, "--store", other).stdout
     assert "C_ha on TopicHA/0: 10 / 11" in table["examples"]
 
 
@@ -134,6 +141,7 @@ def test_half_a_record_at_the_end_is_no_difference_and_is_told(diverged: tuple[P
     poked(other, 493_206 - 50, bytes(50))
     found = both_ways(diverged[0], other)
     assert (found.exit_code(), found.state, found.b_end, found.b_unread_bytes) == (1, "b-behind", 492_711, 445)
+    assert (found.a_only_message_count, found.b_only_message_count) == (1, 0)
     poked(other, 493_206 - 50, (diverged[0] / "commitlog" / f"{393_216:020d}").read_bytes()[99_940:99_990])
     poked(other, 493_206 + 3, b"left")
     found = both_ways(diverged[0], other)

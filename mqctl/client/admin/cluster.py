@@ -100,6 +100,13 @@ class Cluster:
         """Returns the masters."""
         return tuple(broker for broker in self.brokers(deadline) if broker.is_master)
 
+    def readable(self, deadline: Deadline | None = None) -> tuple[BrokerAddress, ...]:
+        """Returns whom consumers read from: each master, or the first slave of a name whose master is gone."""
+        first: dict[str, BrokerAddress] = {}
+        for broker in self.brokers(deadline):  # by id within a name
+            first.setdefault(broker.broker_name, broker)
+        return tuple(first.values())
+
     def route(self, topic: str, deadline: Deadline | None = None) -> TopicRouteData:
         """Returns where a topic lives.
 

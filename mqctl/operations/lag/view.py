@@ -60,6 +60,7 @@ class LagView:
         gaps: of lag itself.
         minor_gaps: of the columns beside lag only.
         windows: what groups have left to repair their consumers, where retries were looked for.
+        slaves: names of brokers whose master is gone, and whose slave told.
     """
 
     moment_ms: int
@@ -68,6 +69,7 @@ class LagView:
     gaps: Sequence[Gap] = ()
     minor_gaps: Sequence[Gap] = ()
     windows: Sequence[RepairWindow] = ()
+    slaves: Sequence[str] = ()
 
 
 def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
@@ -97,6 +99,7 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
         queues=rows,
         gaps=gaps,
         minor_gaps=[gap for gap in missing if gap.part in _BESIDE_LAG],
+        slaves=sorted({item.name for item in evidence if item.name and item.broker_id}),
     )
 
 
@@ -218,6 +221,7 @@ def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCo
         lang=spoken(),
         windows=view.windows,
         folded=not request.groups and request.limit != ALL,
+        slaves=view.slaves,
     )
     return answer(limited(document, output, request.limit), view.gaps, output, minor=view.minor_gaps)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mqctl.model.progress import Progress
-from mqctl.render.replication import StoreComparison, TableDifference
+from mqctl.render.replication import ReadAgain, StoreComparison, TableDifference
 from mqctl.store import config_files as configs
-from mqctl.store.compare_logs import LogComparison, compare_logs
+from mqctl.store.compare_logs import LogComparison, compare_logs, messages_outside
 from mqctl.store.directory import StoreDirectory
 
 _NAMED = 5
@@ -23,7 +23,8 @@ def compare_stores(path: Path, other_path: Path, progress: Progress | None = Non
     """
     stores = [StoreDirectory.open(each) for each in (path, other_path)]
     logs = compare_logs(stores[0].commit_log, stores[1].commit_log, progress)
-    tables = _tables(*stores)
+    low = max(logs.start, logs.other_start)
+    high = min(logs.end, logs.other_end) if logs.first_difference is None else logs.first_difference
     return StoreComparison(
         a=str(path),
         b=str(other_path),
@@ -41,8 +42,24 @@ def compare_stores(path: Path, other_path: Path, progress: Progress | None = Non
         different_byte=logs.different_byte,
         a_confirm_offset=_confirmed(stores[0]),
         b_confirm_offset=_confirmed(stores[1]),
-        tables=tables,
+        a_only_message_count=messages_outside(stores[0].commit_log, low, high, end=logs.end),
+        b_only_message_count=messages_outside(stores[1].commit_log, low, high, end=logs.other_end),
+        tables=_tables(*stores),
+        read_again=_read_again(*stores),
     )
+
+
+def _read_again(a: StoreDirectory, b: StoreDirectory) -> list[ReadAgain]:
+    """Returns what groups consumed by the offsets of B and not by those of A, of queues that both know."""
+    ours, theirs = (configs.consumer_offsets(each.config(configs.CONSUMER_OFFSETS)).offsets for each in (a, b))
+    again = []
+    for topic, group in sorted(ours.keys() & theirs.keys()):
+        known, ahead = ours[topic, group], theirs[topic, group]
+        counts = [ahead[queue_id] - known[queue_id] for queue_id in known.keys() & ahead.keys()]
+        more = [count for count in counts if count > 0]
+        if more:
+            again.append(ReadAgain(group=group, topic=topic, queue_count=len(more), message_count=sum(more)))
+    return again
 
 
 def _state(logs: LogComparison) -> str:

@@ -31,7 +31,7 @@ def gather_live_lag(
     with_consumers: bool = False,
     more_topics: Mapping[str, Collection[str]] | None = None,
 ) -> list[LagEvidence]:
-    """Asks every master for committed offsets, queue bounds, and the age of what waits.
+    """Asks every master, or the slave of one that is gone, for committed offsets, queue bounds, and ages.
 
     Args:
         now_ms: epoch milliseconds of this moment.
@@ -45,8 +45,8 @@ def gather_live_lag(
     """
     wanted = scope or Scope()
     asking = Asking(cluster, deadline)
-    masters = [item for item in cluster.masters(deadline) if wanted.has_broker(item.broker_name)]
-    brokers = [LiveBroker(address=address) for address in masters]
+    addresses = [item for item in cluster.readable(deadline) if wanted.has_broker(item.broker_name)]
+    brokers = [LiveBroker(address=address) for address in addresses]
     _ask_offsets(asking, brokers, wanted, system=system)
     topics = [
         (number, topic)
@@ -72,6 +72,7 @@ def gather_live_lag(
         LagEvidence(
             origin=origin,
             name=broker.name,
+            broker_id=broker.address.broker_id,
             queues=queues.get(number, ()),
             consumer_offsets=offsets.get(number, ()),
             unavailable=tuple(broker.gaps),

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from embedded_broker import EmbeddedBroker, EmbeddedCluster
+from mqctl.protocol.requests_client import UpdateConsumerOffset
 from tests.conftest import Outcome
-from tests.embedded_broker.messages import send
+from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
 from tests.live.test_export import exporting
 
@@ -151,3 +152,20 @@ def test_an_unknown_broker_and_no_cluster_are_errors(mqctl: Run, pair: EmbeddedC
     outcome = mqctl("ha", "status", "broker-z", "--namesrv", pair.namesrv)
     assert (outcome.exit_code, "broker-z" in outcome.stderr) == (66, True)
     assert mqctl("ha", "status", "--namesrv", "127.0.0.1:1").exit_code == 69
+
+
+def test_lag_of_a_group_whose_master_is_gone_is_read_from_the_slave_and_said_to_be(
+    mqctl: Run, pair: EmbeddedCluster
+) -> None:
+    slave = pair.broker("broker-a-s")
+    with Peer(pair.broker("broker-a").address) as peer:
+        assert peer.call(pull("T", 0, group="G")).code == 0
+        assert peer.call(UpdateConsumerOffset(consumer_group="G", topic="T", queue_id=0, commit_offset=4)).code == 0
+    until(lambda: slave.on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 4)
+    known = mqctl("group", "lag", "-g", "G", "--namesrv", pair.namesrv, "-o", "json")
+    assert (known.exit_code, known.json["slaves"]) == (0, [])
+    pair.broker("broker-a").kill()
+    outcome = mqctl("group", "lag", "-g", "G", "--namesrv", pair.namesrv, "-o", "json")
+    assert (outcome.exit_code, outcome.json["slaves"]) == (0, ["broker-a"]), outcome.stderr
+    assert [group["lag_count"] for group in outcome.json["groups"]] == [6]
+    assert "master gone: broker-a;" in mqctl("group", "lag", "--namesrv", pair.namesrv).stdout
