@@ -7,6 +7,7 @@ comments; a comma before a closing bracket.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from mqctl.protocol.fastjson_values import MAX_DEPTH, FastjsonError, ObjectKey
 
@@ -182,15 +183,14 @@ def _resolve_in(
     if id(container) in done:
         return
     done.add(id(container))
-    for name, item in list(container.items() if isinstance(container, dict) else enumerate(container)):
+    places: Iterable[tuple[object, object]] = container.items() if isinstance(container, dict) else enumerate(container)
+    for place, item in list(places):
         path = _reference(item)
         if path is None:
             if isinstance(item, dict | list):
                 _resolve_in(item, [*parents, item], root, done)
-        elif isinstance(container, dict):
-            container[name] = _find(path, parents, root)
         else:
-            container[int(str(name))] = _find(path, parents, root)
+            container[place] = _find(path, parents, root)  # type: ignore[call-overload]  # a name in an object, a number in a list
 
 
 def _find(path: str, parents: list[object], root: object) -> object:

@@ -16,8 +16,6 @@ from mqctl.snapshot.live.asking import Answers, Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.members import gather_memberships, gather_running
 
-PARTS = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION})
-"""The gaps that leave lag itself untouched."""
 _Key = tuple[int, str, str]
 
 

@@ -59,23 +59,20 @@ class _Steps:
     def timed(self, name: str, column: str, mask: NDArray[np.bool_], query: Query) -> Columns:
         """Counts the marked rows by topic and time bucket."""
         rows = self.tracks.rows[mask]
-        bucket = rows["store_ms"] // query.bucket_ms * query.bucket_ms
-        return self._pairs(name, ("time_ms", column), rows["topic"], bucket)
+        topics, buckets, counts = self.counted(rows["topic"], rows["store_ms"] // query.bucket_ms * query.bucket_ms)
+        return {"cut": [name] * len(counts), "topic": topics, "time_ms": buckets, column: counts}
 
     def hosted(self, mask: NDArray[np.bool_]) -> Columns:
         """Counts the marked rows by topic and born host."""
         rows = self.tracks.rows[mask]
-        pairs = self._pairs("hosts", ("born_host", "copies"), rows["topic"], rows["host"].astype(np.int64))
-        return {**pairs, "born_host": [self.tracks.hosts[int(str(code))] for code in pairs["born_host"]]}
+        topics, codes, counts = self.counted(rows["topic"], rows["host"].astype(np.int64))
+        hosts = [self.tracks.hosts[code] for code in codes]
+        return {"cut": ["hosts"] * len(counts), "topic": topics, "born_host": hosts, "copies": counts}
 
-    def _pairs(self, name: str, columns: tuple[str, str], topic: Int64s, value: Int64s) -> Columns:
+    def counted(self, topic: Int64s, value: Int64s) -> tuple[list[str], list[int], list[int]]:
+        """Returns each pair of topic and value there is: names of topics, values, and how often."""
         pairs, counts = np.unique(np.stack((topic.astype(np.int64), value)), axis=1, return_counts=True)
-        return {
-            "cut": [name] * len(counts),
-            "topic": [self.tracks.topics[code] for code in pairs[0].tolist()],
-            columns[0]: pairs[1].tolist(),
-            columns[1]: counts.tolist(),
-        }
+        return [self.tracks.topics[code] for code in pairs[0].tolist()], pairs[1].tolist(), counts.tolist()
 
     def shown_keys(self, weight: Int64s, query: Query) -> Iterator[tuple[str, NDArray[np.void]]]:
         """Yields for each topic the keys of greatest weight above 0 (one weight a key): its text and its rows."""
@@ -243,7 +240,8 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     yield steps.hosted(again)
     gap = np.diff(rows["store_ms"], prepend=0)[again]
     exponent = np.where(gap > 0, np.left_shift(1, np.maximum(np.frexp(gap.astype(float))[1] - 1, 0), dtype=np.int64), 0)
-    yield steps._pairs("gaps", ("gap_class_ms", "copies"), rows["topic"][again], exponent)
+    topics, classes, counts = steps.counted(rows["topic"][again], exponent)
+    yield {"cut": ["gaps"] * len(counts), "topic": topics, "gap_class_ms": classes, "copies": counts}
     parts = []
     for key, own in steps.shown_keys(np.bincount(steps.group) - 1, query):
         times = own["store_ms"]
