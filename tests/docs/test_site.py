@@ -1,0 +1,66 @@
+"""The documentation site: every page has a place in the navigation, in both languages, and its links lead to pages.
+
+The build itself is a step of CI (`.ci/site`): mkdocs fails on broken links and anchors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from docs import site
+from tests.conftest import REPOSITORY
+
+SETTINGS: dict[str, Any] = yaml.safe_load((REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"))
+
+
+def entries(nav: list[Any]) -> Iterator[tuple[str, str]]:
+    """Titles and pages of the navigation; a page without a title of its own, or a section, has the other empty."""
+    for entry in nav:
+        if isinstance(entry, str):
+            yield "", entry
+            continue
+        ((title, below),) = entry.items()
+        yield title, below if isinstance(below, str) else ""
+        if isinstance(below, list):
+            yield from entries(below)
+
+
+def test_every_page_has_one_place_in_the_navigation() -> None:
+    placed = [page for _, page in entries(list(site.navigation(SETTINGS["nav"], {}))) if page]
+    assert sorted(placed) == site.markdown_names()
+
+
+def test_the_navigation_speaks_chinese_and_nothing_is_translated_for_nobody() -> None:
+    titles = {title for title, _ in entries(SETTINGS["nav"]) if title}
+    assert set(SETTINGS["extra"]["titles"]["zh"]) == titles
+
+
+@pytest.mark.parametrize(
+    ("language", "shown"), [("en", "RocketMQ for people who know Kafka"), ("zh", "写给熟悉 Kafka 的人")]
+)
+def test_a_page_is_laid_in_its_language_and_leads_to_the_other(tmp_path: Path, language: str, shown: str) -> None:
+    site.lay("docs/kafka.md", tmp_path, language)
+    text = (tmp_path / "docs" / "kafka.md").read_text(encoding="utf-8")
+    assert shown in text
+    other = "../zh/docs/kafka.html" if language == "en" else "../../docs/kafka.html"
+    assert f'<a href="{other}">' in text
+
+
+def test_pictures_and_examples_lie_beside_their_pages_and_sources_are_linked_where_they_are(tmp_path: Path) -> None:
+    site.lay("README.md", tmp_path, "en")
+    assert (tmp_path / "docs" / "quickstart.svg").exists()
+    assert "(https://github.com/mqctl/mqctl/blob/main/LICENSE)" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "tag", ['<script src="https://cdn.example/x.js">', '<link rel="stylesheet" href=//f.example/a>']
+)
+def test_what_a_page_would_fetch_is_seen(tmp_path: Path, tag: str) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(f'<a href="https://example.org/">a link is no fetch</a>{tag}<script src="own.js">')
+    assert len(site.outside(page)) == 1
