@@ -17,6 +17,7 @@ from mqctl.operations.checks import checks_file
 VARIABLES = {
     "MQCTL_NAMESRV, NAMESRV_ADDR": "name servers, where neither --namesrv nor --profile says",
     "MQCTL_PROFILE": "the profile to use",
+    "MQCTL_PROXY": "remoting ports of 5.x proxies, where --proxy does not say",
     "MQCTL_ACCESS_KEY, MQCTL_SECRET_KEY": "keys of access control",
     "MQCTL_ACL_FILE": "file with the keys, readable by its owner only",
     "MQCTL_KEYRING": "access key whose secret the system's keyring has",

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from mqctl.allocation.rooms import RoomRule
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import (
     AtOption,
@@ -67,6 +67,7 @@ EXAMPLES = (
 def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
+    proxy: ProxyOption = None,
     timeout: TimeoutOption = None,
     store: OptionalStoreOption = None,
     snapshot: SnapshotOption = None,
@@ -100,6 +101,7 @@ def command(
         namesrv=namesrv,
         profile=profile,
         timeout=timeout,
+        proxies=proxy,
         groups=group,
         topics=topic,
         brokers=broker,

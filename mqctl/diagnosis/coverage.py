@@ -11,6 +11,7 @@ from mqctl.diagnosis.backlog_rates import Movement
 from mqctl.diagnosis.judging import Diagnosis
 from mqctl.diagnosis.rule import RULES
 from mqctl.model.finding import NotJudged, Reason, Subject, SubjectKind, Why
+from mqctl.model.gap import Part
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
@@ -83,7 +84,7 @@ def coverage(
     known |= {
         item.group for broker in in_scope for item in broker.consumer_offsets if not topics or item.topic in topics
     }
-    online = kinds(snapshot)
+    online = kinds(snapshot).keys() | _untold(snapshot)
     about_members = _about_members(diagnosis)
     open_of, open_for_all = _left_open(diagnosis)
     covered = []
@@ -126,6 +127,12 @@ def with_standing(diagnosis: Diagnosis, backlogs: Iterable[BacklogAdvice]) -> Di
     return replace(diagnosis, not_judged=(*diagnosis.not_judged, *standing))
 
 
+def _untold(snapshot: ClusterSnapshot) -> set[str]:
+    """Returns the groups of which a broker or a proxy did not tell the members: nobody online is not known of them."""
+    gaps = (gap for broker in snapshot.brokers for gap in broker.unavailable)
+    return {gap.group for gap in gaps if gap.part is Part.MEMBERS and gap.group}
+
+
 def _left_open(diagnosis: Diagnosis) -> tuple[dict[str, list[NotJudged]], list[NotJudged]]:
     """Returns what was not judged of one group, by its name, and what was not judged of any."""
     of_group: dict[str, list[NotJudged]] = {}
@@ -148,7 +155,7 @@ def _about_members(diagnosis: Diagnosis) -> list[str]:
 def _offline(diagnosis: Diagnosis, snapshot: ClusterSnapshot, groups: Collection[str]) -> Iterator[NotJudged]:
     if snapshot.origin.kind is not OriginKind.LIVE or snapshot.without_brokers:
         return
-    online = kinds(snapshot)
+    online = kinds(snapshot).keys() | _untold(snapshot)
     for name in sorted(name for name in groups if name not in online):
         own = is_system_group(name)
         why = _OWN if own else _NOBODY_ONLINE

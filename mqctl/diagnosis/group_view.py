@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -11,7 +10,16 @@ from mqctl.diagnosis.settings import Settings
 from mqctl.model.config import creates_groups
 from mqctl.model.finding import Subject, SubjectKind
 from mqctl.model.gap import Part
-from mqctl.model.member import POP, PULL, GroupMembership, Member, MessageModel, RunningInfo, Subscription
+from mqctl.model.member import (
+    POP,
+    PULL,
+    GroupMembership,
+    Member,
+    MessageModel,
+    RunningInfo,
+    Subscription,
+    is_grpc_client,
+)
 from mqctl.model.names import is_retry_topic, is_system_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import TagSample
@@ -19,8 +27,6 @@ from mqctl.model.snapshot import ClusterSnapshot
 
 _SHOWN_CLIENTS = 3
 _SHOWN_QUEUES = 6
-# ClientId of rocketmq-clients: host, pid, number within the process, nano time to the base of 36.
-_PROXY_CLIENT = re.compile(r"[^@]+@\d+@\d+@[0-9a-z]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +86,8 @@ class GroupView:
 
     @property
     def behind_proxy(self) -> bool:
-        """Whether members are clients of a proxy (gRPC): their ids have four parts, and they own no queues."""
-        return any(_PROXY_CLIENT.fullmatch(client) for client in self.client_ids)
+        """Whether members are clients of a proxy, which own no queues: a proxy says so, or their ids do (gRPC)."""
+        return any(item.proxied for item in self.memberships.values()) or any(map(is_grpc_client, self.client_ids))
 
     @property
     def shares(self) -> bool:

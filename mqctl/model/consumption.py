@@ -63,7 +63,12 @@ class QueueOwners:
             for rates in info.rates:
                 key = (info.group, rates.topic)
                 self._rates[key] = self._rates.get(key, 0.0) + rates.consume_ok_tps + rates.consume_failed_tps
+        self._empty = {group for group, ids in clients.items() if not ids}
         self._known = {group for group, ids in clients.items() if set(ids) <= by_host.get(group, set())}
+
+    def is_empty(self, group: str) -> bool:
+        """Tells whether a group is known to have no members."""
+        return group in self._empty
 
     def owners(self, group: str, queue: MessageQueue) -> tuple[str, ...] | None:
         """Returns the client ids that hold `queue`; None when the group is not known in full."""

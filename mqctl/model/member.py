@@ -5,6 +5,7 @@ None means not known; it never means zero. Times are epoch milliseconds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,8 +22,15 @@ _STRATEGIES = {
     "AllocateMachineRoomNearby": "MACHINE_ROOM_NEARBY",
     "AllocateMessageQueueConsistentHash": "CONSISTENT_HASH",
 }
+# ClientId of rocketmq-clients: host, pid, number within the process, nano time to the base of 36.
+_GRPC_CLIENT = re.compile(r"[^@]+@\d+@\d+@[0-9a-z]+")
 POP = "CONSUME_POP"
 PULL = "CONSUME_ACTIVELY"
+
+
+def is_grpc_client(client_id: str) -> bool:
+    """Tells whether a client speaks gRPC to a proxy: its id has four parts."""
+    return _GRPC_CLIENT.fullmatch(client_id) is not None
 
 
 class MessageModel(StrEnum):
@@ -79,6 +87,7 @@ class GroupMembership:
         popped_topics: those that the broker declares as consumed by POP (5.x, request 402).
         unplaced_queues: topic and queue id where the broker has no offset to answer (request 14): a consumer begins
             where `consume_from_where` says. Asked of queues with all their messages, and no committed offset.
+        proxied: client ids that no broker knows, and the address of the proxy that does.
     """
 
     group: str
@@ -90,6 +99,13 @@ class GroupMembership:
     subscriptions: tuple[Subscription, ...] = ()
     popped_topics: tuple[str, ...] = ()
     unplaced_queues: tuple[tuple[str, int], ...] = ()
+    proxied: Mapping[str, str] = field(default_factory=dict)
+
+    def known_to(self, broker: str) -> str:
+        """Returns who knows the members: the broker that holds the group, or else proxies."""
+        if not self.proxied or any(client not in self.proxied for client in self.client_ids):
+            return broker
+        return ", ".join(f"proxy {address}" for address in sorted(set(self.proxied.values())))
 
 
 def consume_mode(memberships: Iterable[GroupMembership]) -> str | None:

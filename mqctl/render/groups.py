@@ -276,7 +276,8 @@ def member_rows(memberships: Mapping[str, GroupMembership], running: Sequence[Ru
     known: dict[str, list[tuple[str, str, str | None, int | None]]] = {}
     for broker, held in sorted(memberships.items()):
         for member in held.members:
-            entry = (broker, member.address, member.language, member.version)
+            proxy = held.proxied.get(member.client_id)
+            entry = (f"proxy {proxy}" if proxy else broker, member.address, member.language, member.version)
             known.setdefault(member.client_id, []).append(entry)
     return [_member(client, entries, infos.get(client)) for client, entries in sorted(known.items())]
 
@@ -319,6 +320,11 @@ def members_document(
 ) -> Document:
     """Builds the document of `group members`; with settings, that of `group describe`."""
     members = member_rows(memberships, running)
+    heard = {
+        (held.known_to(broker), item): None
+        for broker, held in sorted(memberships.items())
+        for item in held.subscriptions
+    }
     subscriptions = [
         SubscriptionRow(
             broker=broker,
@@ -327,8 +333,7 @@ def members_document(
             expression=item.expression,
             version_time_ms=item.version_ms,
         )
-        for broker, held in sorted(memberships.items())
-        for item in held.subscriptions
+        for broker, item in heard
     ]
     first = next(iter(memberships.values()), GroupMembership(group=group))
     value = GroupMembers(

@@ -16,6 +16,7 @@ COLUMNS = (
     Column("keys", "keys", none="none"),
     Column("tls", "TLS by", none="plain"),
     Column("room_rule", "rooms by", wide=True),
+    Column("proxies", "proxies", wide=True),
 )
 
 
@@ -36,6 +37,7 @@ class ProfileRow:
     keys: str | None
     room_rule: str | None
     tls: str | None = None
+    proxies: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,5 +19,6 @@ def profile_row(name: str, profile: Profile, profiles: Profiles) -> ProfileRow:
         timeout_ms=profile.timeout_ms,
         keys=keys,
         room_rule=profile.room_rule,
+        proxies=profile.proxies,
         tls=(profile.tls_ca or "system authorities") if profile.tls else None,
     )

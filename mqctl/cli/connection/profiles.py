@@ -37,6 +37,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         access_key_env, secret_key_env: environment variables with the keys, instead of a file.
         keyring: access key whose secret the system's keyring has, under `mqctl`, instead of a file.
         tls: whether connections are secured; the files are PEM, and `tls_ca` may be `none` to trust anybody.
+        proxies: remoting ports of proxies (5.x), `host:port;host:port`, which alone know their clients.
         room_rule: how names tell their machine room, `prefix:-` for instance.
     """
 
@@ -53,6 +54,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tls_cert: str | None = None
     tls_key: str | None = None
     tls_server_name: str | None = None
+    proxies: str | None = None
 
 
 class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,12 +41,23 @@ TimeoutOption = Annotated[
 ]
 
 
+ProxyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--proxy",
+        metavar="HOST[:PORT]",
+        help="Remoting port of a 5.x proxy, 8080 unless given; may be repeated. Also MQCTL_PROXY.",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterTarget:
     """What a command was told about the cluster.
 
     Attributes:
         source: where the address came from, for people.
+        proxies: remoting ports of its proxies.
         option: the options that name the cluster and give access to it, for commands to type next.
     """
 
@@ -57,12 +69,13 @@ class ClusterTarget:
     credentials: Credentials | None = None
     tls: TlsSettings | None = None
     room_rule: str | None = None
+    proxies: tuple[str, ...] = ()
 
     def open(self) -> Cluster:
         """Returns the cluster, to be used as a context manager."""
         from mqctl.client.admin.cluster import Cluster
 
-        return Cluster(self.namesrv, self.links())
+        return Cluster(self.namesrv, self.links(), proxies=self.proxies)
 
     def links(self) -> LinkSettings:
         """Returns how connections are made: signed and secured as told."""
@@ -83,15 +96,21 @@ class ClusterTarget:
         return Deadline(self.timeout_ms)
 
 
-def cluster_target(namesrv: str | None, profile: str | None, timeout: str | None) -> ClusterTarget:
+def cluster_target(
+    namesrv: str | None, profile: str | None, timeout: str | None, *, proxies: Iterable[str] | None = None
+) -> ClusterTarget:
     """Decides which cluster is meant.
 
+    Args:
+        proxies: as --proxy has them; those of the environment or of the profile unless given.
+
     Raises:
-        UsageError: the timeout is none.
+        UsageError: the timeout is none, or a proxy is no address.
         NotFoundError: there is no such profile.
         ConfigurationError: no cluster is named and none runs here, or several do.
     """
     timeout_ms = _timeout_ms(timeout)
+    named = _proxies(";".join(proxies or ()))
     address, source = namesrv, "--namesrv"
     if address is None and profile is None:
         for variable in ("MQCTL_NAMESRV", "NAMESRV_ADDR"):
@@ -106,14 +125,25 @@ def cluster_target(namesrv: str | None, profile: str | None, timeout: str | None
             option=_option("--namesrv", address),
             credentials=credentials_of(),
             tls=tls_of(),
+            proxies=named,
         )
-    return _from_profile(profile or os.environ.get("MQCTL_PROFILE"), timeout_ms) or _local(timeout_ms)
+    chosen = _from_profile(profile or os.environ.get("MQCTL_PROFILE"), timeout_ms) or _local(timeout_ms)
+    return replace(chosen, proxies=named) if named else chosen
 
 
 def _option(word: str, value: str) -> str:
     from mqctl.cli.connection.access_options import typed_options
 
     return " ".join([word, shlex.quote(value), *typed_options()])
+
+
+def _proxies(text: str) -> tuple[str, ...]:
+    text = text or os.environ.get("MQCTL_PROXY", "")
+    if not text:
+        return ()
+    from mqctl.client.remoting.addresses import proxy_addresses
+
+    return proxy_addresses(text)
 
 
 def _timeout_ms(text: str | None) -> int | None:
@@ -147,6 +177,7 @@ def _from_profile(name: str | None, timeout_ms: int | None) -> ClusterTarget | N
         credentials=credentials_of(profile),
         tls=tls_of(profile),
         room_rule=profile.room_rule,
+        proxies=_proxies(profile.proxies or ""),
     )
 
 

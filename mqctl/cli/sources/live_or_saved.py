@@ -162,7 +162,12 @@ class LiveOrSaved:
 
 @contextmanager
 def looking(
-    namesrv: str | None, profile: str | None, timeout: str | None, snapshot: Path | None
+    namesrv: str | None,
+    profile: str | None,
+    timeout: str | None,
+    snapshot: Path | None,
+    *,
+    proxies: Iterable[str] | None = None,
 ) -> Iterator[LiveOrSaved]:
     """Opens the live cluster, or loads the snapshot.
 
@@ -175,7 +180,7 @@ def looking(
 
         yield LiveOrSaved(None, load_snapshot(snapshot))
         return
-    target: ClusterTarget = cluster_target(namesrv, profile, timeout)
+    target: ClusterTarget = cluster_target(namesrv, profile, timeout, proxies=proxies)
     with target.open() as cluster:
         yield LiveOrSaved(asking_of(cluster, target), None, target.cluster)
 

@@ -26,6 +26,7 @@ class LiveOptions:
 
     Attributes:
         groups, topics, brokers: names; None or empty for everything.
+        proxies: of 5.x, which alone know their clients.
         window_ms: look twice, so far apart, for rules that need movement; 0 looks once.
         sampled: topics whose tags are sampled in any case.
     """
@@ -33,6 +34,7 @@ class LiveOptions:
     namesrv: str | None = None
     profile: str | None = None
     timeout: str | None = None
+    proxies: list[str] | None = None
     groups: list[str] | None = None
     topics: list[str] | None = None
     brokers: list[str] | None = None
@@ -116,7 +118,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
     from mqctl.snapshot.live.members_again import look_at_members
     from mqctl.snapshot.live.stacks import with_later_stacks
 
-    target = cluster_target(live.namesrv, live.profile, live.timeout)
+    target = cluster_target(live.namesrv, live.profile, live.timeout, proxies=live.proxies)
     scope = Scope(
         groups=frozenset(live.groups or ()),
         topics=frozenset(live.topics or ()),

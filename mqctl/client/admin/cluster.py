@@ -69,6 +69,7 @@ class Cluster:
         links: credentials, timeouts and the form of headers.
         in_flight: limit of requests in flight at each address.
         call_timeout_ms: limit of one request.
+        proxies: addresses of the remoting ports of proxies (5.x), which alone know their clients.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class Cluster:
         *,
         in_flight: int = IN_FLIGHT,
         call_timeout_ms: int = CALL_TIMEOUT_MS,
+        proxies: tuple[str, ...] = (),
     ) -> None:
+        self.proxies = proxies
         source = name_server_source(name_servers) if isinstance(name_servers, str) else name_servers
         self.links = Links(links)
         self.name_servers = NameServers(self.links, source, call_timeout_ms=call_timeout_ms)

@@ -10,6 +10,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import split_address
 from mqctl.errors import ConfigurationError, UnreachableError, UsageError
 
+_PROXY_PORT = 8080
 _LONGEST_ANSWER_BYTES = 64 * 1024
 SERVICE_TIMEOUT_MS = 3000
 _LONGEST_WAIT_S = 86_400.0  # what a socket can wait ends at 24 days
@@ -33,6 +34,25 @@ def parse_addresses(text: str) -> tuple[str, ...]:
         except UnicodeError as error:
             raise UsageError(f"{address!r} is no address", reason="no host can have this name") from error
     return listed
+
+
+def proxy_addresses(text: str) -> tuple[str, ...]:
+    """Reads `host[:port];host[:port]`: remoting ports of proxies, 8080 where none is given (`ProxyConfig`).
+
+    Raises:
+        UsageError: nothing there, or something that is no address.
+    """
+    found = []
+    for part in filter(None, text.replace(",", ";").replace(" ", ";").split(";")):
+        address = part if ":" in part.rpartition("]")[2] else f"{part}:{_PROXY_PORT}"
+        try:
+            split_address(address)
+        except UsageError as error:
+            raise UsageError(f"{part!r} is no address of a proxy", remedy="write HOST or HOST:PORT") from error
+        found.append(address)
+    if not found:
+        raise UsageError("no proxy is named", remedy="write HOST or HOST:PORT")
+    return tuple(dict.fromkeys(found))
 
 
 class TopAddressing:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of, open_brokers
@@ -34,9 +34,16 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
-    proxy: Annotated[
-        list[str] | None,
-        typer.Option("--proxy", metavar="HOST[:PORT]", help="A proxy (5.x): its remoting port, and gRPC beside it."),
+    proxy: ProxyOption = None,
+    grpc_port: Annotated[
+        int | None,
+        typer.Option(
+            "--grpc-port",
+            metavar="PORT",
+            min=1,
+            max=65535,
+            help="gRPC port of the proxies; remoting port + 1 unless given.",
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
@@ -47,7 +54,7 @@ def command(
     port is connected to, and nothing is sent. Ends with 69 when a port that clients need does
     not answer; the VIP and HA ports are only shown.
     """
-    target = cluster_target(namesrv, profile, timeout)
+    target = cluster_target(namesrv, profile, timeout, proxies=proxy)
     with target.open() as cluster:
         asking = asking_of(cluster, target)
         servers = cluster.name_servers.addresses(asking.deadline)
@@ -60,7 +67,7 @@ def command(
                 raise
             tell(f"mqctl: {error}")
     limit_ms = max(1, min(_PORT_TIMEOUT_MS, target.timeout_ms // 3))
-    ports = try_ports(servers, brokers, proxy or (), timeout_ms=limit_ms, links=target.links())
+    ports = try_ports(servers, brokers, target.proxies, grpc_port=grpc_port, timeout_ms=limit_ms, links=target.links())
     emit(reach_document(ports), output)
     shut = {port.role for port in ports if not port.reached.state.open}
     for role in sorted(shut - NEEDED):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import (
     AllOption,
@@ -62,6 +62,7 @@ _Until = Annotated[
 def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
+    proxy: ProxyOption = None,
     timeout: TimeoutOption = None,
     store: OptionalStoreOption = None,
     snapshot: SnapshotOption = None,
@@ -110,7 +111,7 @@ def command(
     request = LagRequest(group or (), topic or (), system=system, with_consumers=closely, online=online, limit=limit)
     view = _of_files(store, snapshot, at, request)
     if view is None:
-        target = cluster_target(namesrv, profile, timeout)
+        target = cluster_target(namesrv, profile, timeout, proxies=proxy)
         if again:
             from mqctl.operations.lag.watch import Again, look_again
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OnlineOption, OutputOption, SnapshotOption
@@ -23,6 +23,7 @@ def command(
     system: AllOption = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
+    proxy: ProxyOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
     only_online: OnlineOption = False,
@@ -34,7 +35,7 @@ def command(
 
     System groups are hidden unless --all.
     """
-    with looking(namesrv, profile, timeout, snapshot) as look:
+    with looking(namesrv, profile, timeout, snapshot, proxies=proxy) as look:
         brokers = masters_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
         look.ask(ask_groups, brokers, Scope())
         memberships = look.memberships(brokers)

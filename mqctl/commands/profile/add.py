@@ -17,6 +17,7 @@ EXAMPLES = (
     "mqctl profile add prod --namesrv '10.0.0.1:9876;10.0.0.2:9876'",
     "mqctl profile add prod --namesrv 10.0.0.1:9876 --acl-file ~/.mq-keys.yaml --replace",
     "mqctl profile add prod --namesrv mq.example.com:9876 --tls --tls-ca ca.pem --keyring ops-account",
+    "mqctl profile add prod --namesrv 10.0.0.1:9876 --proxy 10.0.0.5 --replace",
     "mqctl profile add stage --namesrv http://addresses:8080/rocketmq/nsaddr --timeout 30s",
 )
 
@@ -62,6 +63,10 @@ _RoomRule = Annotated[
     str | None,
     typer.Option("--room-rule", metavar="RULE", help="How names tell their room: prefix:-, prefix:@, regex:PATTERN."),
 ]
+_Proxies = Annotated[
+    list[str] | None,
+    typer.Option("--proxy", metavar="HOST[:PORT]", help="Remoting port of a 5.x proxy, 8080 unless given; repeat."),
+]
 _Replace = Annotated[bool, typer.Option("--replace", help="Replace a profile of this name.")]
 
 
@@ -80,6 +85,7 @@ def command(
     tls_server_name: _TlsServerName = None,
     timeout: _Timeout = None,
     room_rule: _RoomRule = None,
+    proxy: _Proxies = None,
     replace: _Replace = False,
 ) -> None:
     """Give a cluster a name, so that commands need no addresses. The first profile becomes the current one."""
@@ -87,7 +93,8 @@ def command(
         raise UsageError("--access-key-env and --secret-key-env belong together")
     if sum(way is not None for way in (acl_file, access_key_env, keyring)) > 1:
         raise UsageError("keys come from one place", remedy="choose --acl-file, --access-key-env or --keyring")
-    _try(namesrv, acl_file, room_rule)
+    proxies = ";".join(proxy or ()) or None
+    _try(namesrv, acl_file, room_rule, proxies)
     with changed_profiles(config_dir()) as profiles:
         if checked_name(name) in profiles.profiles and not replace:
             raise UsageError(f"there is a profile {name} already", remedy="add --replace, or choose another name")
@@ -105,13 +112,14 @@ def command(
             tls_cert=_text(tls_cert),
             tls_key=_text(tls_key),
             tls_server_name=tls_server_name,
+            proxies=proxies,
         )
         profiles.current = profiles.current or name
         current = profiles.current
     tell(f"mqctl: profile {name} saved; commands use {current} unless told otherwise")
 
 
-def _try(namesrv: str, acl_file: Path | None, room_rule: str | None) -> None:
+def _try(namesrv: str, acl_file: Path | None, room_rule: str | None, proxies: str | None) -> None:
     """Reads what the profile is to hold, so that a slip shows now and not at the first command that uses it."""
     if room_rule is not None:
         from mqctl.allocation.rooms import room_rule as read_rule
@@ -121,8 +129,10 @@ def _try(namesrv: str, acl_file: Path | None, room_rule: str | None) -> None:
         from mqctl.cli.connection.key_file import credentials_from_file
 
         credentials_from_file(acl_file.expanduser())
-    from mqctl.client.remoting.addresses import name_server_source
+    from mqctl.client.remoting.addresses import name_server_source, proxy_addresses
 
+    if proxies is not None:
+        proxy_addresses(proxies)
     name_server_source(namesrv)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
@@ -84,6 +84,7 @@ def command(
     explain: Annotated[bool, typer.Option("--explain", help="Show each finding's evidence in full.")] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
+    proxy: ProxyOption = None,
     timeout: TimeoutOption = None,
     lang: LangOption = None,
     output: OutputOption = Output.TABLE,
@@ -113,6 +114,7 @@ def command(
         namesrv=namesrv,
         profile=profile,
         timeout=timeout,
+        proxies=tuple(proxy or ()),
     )
     request.check()
     classifier = classifier_of(rules_file)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mqctl.client.remoting.link import LinkSettings
+from mqctl.client.remoting.link import LinkSettings, split_address
 from mqctl.client.remoting.reach import Port, PortQuestion, Speech, reach_ports
-from mqctl.errors import UsageError
 from mqctl.model.numbers import decimal
 from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
 from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo
@@ -16,7 +15,7 @@ NAME_SERVER, LISTEN, VIP, HA, PROXY, PROXY_GRPC = "name server", "broker", "VIP"
 NEEDED = frozenset({NAME_SERVER, LISTEN, PROXY, PROXY_GRPC})
 """Ports without which clients cannot work; the VIP port is for clients that ask for it, HA for slaves."""
 # MixAll.brokerVIPChannel; DefaultHAService; ProxyConfig.
-VIP_BELOW, _HA_ABOVE, _PROXY_REMOTING, _PROXY_GRPC = 2, 1, 8080, 8081
+VIP_BELOW, _HA_ABOVE, _GRPC_ABOVE = 2, 1, 1
 
 
 _Asked = tuple[str, str | None, int | None, PortQuestion]
@@ -27,6 +26,7 @@ def try_ports(
     brokers: Sequence[LiveBroker],
     proxies: Iterable[str],
     *,
+    grpc_port: int | None = None,
     timeout_ms: int,
     links: LinkSettings,
 ) -> list[Port]:
@@ -34,15 +34,13 @@ def try_ports(
 
     Args:
         brokers: with their settings, where they told them.
-        proxies: `host`, or `host:port` of the remoting port; the port above it is that of gRPC.
-
-    Raises:
-        UsageError: a proxy is no address.
+        proxies: addresses of their remoting ports.
+        grpc_port: of every proxy; the one above its remoting port unless given.
     """
     questions = [
         *(_asked(NAME_SERVER, address, GetBrokerClusterInfo()) for address in name_servers),
         *(item for broker in brokers for item in _broker_ports(broker)),
-        *(item for proxy in proxies for item in _proxy_ports(proxy)),
+        *(item for proxy in proxies for item in _proxy_ports(proxy, grpc_port)),
     ]
     ports = reach_ports([question for _, _, _, question in questions], timeout_ms=timeout_ms, links=links)
     return [
@@ -70,12 +68,8 @@ def _broker_ports(broker: LiveBroker) -> Iterator[_Asked]:
         yield HA, *names, PortQuestion(f"{broker.config.get('brokerIP2') or host}:{ha_port}", Speech.NOTHING)
 
 
-def _proxy_ports(proxy: str) -> Iterator[_Asked]:
-    host, colon, text = proxy.rpartition(":")
-    port = decimal(text) if colon else _PROXY_REMOTING
-    if port is None or (colon and not host):
-        raise UsageError(f"{proxy!r} is no address of a proxy", remedy="write HOST or HOST:PORT")
-    name = host if colon else proxy
-    grpc = _PROXY_GRPC if port == _PROXY_REMOTING else port + 1
-    yield _asked(PROXY, f"{name}:{port}", GetBrokerClusterInfo())
-    yield PROXY_GRPC, None, None, PortQuestion(f"{name}:{grpc}", Speech.GRPC)
+def _proxy_ports(address: str, grpc_port: int | None) -> Iterator[_Asked]:
+    host, port = split_address(address)
+    yield _asked(PROXY, address, GetBrokerClusterInfo())
+    grpc = grpc_port or port + _GRPC_ABOVE
+    yield PROXY_GRPC, None, None, PortQuestion(f"{host}:{grpc}", Speech.GRPC)

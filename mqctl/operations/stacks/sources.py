@@ -70,6 +70,7 @@ class StackRequest:
     namesrv: str | None = None
     profile: str | None = None
     timeout: str | None = None
+    proxies: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Checks that one source is named. Raises UsageError."""
@@ -127,7 +128,7 @@ def open_source(request: StackRequest) -> Iterator[tuple[StackSource, int]]:
             process.join(cluster, target)
             yield process, target.timeout_ms
         return
-    target = cluster_target(request.namesrv, request.profile, request.timeout)
+    target = cluster_target(request.namesrv, request.profile, request.timeout, proxies=request.proxies)
     with target.open() as cluster:
         yield GroupSource(cluster, target.deadline(), request.group or "", request.client_id), target.timeout_ms
 
@@ -141,7 +142,7 @@ def connection_timeout_ms(request: StackRequest) -> int:
 
 def _cluster_if_any(request: StackRequest) -> ClusterTarget | None:
     try:
-        return cluster_target(request.namesrv, request.profile, request.timeout)
+        return cluster_target(request.namesrv, request.profile, request.timeout, proxies=request.proxies)
     except ConfigurationError:
         if request.profile:
             raise

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from time import time
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import NotFoundError
 from mqctl.model.config import creates_groups
-from mqctl.model.gap import Part
+from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names_alike import meant
 from mqctl.model.pop_share import PopShare, summed_shares
@@ -50,6 +51,21 @@ def memberships_by_broker(source: LiveOrSaved, brokers: list[LiveBroker], group:
     """Returns what each broker says of one group's members."""
     memberships = source.memberships(brokers, frozenset({group}))
     return {brokers[number].name: items[0] for number, items in memberships.items()}
+
+
+def missing_members(
+    source: LiveOrSaved, brokers: list[LiveBroker], memberships: Mapping[str, GroupMembership], group: str
+) -> list[Gap]:
+    """Returns where a group of which no broker knows a member is probably behind a proxy that nobody named."""
+    if memberships or source.asking is None or source.asking.cluster.proxies:
+        return []
+    from mqctl.client.admin.broker_queries import consume_stats
+    from mqctl.snapshot.live.consumption import behind_proxy
+
+    asked = ((number, item.address.address, consume_stats(group)) for number, item in enumerate(brokers))
+    told = source.asking.put(asked).values
+    gaps = ((number, behind_proxy(group, [stats])) for number, stats in sorted(told.items()))
+    return [gap.at(brokers[number].name) for number, gap in gaps if gap is not None]
 
 
 def group_shares(source: LiveOrSaved, brokers: list[LiveBroker], group: str) -> list[PopShare]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.consumption import Consumption, QueueKey, QueueOwners, addresses_of
-from mqctl.model.gap import GapSubject, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names import is_system_group
 from mqctl.model.queue import MessageQueue
@@ -34,6 +34,10 @@ def gather_consumption(
     for (number, group, topic), error in sorted(stats.errors.items()):
         brokers[number].miss(Part.CONSUMPTION, error, GapSubject(group=group, topic=topic))
     holders, addresses = _holders(asking, brokers, {group for _, group, _ in wanted})
+    for number, group in sorted({(number, group) for number, group, _ in wanted} if not asking.cluster.proxies else ()):
+        handed_out = [item for key, item in stats.values.items() if key[:2] == (number, group)]
+        if holders.is_empty(group) and (gap := behind_proxy(group, handed_out)) is not None:
+            brokers[number].gaps.append(gap)
     tps: dict[int, dict[tuple[str, str], float]] = {number: {} for number, _ in enumerate(brokers)}
     pulls: dict[int, dict[QueueKey, int]] = {number: {} for number, _ in enumerate(brokers)}
     cached: dict[int, dict[QueueKey, int]] = {number: {} for number, _ in enumerate(brokers)}
@@ -72,6 +76,24 @@ def gather_consumption(
         )
         for number in tps
     }
+
+
+def behind_proxy(group: str, told: Iterable[ConsumeStats]) -> Gap | None:
+    """Returns what is probably missing of a group of which no broker knows a member, and to which one of 5.x hands out
+    messages: in cluster mode a proxy alone knows its clients. None where nothing was handed out in the last minute.
+
+    Args:
+        told: what one broker counts of it (208).
+    """
+    known = list(told)
+    is_v5 = any(place.pull_offset is not None for item in known for place in item.offset_table.values())
+    if not is_v5 or sum(item.consume_tps for item in known) <= 0:
+        return None
+    reason = (
+        "messages were handed out within the last minute, and no broker knows a member: unless it just left, it is "
+        "behind a proxy, and --proxy HOST:PORT asks that"
+    )
+    return Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason=reason, subject=GapSubject(group=group))
 
 
 def _told_pull(stats: Answers[_Key, ConsumeStats], key: _Key, queue: MessageQueue) -> int | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from mqctl.client.admin import broker_queries as ask
-from mqctl.errors import MqctlError
+from mqctl.client.remoting.answers import AnswerError
+from mqctl.errors import DeadlineError, MqctlError
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import (
     GroupMembership,
@@ -16,6 +17,7 @@ from mqctl.model.member import (
     RunningInfo,
     Subscription,
     TopicRates,
+    is_grpc_client,
 )
 from mqctl.model.names import RETRY_PREFIX, is_retry_topic, is_system_group
 from mqctl.model.names_alike import plain
@@ -68,7 +70,65 @@ def gather_memberships(
             )
         elif not refused_with(error, OFFLINE):
             brokers[number].miss(Part.MEMBERS, error, GapSubject(group=group))
-    return {number: tuple(items) for number, items in memberships.items()}
+    return with_proxied(asking, brokers, wanted, {number: tuple(items) for number, items in memberships.items()})
+
+
+def with_proxied(
+    asking: Asking,
+    brokers: list[LiveBroker],
+    wanted: Sequence[tuple[int, str]],
+    memberships: dict[int, tuple[GroupMembership, ...]],
+) -> dict[int, tuple[GroupMembership, ...]]:
+    """Adds the members that only proxies know (203, 38 at their remoting ports), at the brokers that hold the group.
+
+    In cluster mode a proxy pops for its clients, and no broker hears of them. Proxies tell each other of theirs.
+
+    Args:
+        wanted: groups by the number of the broker.
+    """
+    groups = sorted({group for _, group in wanted})
+    keys = [(proxy, group) for proxy in asking.cluster.proxies for group in groups]
+    connections = asking.put((key, key[0], ask.consumer_connections(key[1])) for key in keys)
+    ids = asking.put((key, key[0], ask.consumer_ids(key[1])) for key in connections.values)
+    proxied: dict[str, GroupMembership] = {}
+    for key in keys:
+        proxy, group = key
+        if key in connections.values:
+            membership = membership_of(group, ids.values.get(key, ()), connections.values[key])
+            membership = replace(membership, proxied=dict.fromkeys(membership.client_ids, proxy))
+            proxied[group] = _joined(proxied.get(group), membership)
+        elif not refused_with(connections.errors[key], OFFLINE):
+            for number in (number for number, name in wanted if name == group):
+                brokers[number].miss(Part.MEMBERS, connections.errors[key], GapSubject(group=group))
+    by_group = {number: {item.group: item for item in items} for number, items in memberships.items()}
+    for number, group in wanted:
+        holders = [at for at, name in wanted if name == group and group in _groups_of(brokers[at])]
+        if group in proxied and (number in holders or not holders):
+            of_broker = by_group.setdefault(number, {})
+            of_broker[group] = _joined(of_broker.get(group), proxied[group])
+    return {number: tuple(items.values()) for number, items in by_group.items()}
+
+
+def _groups_of(broker: LiveBroker) -> set[str]:
+    return {*broker.groups, *(group for group, _, _ in broker.offsets)}
+
+
+def _joined(first: GroupMembership | None, more: GroupMembership) -> GroupMembership:
+    """Adds members that somebody else knows; what both tell stays as the first tells it."""
+    if first is None or not first.client_ids:
+        return more
+    topics = {item.topic for item in first.subscriptions}
+    heard = {(item.client_id, item.address) for item in first.members}
+    return replace(
+        first,
+        client_ids=(*first.client_ids, *(name for name in more.client_ids if name not in first.client_ids)),
+        members=(*first.members, *(item for item in more.members if (item.client_id, item.address) not in heard)),
+        subscriptions=(*first.subscriptions, *(item for item in more.subscriptions if item.topic not in topics)),
+        proxied={
+            **{name: proxy for name, proxy in more.proxied.items() if name not in first.client_ids},
+            **first.proxied,
+        },
+    )
 
 
 def ask_unplaced(
@@ -173,7 +233,7 @@ def gather_running(
     with_stacks: bool = False,
     limit_ms: int | None = None,
 ) -> tuple[tuple[RunningInfo, ...], tuple[Gap, ...]]:
-    """Asks every instance, through one of the brokers that know it, what it is doing: all at once.
+    """Asks every instance, through a broker or the proxy that knows it, what it is doing: all at once.
 
     Args:
         limit_ms: how long they have; a third of the time that is left when not given.
@@ -182,12 +242,31 @@ def gather_running(
     questions = ((key, way, ask.running_info(*key, with_stacks=with_stacks)) for key, way in sorted(ways.items()))
     answers = asking.put(questions, relayed=True, limit_ms=limit_ms)
     running = tuple(_running(key, answers.values[key]) for key in sorted(answers.values))
+    behind = {
+        (item.group, name)
+        for items in memberships.values()
+        for item in items
+        for name in item.client_ids
+        if name in item.proxied or is_grpc_client(name)
+    }
     gaps = (
-        Gap.of(Part.RUNNING_INFO, error, GapSubject(group=key[0], client=key[1]))
+        _not_passed_on(key, error) if key in behind else Gap.of(Part.RUNNING_INFO, error, _client(key))
         for key, error in sorted(answers.errors.items())
         if not refused_with(error, OFFLINE)
     )
     return running, tuple(gaps)
+
+
+def _client(key: tuple[str, str]) -> GapSubject:
+    return GapSubject(group=key[0], client=key[1])
+
+
+def _not_passed_on(key: tuple[str, str], error: MqctlError) -> Gap:
+    """Returns the gap of a client of a proxy: 5.3.3 loses the question on the way to it, and nobody answers."""
+    if not isinstance(error, AnswerError | DeadlineError):
+        return Gap.of(Part.RUNNING_INFO, error, _client(key))
+    reason = "its proxy passed the question on to no one: RocketMQ 5.3.3 asks no gRPC client what it is doing"
+    return Gap(part=Part.RUNNING_INFO, cause=Cause.UNSUPPORTED, reason=reason, subject=_client(key))
 
 
 def without_stacks(running: Iterable[RunningInfo]) -> list[Gap]:
@@ -217,9 +296,16 @@ def _ways(
     for number, items in memberships.items():
         for item in items:
             for client in item.client_ids:
-                known.setdefault((item.group, client), []).append(number)
+                if client not in item.proxied:
+                    known.setdefault((item.group, client), []).append(number)
     load = dict.fromkeys(memberships, 0)
-    ways = {}
+    ways = {
+        (item.group, name): proxy
+        for items in memberships.values()
+        for item in items
+        for name, proxy in item.proxied.items()
+        if name in item.client_ids
+    }
     for key, numbers in sorted(known.items()):
         chosen = min(numbers, key=lambda number: (load[number], number))
         load[chosen] += 1

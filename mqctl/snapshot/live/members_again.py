@@ -11,7 +11,7 @@ from mqctl.model.member import GroupMembership
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
-from mqctl.snapshot.live.members import OFFLINE, gather_running, membership_of
+from mqctl.snapshot.live.members import OFFLINE, gather_running, membership_of, with_proxied
 
 
 def look_at_members(cluster: Cluster, deadline: Deadline, first: ClusterSnapshot, *, now_ms: int) -> ClusterSnapshot:
@@ -35,11 +35,12 @@ def look_at_members(cluster: Cluster, deadline: Deadline, first: ClusterSnapshot
         if error is None:
             memberships[number] = (*memberships.get(number, ()), membership_of(entry.group, (), answers.values[key]))
         elif refused_with(error, OFFLINE):
-            memberships[number] = (*memberships.get(number, ()), replace(entry, client_ids=(), members=()))
+            memberships[number] = (*memberships.get(number, ()), replace(entry, client_ids=(), members=(), proxied={}))
     brokers = [
         LiveBroker(address=BrokerAddress(item.cluster or "", item.name or "", item.broker_id or 0, item.address or ""))
         for item in first.brokers
     ]
+    memberships = with_proxied(asking, brokers, [(number, entry.group) for number, _, entry in wanted], memberships)
     running, _ = gather_running(asking, brokers, memberships)
     return ClusterSnapshot(
         origin=replace(first.origin, observed_at_ms=now_ms),

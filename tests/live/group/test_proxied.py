@@ -1,0 +1,125 @@
+"""Groups behind a proxy of 5.x: no broker knows their members, and its remoting port tells them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from mqctl.protocol.frame import RemotingCommand
+from tests.client.wire_server import Peer as Asker
+from tests.client.wire_server import WireServer, closed_address
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.test_pop import ack, pop, popped
+from tests.embedded_broker.wire import Peer
+from tests.live.conftest import Run
+from tests.pop_recording import recorded_pop_frames
+
+CLIENTS = ("client-host@1@1@cons", "client-host@1@4@push")
+MEMBERS, IDS, INFO = 203, 38, 307
+NOBODY = "no member of the group is online"
+
+
+@pytest.fixture(scope="module")
+def shared_cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(brokers=2, version="5.3.3") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Mapping[int, RemotingCommand]:
+    """What a real 5.3.3 answered about gRPC clients: who they are, and nothing to what they do."""
+    frames = [frame for frame in recorded_pop_frames() if frame.session == "local_proxy" and frame.command.is_response]
+    return {frame.request_code: frame.command for frame in frames if frame.request_code in (MEMBERS, INFO)}
+
+
+@pytest.fixture
+def proxy(recorded: Mapping[int, RemotingCommand]) -> Iterator[WireServer]:
+    def answer(peer: Asker, command: RemotingCommand) -> None:
+        group = (command.ext_fields or {}).get("consumerGroup")
+        if group != "G":
+            peer.send(command.answer(206, remark=f"the consumer group[{group}] not online"))
+        elif command.code == IDS:
+            peer.send(command.answer(0, body=json.dumps({"consumerIdList": CLIENTS}).encode()))
+        elif command.code in recorded:
+            told = recorded[command.code]
+            peer.send(command.answer(told.code, body=told.body, remark=told.remark))
+        else:
+            peer.send(command.answer(3, remark=f"request type {command.code} not supported"))
+
+    with WireServer(answer) as server:
+        yield server
+
+
+def test_members_are_those_that_the_proxy_knows(live: Run, proxy: WireServer) -> None:
+    outcome = live("group", "members", "-g", "G", "--proxy", proxy.address, "-o", "json")
+    assert outcome.exit_code == 0, outcome
+    rows = outcome.json["members"]
+    assert [(row["client_id"], row["brokers"]) for row in rows] == [
+        (name, f"proxy {proxy.address}") for name in CLIENTS
+    ]
+    assert [row["language"] for row in rows] == ["PYTHON", "PYTHON"]
+    assert [(row["topic"], row["broker"]) for row in outcome.json["subscriptions"]] == [
+        ("GTN", f"proxy {proxy.address}")
+    ]
+    assert "asks no gRPC client" in outcome.stderr
+
+
+def test_the_profile_names_the_proxy(live: Run, cluster: EmbeddedCluster, proxy: WireServer) -> None:
+    saved = live("profile", "add", "here", "--namesrv", cluster.namesrv, "--proxy", proxy.address)
+    assert saved.exit_code == 0, saved
+    listed = live("group", "list", "--profile", "here", "-o", "json").json["groups"]
+    assert [(row["group"], row["member_count"]) for row in listed if row["group"] == "G"] == [("G", 2)]
+    shown = live("group", "describe", "-g", "G", "--profile", "here")
+    assert (shown.exit_code, CLIENTS[1] in shown.stdout) == (0, True), shown
+    assert live("profile", "add", "bad", "--namesrv", cluster.namesrv, "--proxy", "host:port").exit_code == 64
+
+
+def test_a_group_behind_a_proxy_is_online(live: Run, proxy: WireServer) -> None:
+    """Neither its lag nor the doctor takes it for one that nobody consumes for."""
+    assert live("group", "lag", "--online", "-o", "json").json["groups"] == []
+    online = live("group", "lag", "--online", "--proxy", proxy.address, "-o", "json").json["groups"]
+    assert [row["group"] for row in online] == ["G"]
+    owned = live("group", "lag", "-g", "G", "--proxy", proxy.address, "-o", "json").json["queues"]
+    assert {row["owners"] is None for row in owned} == {True}, owned
+    alone = live("doctor", "-g", "G").stdout
+    known = live("doctor", "-g", "G", "--proxy", proxy.address).stdout
+    assert (NOBODY in alone, NOBODY in known) == (True, False), known
+
+
+def test_a_proxy_that_is_out_of_reach_leaves_its_groups_unknown(live: Run) -> None:
+    gone = closed_address()
+    outcome = live("group", "members", "-g", "G", "--proxy", gone, "-o", "json")
+    assert (outcome.exit_code, outcome.json["members"], gone in outcome.stderr) == (69, [], True), outcome
+    judged = live("doctor", "-g", "G", "--proxy", gone)
+    assert (judged.exit_code, NOBODY in judged.stdout, gone in judged.stdout) == (3, False, True), judged
+
+
+def test_stacks_of_clients_that_nobody_asks_are_told_to_be_missing(live: Run, proxy: WireServer) -> None:
+    outcome = live("stacks", "dump", "-g", "G", "--proxy", proxy.address)
+    assert outcome.exit_code != 0
+    assert "asks no gRPC client" in outcome.stderr + outcome.stdout
+
+
+def test_a_group_that_is_served_unseen_is_named_as_probably_behind_a_proxy(mqctl: Run, proxy: WireServer) -> None:
+    def told(*words: str) -> bool:
+        return "--proxy HOST:PORT" in mqctl("group", *words, env={"MQCTL_NAMESRV": cluster.namesrv}).stderr
+
+    with (
+        EmbeddedCluster(version="5.3.3", virtual_time=True) as cluster,
+        Peer(cluster.broker().address, version=479) as peer,
+    ):
+        for number in range(20):
+            assert peer.call(send("Pay", queues=1), f"{number}".encode()).code == 0
+        for _, receipt in popped(pop(peer, "Pay", "G")):
+            assert ack(peer, receipt, "Pay", "G") == 0
+        assert not told("members", "-g", "G"), "nothing is counted yet"
+        cluster.advance(11_000)
+        assert told("members", "-g", "G")
+        assert told("describe", "-g", "G")
+        assert told("lag", "-g", "G")
+        assert not told("lag", "-g", "G", "--proxy", proxy.address)
+        cluster.advance(120_000)
+        assert not told("members", "-g", "G"), "nothing was handed out lately"
