@@ -15,10 +15,18 @@ from google.protobuf.json_format import MessageToDict
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.proxy import messages as pb
-from mqctl.protocol.requests_admin import CreateTopic, UpdateAndCreateSubscriptionGroup, UpdateBrokerConfig
+from mqctl.protocol.requests_admin import (
+    CreateTopic,
+    GetConsumerConnectionList,
+    UpdateAndCreateSubscriptionGroup,
+    UpdateBrokerConfig,
+)
+from mqctl.protocol.requests_client import ConsumeMessageDirectly
 from tests.conftest import GOLDEN
-from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, Stream
+from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, Stream, settings
+from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
+from tests.pop_recording import recorded_pop_frames
 
 _MOMENT_S, _STEP_MS = 0.01, 500
 _TYPES = {"GTN": "NORMAL", "GTF": "FIFO", "GTD": "DELAY", "GTT": "TRANSACTION"}
@@ -223,3 +231,42 @@ def test_recorded_requests_get_the_recorded_answers(sessions: tuple[str, ...]) -
         finally:
             replay.close()
     assert not replay.differences, "\n".join(replay.differences)
+
+
+def test_a_broker_tells_of_its_proxys_clients_as_recorded() -> None:
+    """Session local_proxy: who is in the group (203), and a message that the broker has one of them consume (309).
+
+    A real one leaves 307 without an answer; the embedded endpoint passes it on.
+    """
+    frames = [one for one in recorded_pop_frames() if one.session == "local_proxy"]
+    told = {one.request_seq: one.command for one in frames if one.is_ours}
+    clients = {"client-host@1@1@cons": "SIMPLE_CONSUMER", "client-host@1@4@push": "PUSH_CONSUMER"}
+    with EmbeddedCluster(grpc=True, virtual_time=True) as cluster, GrpcWire(cluster.grpc) as wire:
+        _make(cluster.broker().address)
+        streams = {name: wire.telemetry(name) for name in clients}
+        for name, kind in reversed(clients.items()):
+            streams[name].send(settings(kind, "GTN", group="GGN"))
+            assert streams[name].next().HasField("settings")
+        with Peer(cluster.broker().address, version=479) as peer:
+            assert peer.call(send("GTN", properties={"UNIQ_KEY": "01007D112233446B02BC7C00000001"}), b"l0").code == 0
+            asked = {one.request_code: one for one in frames if not one.is_ours}
+            members = peer.call(GetConsumerConnectionList.from_ext(asked[203].command.ext_fields))
+            opaque = peer.post(ConsumeMessageDirectly.from_ext(asked[309].command.ext_fields))
+            question = streams["client-host@1@4@push"].next().verify_message_command
+            assert question.message.body == b"l0"
+            answer = pb.TelemetryCommand(status=pb.Status(code=pb.Code.OK))
+            answer.verify_message_result.nonce = question.nonce
+            streams["client-host@1@4@push"].send(answer)
+            consumed = peer.answer_to(opaque)
+    assert _known(members.body) == _known(told[asked[203].seq].body)
+    assert consumed.body == told[asked[309].seq].body
+
+
+def _known(body: bytes) -> Any:
+    """Returns who is in a group without what is of the moment: addresses, versions of subscriptions."""
+    value = json.loads(body)
+    value["connectionSet"].sort(key=lambda item: item["clientId"])
+    for item in (*value["connectionSet"], *value["subscriptionTable"].values()):
+        item.pop("clientAddr", None)
+        item.pop("subVersion", None)
+    return value
