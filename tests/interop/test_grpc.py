@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -172,6 +173,19 @@ def test_the_trial_in_the_guide_runs(cluster: EmbeddedCluster) -> None:
     script = block.replace("127.0.0.1:8081", cluster.grpc) + "\nimport os; os._exit(0)\n"
     done = subprocess.run([sys.executable, "-u", "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.returncode) == ("hello\n", 0), done.stderr
+
+
+def test_the_test_in_the_guide_runs(tmp_path: Path) -> None:
+    guide = (REPOSITORY / "docs" / "embedded-broker.md").read_text()
+    block = guide.partition("<!-- gRPC test -->\n```python\n")[2].partition("```")[0]
+    (tmp_path / "test_guide.py").write_text(block)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmq_grpc = true\n")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "embedded_broker.testing.pytest_plugin", "."]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_a_broker_that_was_killed_and_an_endpoint_that_was_gone_are_found_again(
