@@ -120,12 +120,10 @@ def command(
     )
     state = _ready(state, options, probe=probe)
     settings = _settings(state, store, time_scale, rule_of(room_rule, profile))
-    diagnosis = diagnose(state, only=tuple(only or ()), skip=tuple(skip or ()), settings=settings)
     backlogs = _backlogs(state, options, settings)
-    judged = _judged(_scoped(diagnosis, state, options, only or (), backlogs), known)
+    judged = _judged(state, options, settings, backlogs, rules=(only or (), skip or ()), known=known)
     emit(_document(state, judged, options, settings, backlogs, lang=lang, explain=explain), output)
-    _tell_remedies(state, judged.diagnosis)
-    return judged.diagnosis.exit_code(fail_on)
+    return _told(state, judged.diagnosis).exit_code(fail_on)
 
 
 def _settings(state: ClusterSnapshot, store: Path | None, scale: float | None, room_rule: RoomRule | None) -> Settings:
@@ -171,9 +169,24 @@ def _ready(state: ClusterSnapshot, options: LiveOptions, *, probe: bool) -> Clus
     return _probed(state, options) if probe else state
 
 
-def _judged(diagnosis: Diagnosis, known: Path | None) -> Judged:
-    """Sets aside what is known, and tells of what was known until a day that is over."""
-    judged = set_aside(diagnosis, load_known(known) if known else (), datetime.now().astimezone().date())
+def _judged(
+    state: ClusterSnapshot,
+    options: LiveOptions,
+    settings: Settings,
+    backlogs: list[BacklogAdvice],
+    *,
+    rules: tuple[Collection[str], Collection[str]],
+    known: Path | None,
+) -> Judged:
+    """Judges by rules (those asked for, those left out), sets aside what is known, and tells of what
+    was known until a day that is over."""
+    only, skip = rules
+    diagnosis = diagnose(state, only=tuple(only), skip=tuple(skip), settings=settings)
+    judged = set_aside(
+        _scoped(diagnosis, state, options, only, backlogs),
+        load_known(known) if known else (),
+        datetime.now().astimezone().date(),
+    )
     for old in judged.expired:
         tell(f"mqctl: {known}: {old.code} ({old.subject}) was accepted until {old.until}; it counts again")
     return judged
@@ -211,9 +224,10 @@ def _document(
     )
 
 
-def _tell_remedies(state: ClusterSnapshot, diagnosis: Diagnosis) -> None:
+def _told(state: ClusterSnapshot, diagnosis: Diagnosis) -> Diagnosis:
     """Tells what helps where a live cluster did not say all that rules need."""
     if state.origin.kind is OriginKind.LIVE and diagnosis.not_judged:
         from mqctl.cli.gaps import tell_remedies
 
         tell_remedies(gap for unknown in diagnosis.not_judged for gap in unknown.gaps)
+    return diagnosis

@@ -116,13 +116,11 @@ def command(
         timeout=timeout,
         proxies=tuple(proxy or ()),
     )
-    request.check()
     classifier = classifier_of(rules_file)
     evidence = gather_stacks(request)
     _keep(evidence, save)
     if collapsed:
-        _print_collapsed(evidence, everything=everything)
-        return _told(evidence)
+        return _print_collapsed(evidence, everything=everything)
     from mqctl.render.stacks import StackView
 
     view = StackView(lang=lang, source=_source_words(request), everything=everything, calls=calls, explain=explain)
@@ -146,12 +144,13 @@ def _source_words(request: StackRequest) -> str:
     return cluster_target(request.namesrv, request.profile, None).option if request.namesrv or request.profile else ""
 
 
-def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> None:
+def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> int:
     from mqctl.render.text import printable
     from mqctl.stacks.collapsed import collapsed
 
     looks = [dump for instance in evidence.instances for dump in instance.dumps]
     sys.stdout.writelines(f"{printable(line)}\n" for line in collapsed(looks, everything=everything))
+    return _told(evidence)
 
 
 def _judged(evidence: StackEvidence, classifier: Classifier, view: StackView) -> Document:

@@ -86,11 +86,16 @@ def with_proxied(
     Args:
         wanted: groups by the number of the broker.
     """
+    if not asking.cluster.proxies:
+        return memberships
     groups = sorted({group for _, group in wanted})
     keys = [(proxy, group) for proxy in asking.cluster.proxies for group in groups]
     connections = asking.put((key, key[0], ask.consumer_connections(key[1])) for key in keys)
     ids = asking.put((key, key[0], ask.consumer_ids(key[1])) for key in connections.values)
     proxied: dict[str, GroupMembership] = {}
+    at: dict[str, list[int]] = {}
+    for number, group in wanted:
+        at.setdefault(group, []).append(number)
     for key in keys:
         proxy, group = key
         if key in connections.values:
@@ -98,12 +103,13 @@ def with_proxied(
             membership = replace(membership, proxied=dict.fromkeys(membership.client_ids, proxy))
             proxied[group] = _joined(proxied.get(group), membership)
         elif not refused_with(connections.errors[key], OFFLINE):
-            for number in (number for number, name in wanted if name == group):
+            for number in at[group]:
                 brokers[number].miss(Part.MEMBERS, connections.errors[key], GapSubject(group=group))
     by_group = {number: {item.group: item for item in items} for number, items in memberships.items()}
+    held = {(number, group) for number, broker in enumerate(brokers) for group in _groups_of(broker)}
+    held_anywhere = {group for _, group in held}
     for number, group in wanted:
-        holders = [at for at, name in wanted if name == group and group in _groups_of(brokers[at])]
-        if group in proxied and (number in holders or not holders):
+        if group in proxied and ((number, group) in held or group not in held_anywhere):
             of_broker = by_group.setdefault(number, {})
             of_broker[group] = _joined(of_broker.get(group), proxied[group])
     return {number: tuple(items.values()) for number, items in by_group.items()}
