@@ -1,7 +1,8 @@
 """What `mqctl top` costs while it runs: `python -m benchmarks.top [--groups 100] [--seconds 20]`.
 
-Draws on a pseudo-terminal every two seconds; two embedded brokers in a process of their own hold the groups, each with
-offsets on the eight queues of a topic. Measured after the first seconds: CPU of the process per second, and memory.
+Draws on a pseudo-terminal every two seconds, first as the screen with its page of groups open, then plain; two embedded
+brokers in a process of their own hold the groups, each with offsets on the eight queues of a topic. Measured after the
+first seconds: CPU of the process per second, and memory.
 """
 
 from __future__ import annotations
@@ -42,6 +43,25 @@ def drain(terminal: int) -> None:
         return
 
 
+def watched(namesrv: str, seconds: int, *more: str) -> tuple[float, str]:
+    """Runs `top` for some time; returns its share of a core, and its memory."""
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "mqctl", "top", "--every", "2s", "--namesrv", namesrv, *more]
+    settings = {**os.environ, "TERM": "xterm-256color", "LINES": "40", "COLUMNS": "120"}
+    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=settings)
+    os.close(theirs)
+    Thread(target=drain, args=(ours,), daemon=True).start()
+    time.sleep(_SETTLED_S)
+    os.write(ours, b"g")
+    time.sleep(1)
+    before = cpu_s(process.pid)
+    time.sleep(seconds)
+    share, held = (cpu_s(process.pid) - before) / seconds, memory(process.pid)
+    os.write(ours, b"q")
+    process.wait(10)
+    return share, held
+
+
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -49,19 +69,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=20)
     wanted = parser.parse_args()
     with cluster_of(wanted.groups) as namesrv:
-        ours, theirs = pty.openpty()
-        words = [sys.executable, "-m", "mqctl", "top", "--every", "2s", "--namesrv", namesrv]
-        settings = {**os.environ, "TERM": "xterm", "LINES": "40", "COLUMNS": "120"}
-        process = subprocess.Popen(words, stdin=theirs, stdout=theirs, env=settings)
-        os.close(theirs)
-        Thread(target=drain, args=(ours,), daemon=True).start()
-        time.sleep(_SETTLED_S)
-        before = cpu_s(process.pid)
-        time.sleep(wanted.seconds)
-        share = (cpu_s(process.pid) - before) / wanted.seconds
-        print(f"{wanted.groups} groups, every 2 s: {share:.1%} of a core, {memory(process.pid)}")
-        os.write(ours, b"q")
-        process.wait(10)
+        for name, more in (("screen", ()), ("plain", ("--plain",))):
+            share, held = watched(namesrv, wanted.seconds, *more)
+            print(f"{name}: {wanted.groups} groups, every 2 s: {share:.1%} of a core, {held}")
 
 
 if __name__ == "__main__":

@@ -382,6 +382,7 @@ places Which parts.
 --owners-every Time between questions who holds the queues.
 --count End after so many frames.
 --once Look twice, --every apart, and print one frame.
+--plain One frame over the other, without pages to open.
 --queues Queues to read and to write, of each broker.
 --read-queues Queues to read, of each broker.
 --write-queues Queues to write, of each broker.
@@ -518,21 +519,21 @@ store verify: 4 24 25
 subscription check: 50 368 0 1 3 5 369 24 25 26 27 28 29 30 31 32
 subscription show: 50 368 0 1 3 5 369 24 25 26 27 28 29 30 31 32
 subscription simulate: 50 199 370 371 372 373 369 0 1 3 5 24 25 26 27 28 29 30 31 32
-top: 6 7 374 159 375 376 377 52 0 1 3 24 25 26 27 28 29 30 31
-topic create: 199 378 379 380 381 382 36 37 38 0 1 3 24 25 26 27 28 29 30 31 212
-topic delete: 199 383 36 37 38 0 1 3 24 25 26 27 28 29 30 31 212
+top: 6 7 374 159 375 376 377 378 52 0 1 3 24 25 26 27 28 29 30 31
+topic create: 199 379 380 381 382 383 36 37 38 0 1 3 24 25 26 27 28 29 30 31 212
+topic delete: 199 384 36 37 38 0 1 3 24 25 26 27 28 29 30 31 212
 topic describe: 199 51 52 0 1 3 5 24 25 26 27 28 29 30 31 212
-topic entries: 199 384 385 223 386 387 0 1 3 24 25 26 27 28 29 30 31 212
+topic entries: 199 385 386 223 387 388 0 1 3 24 25 26 27 28 29 30 31 212
 topic groups: 199 52 0 1 3 5 24 25 26 27 28 29 30 31 212
-topic list: 388 161 0 1 3 5 52 24 25 26 27 28 29 30 31
-topic order: 199 389 390 37 38 0 1 3 24 25 26 27 28 29 30 31 212
+topic list: 389 161 0 1 3 5 52 24 25 26 27 28 29 30 31
+topic order: 199 390 391 37 38 0 1 3 24 25 26 27 28 29 30 31 212
 topic route: 199 0 1 3 5 24 25 26 27 28 29 30 31 212
 topic stats: 199 0 1 3 5 24 25 26 27 28 29 30 31 212
-topic traffic: 7 391 161 0 1 3 24 25 26 27 28 29 30 31 212
-topic update: 199 378 379 380 381 382 36 37 38 0 1 3 24 25 26 27 28 29 30 31 212
+topic traffic: 7 392 161 0 1 3 24 25 26 27 28 29 30 31 212
+topic update: 199 379 380 381 382 383 36 37 38 0 1 3 24 25 26 27 28 29 30 31 212
 transaction check: 4 5 20 8 23 0 1 3 24 25 26 27 28 29 30 31
-transaction list: 392 7 393 4 5 20 8 0 1 3 24 25 26 27 28 29 30 31
-transaction resume: 394 392 7 8 37 38 0 1 3 24 25 26 27 28 29 30 31
-transaction show: 395 4 0 1 3 24 25 26 27 28 29 30 31
-undo: 396 397 37 38 0 1 3 24 25 26 27 28 29 30 31
+transaction list: 393 7 394 4 5 20 8 0 1 3 24 25 26 27 28 29 30 31
+transaction resume: 395 393 7 8 37 38 0 1 3 24 25 26 27 28 29 30 31
+transaction show: 396 4 0 1 3 24 25 26 27 28 29 30 31
+undo: 397 398 37 38 0 1 3 24 25 26 27 28 29 30 31
 """

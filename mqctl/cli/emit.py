@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -22,7 +26,32 @@ class Output(StrEnum):
     CSV = "csv"
 
 
+@dataclass(slots=True)
+class Overheard:
+    """What a command that runs inside another one would have written: its documents, and its lines of talk."""
+
+    documents: list[Document] = field(default_factory=list)
+    talk: list[str] = field(default_factory=list)
+
+
 _without_reader: list[bool] = []
+_listening: ContextVar[Overheard | None] = ContextVar("listening", default=None)
+
+
+@contextmanager
+def overheard() -> Iterator[Overheard]:
+    """Takes what commands of this thread emit and tell, instead of stdout and stderr."""
+    listener = Overheard()
+    token = _listening.set(listener)
+    try:
+        yield listener
+    finally:
+        _listening.reset(token)
+
+
+def is_overheard() -> bool:
+    """Tells whether a command runs inside another one, which draws by itself."""
+    return _listening.get() is not None
 
 
 def emit(document: Document, output: Output) -> None:
@@ -34,6 +63,9 @@ def emit(document: Document, output: Output) -> None:
     Raises:
         BrokenPipeError: it had gone away before; nobody reads a second document.
     """
+    if (listener := _listening.get()) is not None:
+        listener.documents.append(document)
+        return
     if _without_reader:
         raise BrokenPipeError
     tee = os.environ.get("MQCTL_TEE_JSON")
@@ -86,6 +118,9 @@ def tell(line: str) -> None:
     """Writes one line of talk to stderr; what a broker or a file put into it cannot drive the terminal."""
     from mqctl.render.text import printable_lines
 
+    if (listener := _listening.get()) is not None:
+        listener.talk.append(printable_lines(line))
+        return
     sys.stderr.write(f"{printable_lines(line)}\n")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, NamesrvOption, ProfileOption, TimeoutOption, cluster_target
-from mqctl.cli.emit import Output
+from mqctl.cli.emit import Output, note
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption, TopicOption
 from mqctl.cli.options.limit import LimitOption, most_of
 from mqctl.cli.terminal.screen import is_terminal
@@ -20,6 +21,7 @@ EXAMPLES = (
     "mqctl top",
     "mqctl top -g order-service --every 5s",
     "mqctl top --once",
+    "mqctl top --plain",
     "mqctl top -o ndjson --every 10s >> top.ndjson",
 )
 _LEAST_EVERY_MS = 100
@@ -28,6 +30,7 @@ _ASKED_GROUPS = 40
 
 
 def command(
+    context: typer.Context,
     group: GroupOption = None,
     topic: TopicOption = None,
     sort: Annotated[Sort, typer.Option("--sort", help="Order of the groups.", show_choices=True)] = Sort.TIME,
@@ -37,6 +40,7 @@ def command(
     ] = "10s",
     count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after so many frames.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Look twice, --every apart, and print one frame.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="One frame over the other, without pages to open.")] = False,
     limit: LimitOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
@@ -46,9 +50,11 @@ def command(
 ) -> int:
     """Show brokers, groups and topics as they change: rates, lag and where it goes, queues that change hands.
 
-    On a terminal: q ends, t l i o m n sort, s takes the next order, p pauses. In a pipe frames follow each other, with
-    -o ndjson one a line. Rates of groups and topics span 15 s. Who holds the queues is asked for the first 40 groups in
-    the order chosen. --timeout is the limit of one look.
+    On a terminal a screen to walk through: Enter opens a row, from brokers to topics, groups, queues and messages; Esc
+    goes back, ? lists the keys. It needs the extra `screen` (`pip install 'mqctl[screen]'`). Without it, with --plain,
+    --count or on a poor terminal: frames over each other; q ends, t l i o m n sort, s takes the next order, p pauses.
+    In a pipe frames follow each other, with -o ndjson one a line. Rates of groups and topics span 15 s. Who holds the
+    queues is asked for the first 40 groups in the order chosen. --timeout is the limit of one look.
     """
     every_ms = parse_span_ms(every)
     if every_ms < _LEAST_EVERY_MS:
@@ -68,6 +74,22 @@ def command(
         frames = TopFrames(
             TopGatherer(cluster, scope), shown=_ASKED_GROUPS, owners_every_ms=parse_span_ms(owners_every)
         )
-        if not once and output is Output.TABLE and is_terminal() and sys.stdin.isatty():
+        if once or output is not Output.TABLE or not (is_terminal() and sys.stdin.isatty()):
+            return print_frames(frames, pace, sort, output, once=once)
+        if plain or count is not None or not sys.stderr.isatty() or not _has_screen():
             return show_frames(frames, pace, sort)
-        return print_frames(frames, pace, sort, output, once=once)
+        from mqctl.operations.top.asked import runner
+        from mqctl.operations.top.walk import WalkRequest, walk_through
+
+        narrowed = (*(("-g", name) for name in group or ()), *(("-t", name) for name in topic or ()))
+        return walk_through(
+            frames, WalkRequest(target=target, run=runner(context), pace=pace, sort=sort, scope=narrowed)
+        )
+
+
+def _has_screen() -> bool:
+    """Tells whether the extra is there; says how to get it where it is not."""
+    if find_spec("textual") is not None:
+        return True
+    note("the screen to walk through needs Textual: pip install 'mqctl[screen]'; this is the plain form (--plain)")
+    return False

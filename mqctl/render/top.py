@@ -153,12 +153,35 @@ def _broker_columns(rows: Sequence[BrokerRow]) -> list[Column]:
     return [column for column in _BROKER_COLUMNS if has_slaves or column not in REPLICATION]
 
 
-def _head(frame: TopFrame, sort: Sort) -> str:
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The whole cluster in a line: messages in and out per second, None where no master told; what groups lag, at
+    least that much unless `complete`."""
+
+    coming: float | None
+    going: float | None
+    lag_count: int
+    complete: bool
+
+
+def totals(frame: TopFrame) -> Totals:
+    """Adds up what masters and groups of a frame tell."""
     coming = [row.put_tps for row in frame.brokers if row.broker_id == 0 and row.put_tps is not None]
     going = [row.get_tps for row in frame.brokers if row.broker_id == 0 and row.get_tps is not None]
-    lag = count(sum(max(0, row.lag_count or 0) for row in frame.groups))
-    if frame.problems:
+    return Totals(
+        coming=sum(coming) if coming and going else None,
+        going=sum(going) if coming and going else None,
+        lag_count=sum(max(0, row.lag_count or 0) for row in frame.groups),
+        complete=not frame.problems,
+    )
+
+
+def _head(frame: TopFrame, sort: Sort) -> str:
+    whole = totals(frame)
+    lag = count(whole.lag_count)
+    if not whole.complete:
         lag = f"{lag} or more" if frame.groups else "not known"
-    rates = f"{rate(sum(coming))} in/s, {rate(sum(going))} out/s" if coming and going else "rates not known"
+    known = whole.coming is not None and whole.going is not None
+    rates = f"{rate(whole.coming or 0)} in/s, {rate(whole.going or 0)} out/s" if known else "rates not known"
     brokers = counted(len(frame.brokers), "broker")
     return f"{instant(frame.observed_at_ms)}  {brokers}, {rates}, lag {lag}, sorted by {sort}"

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from mqctl.cli.emit import is_overheard
+
 Report = Callable[[str, int, int], None]
 _PATIENCE_S = 1.0
 _IN_BYTES = frozenset({"commitlog"})
@@ -19,7 +21,7 @@ def step_progress() -> Iterator[Report | None]:
 
     Yields None where nobody watches: stderr is no terminal, or TERM=dumb.
     """
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if is_overheard() or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
     bar = _Bar()

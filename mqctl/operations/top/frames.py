@@ -25,6 +25,9 @@ class TopFrames:
     Args:
         shown: for how many groups the owners are asked: those that people see.
         owners_every_ms: how often they are asked.
+
+    Attributes:
+        brokers_of: names of the brokers that had queues of a topic at the last look.
     """
 
     def __init__(self, gatherer: TopGatherer, *, shown: int, owners_every_ms: int) -> None:
@@ -38,6 +41,7 @@ class TopFrames:
         self._owners: dict[str, dict[MessageQueue, tuple[str, ...]]] = {}
         self._moved: dict[tuple[str, str], int] = {}
         self._owners_at_ms: int | None = None
+        self.brokers_of: dict[str, set[str]] = {}
 
     def next(self, limit_ms: int, sort: Sort) -> TopFrame:
         """Looks and returns the frame.
@@ -51,6 +55,7 @@ class TopFrames:
         if (seen := {broker.address for broker in look.brokers}) != self._seen:
             self._seen = seen
             note_brokers(self._gatherer.cluster, seen)
+        self.brokers_of = _brokers_of(look)
         view = lag_view(look.evidence, LagRequest())
         self._looks = within_window([*self._looks, look_at(view.moment_ms, view.groups, view.queues)])
         rows = trends(self._looks, self._number)
@@ -102,3 +107,11 @@ class TopFrames:
         held = [held_by for queue, held_by in self._owners.get(group, {}).items() if queue.topic == topic]
         members = len({client for held_by in held for client in held_by}) if held else None
         return replace(row, member_count=members, owner_change_count=self._moved.get((group, topic)))
+
+
+def _brokers_of(look: TopLook) -> dict[str, set[str]]:
+    brokers: dict[str, set[str]] = {}
+    for item in look.evidence:
+        for queue in item.queues:
+            brokers.setdefault(queue.topic, set()).add(item.name or "")
+    return brokers
