@@ -51,7 +51,7 @@ class HaSlave:
         self._link: _MasterLink | None = None
         self._opening: asyncio.Task[None] | None = None
         self._retry: Handle | None = None
-        self._stopped = False
+        self._stopped = self._paused = False
         self._unreached = ""
 
     @property
@@ -68,6 +68,18 @@ class HaSlave:
         """Begins to follow."""
         self._connect()
 
+    def pause(self) -> None:
+        """Takes nothing more from the master until `resume`, as a slave does that hangs."""
+        self._paused = True
+        if self._link is not None:
+            self._link.abort()
+
+    def resume(self) -> None:
+        """Follows again."""
+        self._paused = False
+        if self._link is None and self._opening is None and self._retry is None:
+            self._connect()
+
     async def stop(self) -> None:
         """Ends it."""
         self._stopped = True
@@ -82,7 +94,7 @@ class HaSlave:
 
     def _connect(self) -> None:
         self._retry = None
-        if self._stopped:
+        if self._stopped or self._paused:
             return
         if self.address:
             self._opening = asyncio.get_running_loop().create_task(self._open(self.address))
@@ -115,7 +127,7 @@ class HaSlave:
     def lost(self) -> None:
         """Looks for another connection: 4.9 at once, 5.x after 5 s."""
         self._link = None
-        if self._stopped:
+        if self._stopped or self._paused:
             return
         if self.release.is_v5:
             self._connect_later()

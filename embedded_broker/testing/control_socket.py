@@ -48,6 +48,7 @@ class ControlSocket:
             ),
             "limit_disk": self._limit_disk,
             "pause_delay": self._pause_delay,
+            "pause_replication": self._pause_replication,
             "expire_log": self._expire_log,
             "register_with": self._register_with,
             "switch_room": self._switch_room,
@@ -140,6 +141,13 @@ class ControlSocket:
     async def _pause_delay(self, words: Words) -> None:
         schedule = self._cluster.broker(_text(words, "name")).schedule
         schedule.pause() if words.get("on", True) is True else schedule.resume()
+
+    async def _pause_replication(self, words: Words) -> None:
+        name = _text(words, "name")
+        slave = self._cluster.broker(name).replication.slave
+        if slave is None:
+            raise UsageError(f"{name} is no slave")
+        slave.pause() if words.get("on", True) is True else slave.resume()
 
     async def _expire_log(self, words: Words) -> None:
         keep = _maybe_integer(words, "keep")

@@ -63,7 +63,7 @@ def _before(case: ClusterCase) -> dict[tuple[str, int], Replica]:
     return {(replica.name, replica.broker_id): replica for replica in slaves}
 
 
-@cluster_rule("MQ116", Severity.ERROR, source="HAService", needs=_RUNTIME, playbook="broker-down")
+@cluster_rule("MQ116", Severity.ERROR, source="HAService", needs=_RUNTIME, playbook="slave-behind")
 def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
     """A slave so far behind its master that a synchronous master gives it up."""
     for replica in replicas(case.snapshot.brokers):
@@ -72,7 +72,9 @@ def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
             yield of_slave(replica, behind_bytes=behind)
 
 
-@cluster_rule("MQ130", Severity.ERROR, source="HAConnection.WriteSocketService", needs=_RUNTIME, playbook="broker-down")
+@cluster_rule(
+    "MQ130", Severity.ERROR, source="HAConnection.WriteSocketService", needs=_RUNTIME, playbook="slave-behind"
+)
 def slave_incomplete(case: ClusterCase) -> Iterator[Verdict]:
     """A slave that has nothing of its master's log, or not its beginning; a new one gets the last file only."""
     copies = {(broker.name, broker.broker_id): broker.copied for broker in case.snapshot.brokers}
@@ -94,7 +96,7 @@ def slave_incomplete(case: ClusterCase) -> Iterator[Verdict]:
                 )
 
 
-@cluster_rule("MQ131", Severity.ERROR, source="HAService.HAClient", needs=_RUNTIME, playbook="broker-down")
+@cluster_rule("MQ131", Severity.ERROR, source="HAService.HAClient", needs=_RUNTIME, playbook="slave-behind")
 def slave_ahead(case: ClusterCase) -> Iterator[Verdict]:
     """A slave whose log ends behind its master's: what it has there, the master has lost or never had."""
     for replica in replicas(case.snapshot.brokers):
@@ -103,7 +105,7 @@ def slave_ahead(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ132", Severity.ERROR, source="CommitLog.checkMessageAndReturnSize", needs=_RUNTIME, playbook="damaged-store"
+    "MQ132", Severity.ERROR, source="CommitLog.checkMessageAndReturnSize", needs=_RUNTIME, playbook="slave-behind"
 )
 def slave_diverged(case: ClusterCase) -> Iterator[Verdict]:
     """A slave that cannot read its own log up to its end: other bytes than its master's were appended to it."""
@@ -124,7 +126,7 @@ def slave_diverged(case: ClusterCase) -> Iterator[Verdict]:
             yield of_slave(replica, undispatched_bytes=replica.undispatched_bytes)
 
 
-@cluster_rule("MQ133", Severity.ERROR, source="HAService.HAClient", needs=_RUNTIME, playbook="broker-down")
+@cluster_rule("MQ133", Severity.ERROR, source="HAService.HAClient", needs=_RUNTIME, playbook="slave-behind")
 def replication_stopped(case: ClusterCase) -> Iterator[Verdict]:
     """A slave that got nothing while its master took messages, or that told its master nothing for 20 s."""
     before = _before(case)
@@ -180,7 +182,7 @@ def strangers(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ135", Severity.WARNING, source="CommitLog.handleHA", needs=(Part.RUNTIME, Part.CONFIG), playbook="broker-down"
+    "MQ135", Severity.WARNING, source="CommitLog.handleHA", needs=(Part.RUNTIME, Part.CONFIG), playbook="failover-drill"
 )
 def sync_without_waiting(case: ClusterCase) -> Iterator[Verdict]:
     """A SYNC_MASTER of 5.x whose sends wait for no slave; 4.9 waits for one."""
@@ -217,7 +219,7 @@ def role_and_id(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ137", Severity.ERROR, source="CommitLog.appendData", needs=(Part.CONFIG,), playbook="broker-down")
+@cluster_rule("MQ137", Severity.ERROR, source="CommitLog.appendData", needs=(Part.CONFIG,), playbook="slave-behind")
 def other_file_sizes(case: ClusterCase) -> Iterator[Verdict]:
     """A slave whose log files have another size than its master's: it stops at the first block that does not fit."""
     sizes = {

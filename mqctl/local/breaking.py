@@ -19,8 +19,10 @@ from mqctl.local.scenario import (
     KillBroker,
     KillConsumer,
     PauseDelay,
+    PauseReplication,
     RegisterWith,
     ResizeTopic,
+    ResumeReplication,
     StopBroker,
 )
 from mqctl.local.state import ControlAddress, Ready
@@ -55,6 +57,10 @@ class Breaking:
                 self._control(fault.broker, "kill_broker", name=fault.broker)
             case StopBroker():
                 self._control(fault.broker, "stop_broker", name=fault.broker)
+            case PauseReplication():
+                self._control(fault.broker, "pause_replication", name=fault.broker)
+            case ResumeReplication():
+                self._control(fault.broker, "pause_replication", name=fault.broker, on=False)
             case KillConsumer():
                 self._stage.consumers[fault.consumer].kill()
             case AnswerFault():

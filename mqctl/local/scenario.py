@@ -36,6 +36,12 @@ class ClusterDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     joins: bool = False
     settings: dict[str, str] = {}
 
+    @property
+    def slave_names(self) -> tuple[str, ...]:
+        """What its slaves are called."""
+        ends = ["-s" if number == 1 else f"-s{number}" for number in range(1, self.slaves + 1)]
+        return tuple(broker + end for broker in self.brokers for end in ends)
+
 
 class TopicDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A topic, with `queues` queues on each of its brokers (all, unless it names some)."""
@@ -183,6 +189,24 @@ class StopBroker(
     when: When = "last"
 
 
+class PauseReplication(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="pause-replication"
+):
+    """A slave takes nothing more from its master, as one that hangs."""
+
+    broker: str
+    when: When = "last"
+
+
+class ResumeReplication(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="resume-replication"
+):
+    """A slave that was paused follows its master again, as soon as it reaches it."""
+
+    broker: str
+    when: When = "last"
+
+
 class KillConsumer(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="kill-consumer"
 ):
@@ -254,7 +278,17 @@ class DamageFile(
 
 
 Fault = (
-    PauseDelay | KillBroker | StopBroker | KillConsumer | AnswerFault | ResizeTopic | Expire | RegisterWith | DamageFile
+    PauseDelay
+    | KillBroker
+    | StopBroker
+    | PauseReplication
+    | ResumeReplication
+    | KillConsumer
+    | AnswerFault
+    | ResizeTopic
+    | Expire
+    | RegisterWith
+    | DamageFile
 )
 
 

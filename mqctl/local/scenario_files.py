@@ -63,11 +63,13 @@ def _mistakes(scenario: Scenario) -> list[str]:
     """Returns what names something that the scenario does not have."""
     names = [broker for cluster in scenario.clusters for broker in cluster.brokers]
     consumers = [consumer.name for consumer in scenario.consumers]
+    members = [*names, *(slave for cluster in scenario.clusters for slave in cluster.slave_names)]
+    struck = [(f"a fault {type(item).__name__}", broker) for item in scenario.faults for broker in _brokers(item)]
     named = [(f"topic {topic.name}", name) for topic in scenario.topics for name in topic.brokers]
     named += [(f"look {number}", look.store) for number, look in enumerate(scenario.looks, 1) if look.store]
     named += [(f"messages of {item.topic}", item.queue.partition("/")[0]) for item in scenario.messages if item.queue]
-    named += [(f"a fault {type(item).__name__}", broker) for item in scenario.faults for broker in _brokers(item)]
     mistakes = [f"{where} names no broker of the scenario: {name}" for where, name in named if name not in names]
+    mistakes += [f"{where} names no broker of the scenario: {name}" for where, name in struck if name not in members]
     mistakes += [f"two brokers are called {name}" for name in sorted(set(names)) if names.count(name) > 1]
     mistakes += [f"two consumers are called {name}" for name in sorted(set(consumers)) if consumers.count(name) > 1]
     topics = {topic.name for topic in scenario.topics}

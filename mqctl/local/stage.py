@@ -12,7 +12,7 @@ from typing import Self
 
 import msgspec
 
-from mqctl.client.admin.broker_queries import consumer_ids, topic_configs
+from mqctl.client.admin.broker_queries import consumer_ids, runtime_info, topic_configs
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, StorageError
@@ -24,6 +24,7 @@ from mqctl.local.planting import Planting
 from mqctl.local.processes import Child
 from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, DoctorRun, Scenario, When
 from mqctl.local.state import Ready
+from mqctl.model.numbers import decimal
 
 _JOIN_SECONDS = 60
 _REBALANCE_MS = 20_000
@@ -131,7 +132,7 @@ class Stage:
     def _advance(self, when: When) -> None:
         scenario = self.scenario
         breaking = Breaking(self)
-        if when == "last":
+        if when == "consuming":
             self._wait_for_slaves()
         for fault in scenario.faults:
             if fault.when == when:
@@ -219,7 +220,7 @@ class Stage:
             sleep(2 * shrunk(_REBALANCE_MS, self.scenario.time_scale) / 1000)
 
     def _wait_for_slaves(self) -> None:
-        """Waits until slaves know their masters' topics: one that lost its master before serves nobody."""
+        """Waits until slaves have their masters' logs and topics: one that loses its master before serves nobody."""
         end = Deadline(_JOIN_SECONDS * 1000)
         for number, declared in enumerate(self.scenario.clusters):
             topics = {item.name for item in self.scenario.topics if item.cluster == number}
@@ -230,6 +231,11 @@ class Stage:
                         if end.remaining_s < 1:
                             raise DeadlineError(f"{broker.name} of {declared.name} did not copy its master's topics")
                         sleep(_POLL_S)
+                ends = {name: log for (name, broker_id), log in _log_ends(cluster, end).items() if broker_id == 0}
+                while slaves and any(log < ends[name] for (name, _), log in _log_ends(cluster, end).items()):
+                    if end.remaining_s < 1:
+                        raise DeadlineError(f"slaves of {declared.name} did not get their masters' logs")
+                    sleep(_POLL_S)
 
     def settle(self, seconds: float | None = None) -> None:
         """Waits until `doctor` shows what every look declares.
@@ -277,6 +283,17 @@ class Stage:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _log_ends(cluster: Cluster, limit: Deadline) -> dict[tuple[str, int], int]:
+    """Returns where each broker's log ends, by name and id; -1 where that is not told yet."""
+    return {
+        (broker.broker_name, broker.broker_id): decimal(
+            cluster.ask(broker.address, runtime_info(), limit).table.get("commitLogMaxOffset"), -1
+        )
+        or 0
+        for broker in cluster.brokers(limit)
+    }
 
 
 def _wants(consumer: ConsumerDeclared) -> str:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from time import monotonic
+from typing import Any
 
 import pytest
 
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.execute.holders import holders
+from mqctl.local import breaking
 from mqctl.local.scenario_files import load_scenario
 from mqctl.local.stage import Stage
 from mqctl.playbook.places import slugs
@@ -72,6 +74,23 @@ CASES: dict[str, Case] = {
         choose={"missing": "accept"},
         confirm=("archive", "broker-a"),
         changed=("lengthen", "inside"),
+        ending="complete",
+    ),
+    "failover-drill": Case(
+        given={
+            "broker": "HT-broker-a",
+            "group": "settle",
+            "store": "{HT-broker-a}",
+            "slave_store": "{HT-broker-a-s}",
+        },
+        held={"replicas": "lost", "serves": "reads"},
+        choose={"phase": "down"},
+        ending="complete",
+    ),
+    "slave-behind": Case(
+        given={"broker": "broker-a", "store": "{broker-a}", "slave_store": "{broker-a-s}", "window": "1s"},
+        held={"rules": "stands"},
+        choose={"way": "mend"},
         ending="complete",
     ),
     "master-lost": Case(
@@ -195,3 +214,26 @@ def test_a_playbook_finds_what_its_scenario_planted(
     assert all(step["change"] for step in steps.values() if step["state"] == "changed")
     assert {step["exit_code"] for step in steps.values() if step["state"] == "changed"} <= {0}, outcome.stderr
     assert not any(step["state"] == "unexpected" for step in steps.values())
+    if slug == "failover-drill":
+        play_the_drill_to_its_end(stage, run, steps)
+
+
+def play_the_drill_to_its_end(stage: Stage, run: Callable[..., Outcome], steps: Mapping[str, Any]) -> None:
+    """What nobody could read is counted, and what would be read twice; then the master comes back, and all is there."""
+    assert steps["lost_and_twice"]["captured"]["not_readable"] == 12
+    assert steps["goes_on"]["captured"]["from_slaves"] == "HT-broker-a"
+    end = monotonic() + _SECONDS
+    stores = [str(stage.stores[name]) for name in ("HT-broker-a", "HT-broker-a-s")]
+    while not run("ha", "compare", "--store", stores[0], "--store", stores[1], "-o", "json").json["read_again"]:
+        assert monotonic() < end, "nobody consumes from the slave"
+    control = stage.clusters[0].control
+    assert control is not None
+    breaking.control(control, "start_broker", name="HT-broker-a")
+    for phase, step, result in (("back", "returns", "settled"), ("before", "ready", None)):
+        words = ["playbook", "run", "failover-drill", "-p", "group=settle", "-p", "window=1s"]
+        while True:
+            document = run(*words, "--choose", f"phase={phase}", "-o", "json").json
+            told = {item["id"]: item for item in document["steps"]}
+            if document["ending"] == "complete" and told[step]["result"] == result and told[step]["exit_code"] == 0:
+                break
+            assert monotonic() < end, document

@@ -51,7 +51,7 @@ sys.exit(int(os.environ.get("ENDS", "0")))
 
 def parses(words: list[str]) -> None:
     """Parses a command line with the parser of its command; nothing runs. Raises what typer raises."""
-    path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
+    path = next((tuple(words[:size]) for size in (3, 2) if tuple(words[:size]) in BY_PATH), tuple(words[:1]))
     assert path in BY_PATH, words
     if words == list(path):  # a mention
         return

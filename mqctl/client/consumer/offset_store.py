@@ -15,6 +15,7 @@ from mqctl.client.instance import ClientInstance
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import StorageError, UnreachableError
 from mqctl.model.queue import MessageQueue
+from mqctl.model.route import MASTER_ID
 from mqctl.protocol.bodies_cluster import QueueOffsets
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.requests_client import UpdateConsumerOffset
@@ -81,7 +82,7 @@ class _Memory:
 
 
 class RemoteOffsets(_Memory):
-    """Offsets of a sharing group: they last on the masters, told oneway as Java's clients do."""
+    """Offsets of a sharing group: they last on masters, or on slaves while these are gone; told oneway as Java's do."""
 
     def __init__(self, instance: ClientInstance, group: str) -> None:
         super().__init__()
@@ -104,14 +105,15 @@ class RemoteOffsets(_Memory):
             self._tell(queue, offset)
 
     def _address(self, queue: MessageQueue) -> str:
-        address = self._instance.routes.master(queue.broker_name)
-        if address is None:
+        """Returns the master's address, or a slave's where there is no master, as Java's clients choose it."""
+        readable = self._instance.routes.readable(queue.broker_name, MASTER_ID)
+        if readable is None:
             raise UnreachableError(
                 f"The offset of {queue.topic} queue {queue.queue_id} cannot be asked of {queue.broker_name}",
-                reason="no address of its master is known",
-                remedy="check that the master runs and has registered",
+                reason="no address of it is known",
+                remedy="check that the broker runs and has registered",
             )
-        return address
+        return readable[0]
 
     def _tell(self, queue: MessageQueue, offset: int) -> None:
         try:
