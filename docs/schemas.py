@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.commands.explain.kafka import KafkaTerms
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
+from mqctl.model.bench import BENCH_SCHEMA, BenchRun
 from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.reconciliation import Reconciliation
 from mqctl.model.snapshot import ClusterSnapshot
@@ -97,6 +98,7 @@ LIVE: dict[str, type] = {
     "message.list/1": MessageList,
     "message.trace/1": TraceReport,
     "message.probe/1": Probe,
+    BENCH_SCHEMA: BenchRun,
     "message.send/1": SentMessage,
     "offset.change/1": OffsetChangeReport,
     "offset.plan/1": OffsetPlanReport,

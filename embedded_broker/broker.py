@@ -45,9 +45,9 @@ from embedded_broker.tables.topics import TopicTable
 from embedded_broker.transactions.half_messages import Transactions
 from mqctl.errors import StorageError
 from mqctl.model.delay_level import DelayLevelTable
-from mqctl.protocol.answer_template import AnswerTemplate
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import FLAG_RESPONSE, RemotingCommand
+from mqctl.protocol.frame_template import AnswerTemplate
 from mqctl.protocol.header import Request
 from mqctl.protocol.requests_client import NotifyConsumerIdsChanged, SendMessageReply
 from mqctl.store.config_files import CONSUMER_FILTERS

@@ -36,6 +36,7 @@ class Entry:
 GROUPS: dict[str, str] = {
     "acl": "Users of 5.x brokers and what they may do.",
     "allocation": "Who consumes which queue, and what would change if.",
+    "bench": "How fast a cluster is: load, measured and compared.",
     "broker": "Brokers of a live cluster: rates, settings, counters.",
     "cluster": "Clusters and their name servers.",
     "delay": "Delay levels: what waits, what is late, what delayOffset.json says.",
@@ -77,6 +78,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("acl", "update-user"), "Change type, status or password of a user, by plan.", "changes"),
     Entry(("allocation", "show"), "Show who consumes which queue, and who should."),
     Entry(("allocation", "simulate"), "Simulate other strategies, clients, queues, a room lost."),
+    Entry(("bench", "clean"), "Delete the topics and groups of benches, by plan.", "destroys"),
+    Entry(("bench", "produce"), "Send under load: rate, times, errors, what limits it; by plan.", "changes"),
     Entry(("broker", "add-write-perm"), "Let producers write to a broker again, by plan.", "changes"),
     Entry(("broker", "config"), "Show the properties of brokers."),
     Entry(("broker", "describe"), "Show the state of one broker."),
@@ -202,7 +205,7 @@ ENTRIES: tuple[Entry, ...] = (
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Begin": ("quickstart", "local", "profile", "completion", "commands", "explain"),
     "What is wrong": ("doctor", "playbook", "rules", "check", "export", "top", "snapshot"),
-    "What is there": ("cluster", "broker", "ha", "topic", "group", "producer", "message", "acl"),
+    "What is there": ("bench", "cluster", "broker", "ha", "topic", "group", "producer", "message", "acl"),
     "Who consumes what": ("allocation", "subscription", "filter", "lock", "order", "stacks"),
     "Move and repair": ("offset", "replay", "retry", "dlq", "delay", "transaction", "history", "undo"),
     "Without a broker": ("store", "report"),

@@ -8,4 +8,6 @@ REPLAY_ID = "MQCTL_REPLAY_ID"
 """Of a message that was published again: the id of the replay."""
 PROBE = "MQCTL_PROBE"
 """Of a message that measured how long sends take."""
-MARKS = (RESENT_FROM, REPLAY_ID, PROBE)
+BENCH = "MQCTL_BENCH"
+"""Of a message of `bench`: when it was due to be sent, epoch microseconds."""
+MARKS = (RESENT_FROM, REPLAY_ID, PROBE, BENCH)

@@ -106,6 +106,8 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("acl", "grant", "u", "--resource", "Topic:Pay", "--action", "Pub"),
     ("acl", "revoke", "u"),
     ("acl", "update-user", "u", "--status", "disable"),
+    ("bench", "clean"),
+    ("bench", "produce"),
     ("broker", "add-write-perm", "broker-a"),
     ("broker", "reach"),
     ("broker", "set", "flushDiskType=ASYNC_FLUSH"),

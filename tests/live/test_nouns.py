@@ -58,6 +58,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "stacks.watch/1": ("stacks", "watch", "--pid", str(os.getpid()), "--count", "1"),
     "replay.preview/1": ("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Pay"),
     "replay.report/1": (*("replay", "publish", "-t", "Pay", "--from-offset", "4", "--to", "Pay"), *PUBLISHED),
+    "bench.run/1": ("bench", "produce", "--count", "20", "--execute"),
     "settings.change/1": ("topic", "create", "-t", "Fresh", "--execute"),
     "settings.plan/1": ("topic", "update", "-t", "Pay", "--queues", "4"),
     "subscription.check/1": ("subscription", "check", "-g", "G"),

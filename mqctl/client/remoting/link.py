@@ -207,7 +207,7 @@ class Link:
             remark=remark,
         )
         if settings.credentials is not None:
-            command = _signed(command, settings.credentials)
+            command = signed(command, settings.credentials)
         return encode(command)
 
     def _write(self, frame: bytes) -> None:
@@ -352,7 +352,7 @@ def split_address(address: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), number
 
 
-def _signed(command: RemotingCommand, credentials: Credentials) -> RemotingCommand:
+def signed(command: RemotingCommand, credentials: Credentials) -> RemotingCommand:
     """Signs a command. The unique key flag stays outside: 4.9 brokers leave it out of what they check.
 
     5.x brokers leave it out for requesters up to 4.9.3, so such a request says that it is one.

@@ -1,0 +1,79 @@
+"""Options of `bench`, and what they say together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.times import parse_span_ms
+from mqctl.errors import UsageError
+from mqctl.model.numbers import decimal
+
+DEFAULT_DURATION_MS = 10_000
+_LONGEST_MS = 24 * 3_600_000
+_UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+MAX_BODY_BYTES = 4 * 1024 * 1024 - 4096
+
+NameOption = Annotated[
+    str,
+    typer.Option("--name", metavar="NAME", help="Of the topic and group of its own, after MQCTL_BENCH_."),
+]
+BenchTopicOption = Annotated[
+    str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Another topic; needs --foreign-topic.")
+]
+ForeignTopicOption = Annotated[
+    bool, typer.Option("--foreign-topic", help="The topic belongs to somebody else, and that is meant.")
+]
+DurationOption = Annotated[
+    str | None, typer.Option("--duration", metavar="SPAN", help="How long. Default: 10s, or up to --count.")
+]
+CountOption = Annotated[int | None, typer.Option("--count", min=1, max=10**12, metavar="N", help="How many messages.")]
+MaxBytesOption = Annotated[
+    str, typer.Option("--max-bytes", metavar="SIZE", help="Quota of bodies: 500m, 10g; the run ends there.")
+]
+WarmUpOption = Annotated[
+    int, typer.Option("--warm-up", min=0, max=3600, metavar="SECONDS", help="Not counted, at the start.")
+]
+QueueCountOption = Annotated[
+    int, typer.Option("--queues", min=1, max=1024, metavar="N", help="Of its own topic, on each broker.")
+]
+SizeOption = Annotated[
+    str, typer.Option("--size", metavar="BYTES", help="Of a body: 1024, 2k, or evenly spread: 100-4k.")
+]
+RateOption = Annotated[
+    float | None,
+    typer.Option(
+        "--rate", min=0.1, max=1e8, metavar="N", help="Messages a second, by a schedule that waits for nobody."
+    ),
+]
+ProcessesOption = Annotated[int, typer.Option("--processes", min=1, max=64, metavar="N", help="Processes that send.")]
+
+
+def size_range(text: str) -> tuple[int, int]:
+    """Reads `--size`. Raises UsageError."""
+    low, dash, high = text.partition("-")
+    smallest = size_bytes("--size", low)
+    largest = size_bytes("--size", high) if dash else smallest
+    if not smallest >= 1 or largest > MAX_BODY_BYTES:
+        raise UsageError(f"cannot send bodies of {text!r}", reason=f"they have 1 to {MAX_BODY_BYTES} bytes")
+    return smallest, largest
+
+
+def size_bytes(option: str, text: str) -> int:
+    """Reads a number of bytes, perhaps with k, m, g or t (powers of 1024). Raises UsageError."""
+    unit = _UNITS.get(text[-1:].lower(), 1)
+    number = decimal(text[:-1] if unit > 1 else text)
+    if number is None or number < 0:
+        raise UsageError(f"cannot read {option} {text!r}", remedy="write bytes: 1024, 2k, 500m, 10g")
+    return number * unit
+
+
+def run_length_ms(duration: str | None, count: int | None) -> int:
+    """Returns the longest time of a run: as told, else 10 s, or an hour when a count ends it. Raises UsageError."""
+    if duration is None:
+        return DEFAULT_DURATION_MS if count is None else 3_600_000
+    length_ms = parse_span_ms(duration)
+    if not 0 < length_ms <= _LONGEST_MS:
+        raise UsageError(f"cannot run for {duration}", remedy="say how long, up to 24h: --duration 30s")
+    return length_ms

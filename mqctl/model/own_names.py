@@ -1,0 +1,33 @@
+"""Names of the topics and groups that mqctl makes for traffic of its own: no application has them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from mqctl.errors import UsageError
+from mqctl.model.names import group_of
+
+_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+_LONGEST_NAME = 60
+
+
+class Purpose(StrEnum):
+    """What the traffic is for; the value is the prefix of its topics and groups."""
+
+    BENCH = "MQCTL_BENCH_"
+    DRILL = "MQCTL_DRILL_"
+
+
+def own_name(purpose: Purpose, name: str) -> str:
+    """Returns the topic, or group, of a run. Raises UsageError for a name that brokers would refuse."""
+    if not name or len(name) > _LONGEST_NAME or not _CHARACTERS.issuperset(name):
+        raise UsageError(
+            f"{name!r} cannot be part of a topic's name",
+            remedy=f"use up to {_LONGEST_NAME} letters, digits, - and _",
+        )
+    return purpose + name
+
+
+def is_own(purpose: Purpose, name: str) -> bool:
+    """Tells whether a topic or group, or the group of a retry or dead-letter topic, was made for this purpose."""
+    return (group_of(name) or name).startswith(purpose)

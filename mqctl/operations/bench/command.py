@@ -1,0 +1,86 @@
+"""From what somebody typed to a run: quota, place, plan or figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.cli.connection.target import ClusterTarget
+from mqctl.errors import ExitCode
+from mqctl.model.bench import BenchRun, Workload
+from mqctl.model.own_names import Purpose, own_name
+from mqctl.operations.bench.producing import BenchPlan, check_workload, produce
+from mqctl.operations.own_topics.providing import OwnPlace, Quota, provide
+from mqctl.render.bench import bench_document
+from mqctl.render.document import Document
+
+_SEND_TIMEOUT_MS = 3_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBounds:
+    """Where a run ends.
+
+    Attributes:
+        count: messages; None leaves them to time and bytes.
+        warm_up_s: seconds at the start that no figure counts.
+    """
+
+    time_ms: int
+    count: int | None
+    max_bytes: int
+    warm_up_s: int = 0
+
+    def quota(self, workload: Workload) -> Quota:
+        """Returns the most that a workload can send in these bounds."""
+        most = self.count if self.count is not None else self.max_bytes // workload.min_bytes + 1
+        if workload.rate is not None:
+            most = min(most, math.ceil(workload.rate * self.time_ms / 1000) + workload.batch_count)
+        return Quota(messages=most, size_bytes=self.max_bytes, time_ms=self.time_ms)
+
+
+def bench_place(name: str, topic: str | None, queues: int, brokers: Sequence[str], *, foreign: bool) -> OwnPlace:
+    """Returns where a bench sends: to a topic of its own, or to another one. Raises UsageError for odd names."""
+    own = own_name(Purpose.BENCH, name)
+    return OwnPlace(
+        purpose=Purpose.BENCH,
+        topic=topic or own,
+        queues=queues,
+        brokers=brokers,
+        foreign=foreign and topic is not None,
+    )
+
+
+def run_produce(
+    target: ClusterTarget, workload: Workload, place: OwnPlace, bounds: RunBounds, *, execute: bool
+) -> tuple[Document, int]:
+    """Shows the plan, or sends and shows the figures."""
+    check_workload(workload)
+    plan = BenchPlan(
+        topic=place.topic,
+        group=own_name(Purpose.BENCH, "producer"),
+        workload=workload,
+        quota=bounds.quota(workload),
+        warm_up_s=bounds.warm_up_s,
+        send_timeout_ms=_SEND_TIMEOUT_MS,
+        brokers=place.brokers,
+    )
+    announced = [f"sends to {plan.topic}: {plan.quota.sentence()}; mqctl bench clean removes topics and groups"]
+    stopped = provide(target, place, announced, execute=execute)
+    if stopped is not None:
+        return stopped
+    run = produce(target, plan)
+    return bench_document(run), exit_code(run)
+
+
+def exit_code(run: BenchRun) -> int:
+    """Returns 130 after Ctrl-C; where nothing at all came through, what stood in the way most."""
+    if run.ended_by == "interrupt":
+        return ExitCode.INTERRUPTED
+    if run.message_count or not run.errors:
+        return ExitCode.OK
+    name = run.errors[0].name
+    return {"CONNECTION": ExitCode.UNREACHABLE, "TIMEOUT": ExitCode.TIMEOUT, "NOT_SENT": ExitCode.TIMEOUT}.get(
+        name, ExitCode.REFUSED
+    )

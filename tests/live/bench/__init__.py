@@ -1,0 +1,1 @@
+"""`mqctl bench` on an embedded cluster."""
