@@ -1,7 +1,8 @@
 """Cost of gRPC clients beside remoting ones on the embedded broker: `python -m benchmarks.broker.grpc_clients`.
 
 Prints CPU of the broker's process a message (ratios hold on a loaded machine, messages a second do not), the 99th
-percentile of sends while 500 receives wait, and memory and idle CPU with 1,000 telemetry streams.
+percentile of sends while 500 receives wait and while 10,000 streams are open that nobody uses, and memory and idle CPU
+with 1,000 telemetry streams.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import psutil
 
 from embedded_broker.proxy import messages as pb
 from mqctl.protocol.requests_admin import CreateTopic
-from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, headers, messages_of, settings
+from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, HalfOpen, headers, messages_of, settings
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.test_grpc import message, wanted
 from tests.embedded_broker.test_process import process
 from tests.embedded_broker.wire import Peer
 
-_MESSAGES, _POLLS, _STREAMS = 2_000, 500, 1_000
+_MESSAGES, _POLLS, _STREAMS, _HALF_OPEN, _SENDS = 2_000, 500, 1_000, 10_000, 500
 _BODY = b"x" * 1024
 
 
@@ -92,17 +93,31 @@ def under_polls(peer: Peer, wire: GrpcWire) -> None:
         request.long_polling_timeout.seconds = 20
         polls.append(call(request, metadata=headers("c"), timeout=60))
     sleep(1)
+    print(f"send while {_POLLS} receives wait: {percentiles(wire)}")
+    for poll in polls:
+        poll.cancel()
+
+
+def percentiles(wire: GrpcWire) -> str:
+    """Sends as a healthy client does, and returns how long that took."""
     taken = []
-    for number in range(_POLLS):
+    for number in range(_SENDS):
         began = perf_counter()
         wire.call("SendMessage", pb.SendMessageRequest(messages=[message("Bench", _BODY, number + 1)]), "c")
         taken.append(perf_counter() - began)
     taken.sort()
-    load = os.getloadavg()[0]
-    p50, p99 = taken[_POLLS // 2] * 1e3, taken[_POLLS * 99 // 100] * 1e3
-    print(f"send while {_POLLS} receives wait: p50 {p50:.1f} ms, p99 {p99:.1f} ms (load {load:.0f})")
-    for poll in polls:
-        poll.cancel()
+    p50, p99 = taken[_SENDS // 2] * 1e3, taken[_SENDS * 99 // 100] * 1e3
+    return f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, longest {taken[-1] * 1e3:.0f} ms (load {os.getloadavg()[0]:.0f})"
+
+
+def half_open(meter: Meter, wire: GrpcWire, address: str) -> None:
+    before = meter.mib
+    for method, said in (("Telemetry", b""), ("SendMessage", b"\0\0\0\xff\xff\x0a")):
+        with HalfOpen(address, method, _HALF_OPEN, said=said):
+            while_opening = percentiles(wire)
+            print(f"send while {_HALF_OPEN} streams of {method} are opened: {while_opening}")
+            print(f"send while they are open: {percentiles(wire)}; {meter.mib} MiB (before {before})")
+        sleep(2)
 
 
 def streams(meter: Meter, address: str) -> None:
@@ -131,6 +146,7 @@ def main() -> None:
             sends(meter, peer, wire)
             receives(meter, wire)
             under_polls(peer, wire)
+            half_open(meter, wire, ready["grpc"])
         streams(meter, ready["grpc"])
         running.terminate()
         os._exit(0)  # a thousand streams of this process need not be closed one by one

@@ -42,6 +42,9 @@ _OPTIONS = (
     ("grpc.max_metadata_size", _MOST_HEADER_BYTES),
     ("grpc.absolute_max_metadata_size", _MOST_HEADER_BYTES),
     ("grpc.max_concurrent_streams", _MOST_STREAMS),
+    # Beyond 1,000 calls that wait to be taken gRPC drops some by lot, those of healthy clients among them.
+    ("grpc.server.max_pending_requests", _MOST_STREAMS),
+    ("grpc.server.max_pending_requests_hard_limit", 2 * _MOST_STREAMS),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
 )
 

@@ -32,6 +32,7 @@ class Session:
         self._parts, self._caller = parts, caller
         self._queue: asyncio.Queue[pb.TelemetryCommand | None] = asyncio.Queue(_MOST_QUEUED)
         self._client: GrpcClient | None = None
+        self._drops = False
 
     async def run(self, commands: AsyncIterator[pb.TelemetryCommand], write: Write) -> None:
         """Serves the stream until the client ends it. Raises SettingsRefused."""
@@ -39,8 +40,9 @@ class Session:
         try:
             async for command in commands:
                 await self._take(command)
-            self._queue.put_nowait(None)
-            await writer
+            if not self._queue.full():  # otherwise it reads nothing, and what waits is for nobody
+                self._queue.put_nowait(None)
+                await writer
         finally:
             writer.cancel()
             if self._client is not None and self._client.send == self._send:
@@ -55,7 +57,9 @@ class Session:
         try:
             self._queue.put_nowait(command)
         except asyncio.QueueFull:
-            log.warning("client %s reads nothing of its telemetry: a command is dropped", self._caller.client_id)
+            if not self._drops:
+                log.warning("client %s reads nothing of its telemetry: commands are dropped", self._caller.client_id)
+            self._drops = True
             return False
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any, Self
@@ -13,6 +14,8 @@ from embedded_broker.proxy import messages as pb
 
 SERVICE = "/apache.rocketmq.v2.MessagingService/"
 _SECONDS = 30.0
+_FRAME = 16_384
+"""Bytes of the longest frame that a server takes untold."""
 
 
 def headers(client_id: str | None, **more: str) -> list[tuple[str, str]]:
@@ -104,6 +107,49 @@ class GrpcWire:
         stream = Stream(self, headers(client_id, **more))
         self._streams.append(stream)
         return stream
+
+
+class HalfOpen:
+    """A connection with streams that were opened and never used: headers, and neither a message nor an end.
+
+    Its bytes are made by hand (RFC 9113): a client library would say more. It never reads.
+
+    Args:
+        said: what each stream says after its headers; half a message, or many whole ones.
+        ends: whether it is ended then.
+    """
+
+    def __init__(self, address: str, method: str, count: int, *, said: bytes = b"", ends: bool = False) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=_SECONDS)
+        fields = {
+            ":method": "POST", ":scheme": "http", ":path": SERVICE + method, ":authority": address,
+            "te": "trailers", "content-type": "application/grpc", **dict(headers("half-open")),
+        }  # fmt: skip
+        block = b"".join(b"\0" + _counted(name) + _counted(value) for name, value in fields.items())
+        self._socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(4, 0, 0, b""))
+        for number in range(count):
+            stream = 2 * number + 1
+            frames = [_frame(1, 4, stream, block)]
+            frames += [_frame(0, 0, stream, said[at : at + _FRAME]) for at in range(0, len(said), _FRAME)]
+            frames += [_frame(0, 1, stream, b"")] if ends else []
+            self._socket.sendall(b"".join(frames))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+
+def _counted(text: str) -> bytes:
+    """Returns a string of HPACK as it is; its length fits into the seven bits before the first extension."""
+    assert len(text) < 127
+    return bytes([len(text)]) + text.encode()
+
+
+def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
 def settings(kind: str, *topics: str, group: str = "", expression: str = "*") -> pb.TelemetryCommand:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +15,14 @@ from embedded_broker.proxy import messages as pb
 from embedded_broker.remoting.tls import ServerTls
 from mqctl.protocol.bodies_access import UserInfo
 from tests.client.consuming import wait_until
-from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, headers, settings
+from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, HalfOpen, headers, settings
 from tests.embedded_broker.test_grpc import CLIENT, make_topic, message
 from tests.embedded_broker.test_grpc_replay import Replay, recorded
+
+_UNUSED = 3_000
+"""Streams at once: from 1,000 calls on that wait to be taken gRPC begins to drop some, unless it is told otherwise."""
+_WINDOW_BYTES = 65_535
+"""What may be sent on a stream before the other side has read any of it."""
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +129,45 @@ def test_handles_that_were_never_given_out_are_answered(wire: GrpcWire, handle: 
     answer = wire.call("AckMessage", request, CLIENT)
     assert answer.status.code in (pb.Code.INTERNAL_SERVER_ERROR, pb.Code.INVALID_RECEIPT_HANDLE)
     assert is_served(wire)
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [("Telemetry", b""), ("SendMessage", b"\0\0\0\xff\xff\x0a"), ("EatMessage", b"")],
+    ids=["telemetry", "half-a-message", "no-method"],
+)
+def test_streams_that_are_opened_and_not_used_hold_nobody_up(
+    wire: GrpcWire, shared: EmbeddedCluster, method: str, said: bytes
+) -> None:
+    """`python -m benchmarks.broker.grpc_clients` opens ten thousand, and measures what a healthy client feels of it."""
+
+    def calls() -> int:
+        return shared.on_loop(lambda running: len(asyncio.all_tasks()))
+
+    before = calls()
+    with HalfOpen(shared.grpc, method, _UNUSED, said=said):
+        if method != "EatMessage":
+            wait_until(lambda: calls() >= before + _UNUSED, "the streams are there")
+        for _ in range(10):
+            assert is_served(wire)
+    wait_until(lambda: calls() < before + _UNUSED, "the streams are gone with their connection")
+    assert is_served(wire)
+
+
+def test_a_stream_that_asks_and_never_reads_loses_answers_and_nothing_else(
+    wire: GrpcWire, shared: EmbeddedCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    command = pb.TelemetryCommand()
+    command.settings.publishing.SetInParent()
+    said = command.SerializeToString()
+    asked = (b"\0" + len(said).to_bytes(4, "big") + said) * (_WINDOW_BYTES // (5 + len(said)))
+    before = shared.on_loop(lambda running: len(asyncio.all_tasks()))
+    with HalfOpen(shared.grpc, "Telemetry", 1, said=asked, ends=True):
+        wait_until(lambda: "reads nothing" in caplog.text, "answers are dropped")
+        assert is_served(wire)
+    wait_until(lambda: shared.on_loop(lambda running: len(asyncio.all_tasks())) <= before, "the stream is gone")
+    assert caplog.text.count("reads nothing") == 1
+    assert "QueueFull" not in caplog.text
 
 
 def test_answers_to_questions_of_others_are_nobodys(wire: GrpcWire, shared: EmbeddedCluster) -> None:
