@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqctl.cli.version import VersionReport
 from mqctl.commands.explain.kafka import KafkaTerms
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
@@ -169,6 +170,7 @@ SCHEMAS: dict[str, type] = {
     "report.order/1": OrderReported,
     "report.skew/1": SkewReported,
     "explain.kafka/1": KafkaTerms,
+    "version/1": VersionReport,
     "rules.explain/1": RuleExplained,
     "rules.list/1": RuleList,
     "snapshot.show/1": ClusterSnapshot,

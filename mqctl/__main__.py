@@ -45,6 +45,11 @@ def run() -> int:
         from mqctl.cli.completion.answer import completions_for
 
         return _answer_with(completions_for(arguments[1:]))
+    if arguments[:1] == ["--version"]:
+        from mqctl.cli.exit import run_guarded
+        from mqctl.cli.version import tell_version
+
+        return run_guarded(arguments, tell_version)
     from mqctl.cli.connection.credentials import hold_secrets
     from mqctl.cli.exit import run_guarded
 

@@ -41,6 +41,7 @@ from mqctl.execute.records import (
     SettingRecord,
     StepRecord,
 )
+from mqctl.model.forms import JOURNAL, UPGRADE, newer_than_known
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
 
@@ -63,8 +64,9 @@ _CALLED: dict[type, tuple[str, str]] = {
 _OWN = frozenset({"settings", "resends"})
 
 
-class _Performer(msgspec.Struct):
+class _Head(msgspec.Struct):
     performer: str | None = None
+    form: int = 1
 
 
 class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -160,9 +162,9 @@ class Drawer(Generic[R]):
         try:
             data = read_record(file, identity, what, remedy)
             if self._kind is not ResendRecord:
-                return self._decoded(data)
+                return self._decoded(data, file)
             head, *lines = data.splitlines()
-            record = self._decoded(head)
+            record = self._decoded(head, file)
         except (ValueError, msgspec.DecodeError, RecursionError) as error:
             raise unread(file, error) from error
         if isinstance(record, ResendRecord):
@@ -178,8 +180,12 @@ class Drawer(Generic[R]):
         # Beside the replays lie the plans of what was skipped.
         return [name for name in names_in(self.directory, self._suffix) if not name.endswith(".plan")]
 
-    def _decoded(self, data: bytes) -> R:
-        if msgspec.json.decode(data, type=_Performer).performer is None:
+    def _decoded(self, data: bytes, file: Path) -> R:
+        head = msgspec.json.decode(data, type=_Head)
+        reason = newer_than_known(head.form, JOURNAL)
+        if reason is not None:
+            raise BadInputError(f"could not read {file}", reason=reason, remedy=UPGRADE)
+        if head.performer is None:
             return read_old(data, self._kind)
         return msgspec.json.decode(data, type=self._kind)
 

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from mqctl.errors import ExitCode, MqctlError
+from mqctl.model.forms import JOURNAL
 from mqctl.model.gap import Cause, cause_of
 from mqctl.model.plan import Callback
 from mqctl.model.queue import MessageQueue
@@ -172,6 +173,7 @@ class ChangeRecord(msgspec.Struct, Generic[P], kw_only=True, tag_field="performe
         cluster, brokers: which cluster it was, with the master address by broker name; empty for files.
         ended: False while it runs, and for ever when it was killed or stopped.
         undoes: id of the change that this one takes back.
+        form: see mqctl.model.forms.
     """
 
     id: str
@@ -184,6 +186,7 @@ class ChangeRecord(msgspec.Struct, Generic[P], kw_only=True, tag_field="performe
     parts: list[P]
     ended: bool = False
     undoes: str | None = None
+    form: int = JOURNAL
 
     @property
     def unfinished(self) -> set[str]:

@@ -13,14 +13,19 @@ from pathlib import Path
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageError
+from mqctl.model import forms
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.whole_file import write_whole
 
-SCHEMA = "snapshot/2"
+SCHEMA = f"snapshot/{forms.SNAPSHOT}"
 _BEFORE_CAUSES = "snapshot/1"
 _LIMIT_BYTES = 1 << 30
 """Unpacked size of a snapshot: one of 100,000 queues has about 60 MB, and a file of a megabyte can claim a thousand."""
 _PIECE_BYTES = 1 << 20
+
+
+class _Head(msgspec.Struct):
+    schema: str
 
 
 class _Archive(msgspec.Struct, forbid_unknown_fields=True):
@@ -77,6 +82,17 @@ def _unpacked(file: Path, problem: str) -> bytes:
     return b"".join(pieces)
 
 
+def _refuse_other(schema: str, problem: str) -> None:
+    """Passes when snapshots of this schema are read here. Raises BadInputError."""
+    kind, _, form = schema.partition("/")
+    if kind != "snapshot" or not form.isdecimal() or len(form) > 9:
+        remedy = "mqctl snapshot save FILE gathers one"
+        raise BadInputError(problem, reason=f"its schema is {schema}, not {SCHEMA}", remedy=remedy)
+    reason = forms.newer_than_known(int(form), forms.SNAPSHOT)
+    if reason is not None:
+        raise BadInputError(problem, reason=reason, remedy=forms.UPGRADE)
+
+
 def load_snapshot(file: Path) -> ClusterSnapshot:
     """Reads a snapshot written by `save_snapshot`; its origin says which file it came from.
 
@@ -97,10 +113,8 @@ def load_snapshot(file: Path) -> ClusterSnapshot:
         reason = "the file is cut or damaged" if not isinstance(error, gzip.BadGzipFile) else "it is no snapshot file"
         raise BadInputError(problem, reason=reason, remedy="save the snapshot again") from error
     try:
+        _refuse_other(msgspec.json.decode(text, type=_Head).schema, problem)
         archive = msgspec.json.decode(text, type=_Archive)
-        if archive.schema not in (SCHEMA, _BEFORE_CAUSES):
-            remedy = "use the mqctl that wrote it, or save it again with this one"
-            raise BadInputError(problem, reason=f"its schema is {archive.schema}, not {SCHEMA}", remedy=remedy)
         text = bytes(archive.snapshot)
         if archive.schema == _BEFORE_CAUSES:
             from mqctl.snapshot.old_gaps import with_causes

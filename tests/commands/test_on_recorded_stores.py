@@ -211,6 +211,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "store.cat/1": ["store", "cat", "--store", store, "-t", "TopicTest", "-q", "1"],
         "store.describe/1": ["store", "describe", "--store", store],
         "transaction.show/1": ["transaction", "show", "C00002021CA95FFD2B2766E37F6D0002", "--store", store],
+        "version/1": ["--version"],
         "ha.compare/1": ["ha", "compare", "--store", store, "--store", store],
         "store.verify/1": ["store", "verify", "--store", store],
     }

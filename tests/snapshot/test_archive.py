@@ -67,7 +67,8 @@ def test_every_cut_of_the_file_is_refused(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         (b"{}", "schema"),
-        (b'{"schema":"snapshot/99","snapshot":{}}', "snapshot/99"),
+        (b'{"schema":"snapshot/99","snapshot":{}}', "newer mqctl: it has form 99"),
+        (b'{"schema":"group.lag/1","snapshot":{}}', "its schema is group.lag/1"),
         (b'{"schema":"snapshot/2","snapshot":{"origin":3}}', "origin"),
         (b"\xff\xfe", "malformed"),
     ],

@@ -12,6 +12,7 @@ import msgspec
 
 from mqctl.cli.emit import note
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError, PermissionDeniedError, StorageError, UsageError
+from mqctl.model.forms import PROFILES, UPGRADE, newer_than_known
 from mqctl.model.names_alike import meant
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_whole, refused
@@ -57,13 +58,19 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     proxies: str | None = None
 
 
+class _Head(msgspec.Struct):
+    version: int = 1
+
+
 class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The whole file.
 
     Attributes:
+        version: its form, see mqctl.model.forms; 1 where it tells none.
         current: the profile that is used when none is named.
     """
 
+    version: int = 1
     current: str | None = None
     profiles: dict[str, Profile] = {}
 
@@ -99,9 +106,14 @@ def load_profiles(directory: Path) -> Profiles:
     except OSError as error:
         raise refused(f"could not read {file}", error) from error
     try:
-        return decode_yaml(text, Profiles) if text.strip() else Profiles()
+        if not text.strip():
+            return Profiles()
+        reason = newer_than_known(decode_yaml(text, _Head).version, PROFILES)
+        if reason is not None:
+            raise ConfigurationError(f"could not read {file}", reason=reason, remedy=UPGRADE)
+        return decode_yaml(text, Profiles)
     except UnreadableYaml as error:
-        remedy = "mend it, or remove it and add the profiles again"
+        remedy = "fix it, or remove it and add the profiles again"
         raise ConfigurationError(f"could not read {file}", reason=str(error), remedy=remedy) from error
 
 

@@ -10,6 +10,7 @@ import msgspec
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError
 from mqctl.model.expectation import Expectations, GroupExpectation, Limit, TopicExpectation
+from mqctl.model.forms import CHECKS, UPGRADE, newer_than_known
 from mqctl.protocol.yaml_text import decode_yaml
 from mqctl.store.plain_files import read_named, refused
 
@@ -72,10 +73,15 @@ class _Topic(msgspec.Struct, forbid_unknown_fields=True):
     silent_for: Most | None = None
 
 
+class _Head(msgspec.Struct):
+    version: int = 1
+
+
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     """The whole file.
 
     Attributes:
+        version: its form, see mqctl.model.forms; 1 where it tells none.
         cluster: name that the brokers must tell.
         brokers: names of those that must answer, or how many.
         disk: used share of the disk of each broker's store, 0 to 1.
@@ -85,6 +91,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
         slave_behind: bytes that a slave may be behind its master; one that does not follow it is critical anyway.
     """
 
+    version: int = 1
     cluster: str | None = None
     brokers: list[str] | int = []
     disk: Most | None = None
@@ -110,8 +117,13 @@ def load_expectations(file: Path) -> Expectations:
     except OSError as error:
         raise refused(f"could not read {file}", error) from error
     try:
+        reason = newer_than_known(decode_yaml(text, _Head).version, CHECKS) if text.strip() else None
+        if reason is not None:
+            raise ConfigurationError(f"could not read {file}", reason=reason, remedy=UPGRADE)
         parsed = decode_yaml(text, _File) if text.strip() else _File()
         wishes = _expectations(parsed)
+    except ConfigurationError:
+        raise
     except (ValueError, MqctlError) as error:
         raise ConfigurationError(f"could not read {file}", reason=str(error), remedy="mqctl check -h") from error
     if wishes == Expectations():

@@ -1,0 +1,27 @@
+"""The forms of the files that outlive a command, counted from 1: a newer mqctl reads the older ones, an older one
+refuses a newer by name instead of misreading it.
+
+A form is raised when an older mqctl would get a file wrong: a field that changes what others mean, or one that it must
+not leave out. tests/model/test_forms.py keeps a file of each form.
+"""
+
+from __future__ import annotations
+
+from mqctl import __version__
+
+PROFILES = 1
+CHECKS = 1
+JOURNAL = 2
+"""Form 1 had a layout for each kind of change."""
+SNAPSHOT = 2
+"""Form 1 gave no cause of what could not be asked."""
+FORMS = {"profiles": PROFILES, "checks": CHECKS, "journal": JOURNAL, "snapshot": SNAPSHOT}
+"""What `mqctl --version -o json` tells."""
+UPGRADE = "upgrade this mqctl, or use the one that wrote it"
+
+
+def newer_than_known(written: int, known: int) -> str | None:
+    """The reason not to read a file of form `written`; None where it is known."""
+    if written <= known:
+        return None
+    return f"it was written by a newer mqctl: it has form {written}, and mqctl {__version__} reads forms up to {known}"
