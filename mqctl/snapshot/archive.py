@@ -14,6 +14,7 @@ import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageError
 from mqctl.model import forms
+from mqctl.model.numbers import decimal
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.whole_file import write_whole
 
@@ -84,11 +85,12 @@ def _unpacked(file: Path, problem: str) -> bytes:
 
 def _refuse_other(schema: str, problem: str) -> None:
     """Passes when snapshots of this schema are read here. Raises BadInputError."""
-    kind, _, form = schema.partition("/")
-    if kind != "snapshot" or not form.isdecimal() or len(form) > 9:
+    kind, _, number = schema.partition("/")
+    form = decimal(number)
+    if kind != "snapshot" or form is None:
         remedy = "mqctl snapshot save FILE gathers one"
         raise BadInputError(problem, reason=f"its schema is {schema}, not {SCHEMA}", remedy=remedy)
-    reason = forms.newer_than_known(int(form), forms.SNAPSHOT)
+    reason = forms.newer_than_known(form, forms.SNAPSHOT)
     if reason is not None:
         raise BadInputError(problem, reason=reason, remedy=forms.UPGRADE)
 
