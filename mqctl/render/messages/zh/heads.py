@@ -12,7 +12,7 @@ dead letters=死信|oldest=最早|newest=最新|perm=权限|oldest stored=最早
 role=角色|replica=副本|log from=日志起点|log to=日志终点|behind=落后|behind for=落后时间|slaves=从节点|replication port=复制端口|not dispatched=未分发
 directory=目录|confirmed to=已确认到|table=表|only in A=仅在 A|only in B=仅在 B|in all=合计|for instance=例如|Tables that differ=不一致的表
 no table differs=没有不一致的表|no broker is registered=没有注册的 Broker
-resource=资源|decision=决策|actions=操作|policy=策略类型|by entry=依据条目|overridden=被覆盖的条目
+python=Python|system=系统|resource=资源|decision=决策|actions=操作|policy=策略类型|by entry=依据条目|overridden=被覆盖的条目
 given up=已放弃|origin topic=原 Topic|dead letter id=死信 ID|origin id=原消息 ID|given up at=放弃时间|first failed by=首次失败不晚于|born=生成时间|state=状态
 falls to=落到|stored messages=已存储消息|busiest key=最忙的 key|its share=占比|times one thread=单线程的倍数|tries left=剩余重试|dead letter in=距成为死信|dead letter at=成为死信时间|in Kafka=在 Kafka 中|Kafka=Kafka|RocketMQ=RocketMQ|look at it with=查看命令|
 time=时间段|requests=请求|mean ms=平均毫秒|p50 ms=p50 毫秒|p90 ms=p90 毫秒|p99 ms=p99 毫秒|p99.9 ms=p99.9 毫秒|p99.99 ms=p99.99 毫秒|max ms=最大毫秒
