@@ -25,6 +25,7 @@ from mqctl.render.delay import DelayCheckReport, DelayLevels
 from mqctl.render.delay_plans import ChainReport, RelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
+from mqctl.render.follow import FollowPlan, FollowReport
 from mqctl.render.groups import GroupListReport, GroupMembers, GroupSettings, ProducerList
 from mqctl.render.instance import InstanceReport
 from mqctl.render.lag import LagReport
@@ -110,6 +111,8 @@ LIVE: dict[str, type] = {
     "subscription.check-all/1": SubscriptionCheckAll,
     "replay.preview/1": ReplayPlanReport,
     "replay.report/1": ReplayReport,
+    "replay.follow-plan/1": FollowPlan,
+    "replay.follow/1": FollowReport,
     "settings.change/1": SettingChangeReport,
     "settings.plan/1": SettingPlanReport,
     "subscription.check/1": SubscriptionReport,

@@ -152,6 +152,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("profile", "show"), "Show one profile."),
     Entry(("profile", "use"), "Choose the profile that commands use.", "changes"),
     Entry(("quickstart",), "Start a cluster with faults, find them, say what to type next.", "changes"),
+    Entry(("replay", "follow"), "Move a topic's messages to one with more queues, by plan.", "changes"),
     Entry(("replay", "group"), "Point a group at messages of the past, by plan.", "changes"),
     Entry(("replay", "publish"), "Publish messages of the past once more, by plan.", "changes"),
     Entry(("replay", "resume"), "Go on with a replay that stopped.", "changes"),

@@ -317,6 +317,15 @@ name What to call the cluster.
 --replace Replace a profile of this name.
 name Which profile.
 --keep Leave the cluster up at the end, for commands of your own.
+-t,--topic The topic with too few queues.
+--to The topic with more.
+--key-selector {hash,modulo} How producers of the new topic choose a queue.
+--from-group Begin where this group has got to.
+--rate Messages a second, at most.
+--hold-for Pause while this group lags on the new topic.
+--hold-above The lag above which it pauses.
+--drain End when everything is copied.
+--confirm The target's name, instead of typing it when asked.
 -g,--group A group without members.
 -t,--topic Whose messages.
 --since From the first message stored at or after a time.
@@ -328,8 +337,6 @@ name Which profile.
 --to The topic to publish to.
 --key Only messages with this key.
 --sql Only messages that meet this.
---rate Messages a second, at most.
---confirm The target's name, instead of typing it when asked.
 replay_id A replay of `mqctl replay status`.
 --rate Another rate than before.
 replay_id One replay, queue by queue.
@@ -512,52 +519,53 @@ profile remove: 311
 profile show: 311 24 25
 profile use: 311
 quickstart: 312 25
-replay group: 313 314 315 316 317 318 319 320 8 278 37 148 0 1 3 24 25 26 27 28 29 30 31 32
-replay publish: 321 314 315 316 317 318 319 320 4 8 278 224 322 323 324 37 325 0 1 3 24 25 26 27 28 29 30 31
-replay resume: 326 327 37 325 0 1 3 24 25 26 27 28 29 30 31
-replay status: 328 0 1 3 24 25 26 27 28 29 30 31
-report backlog: 329 6 7 330 183 331 332 333 334 335 336 337 338 339 52 24 25
-report capacity: 329 340 7 335 336 332 183 341 337 338 339 24 25 23
-report delay: 329 340 7 335 336 20 21 332 183 341 337 338 339 24 25 23
-report diff: 342 343 344 24 25
-report duplicates: 329 340 7 335 336 345 346 332 183 341 337 338 339 24 25 23
-report order: 329 340 7 335 336 345 346 332 183 341 337 338 339 24 25 23
-report reconcile: 329 221 347 348 349 350 283 335 336 351 338 339 24 25
-report retries: 329 340 7 335 336 352 332 183 341 337 338 339 24 25 23
-report run: 329 353 354 340 7 335 336 20 345 346 355 21 352 5 356 183 337 338 339 52 24 25 23
-report skew: 329 340 7 335 336 345 346 357 358 183 341 337 338 339 24 25 23
-report tags: 329 340 7 335 336 5 356 183 341 337 338 339 24 25 23
-report transactions: 329 340 7 335 336 346 183 341 337 338 339 24 25 23
-retry list: 6 359 0 1 3 24 25 26 27 28 29 30 31 32
-rules explain: 360 23 24 25
+replay follow: 313 314 315 316 317 318 319 320 37 321 0 1 3 24 25 26 27 28 29 30 31
+replay group: 322 323 324 325 326 327 328 329 8 278 37 148 0 1 3 24 25 26 27 28 29 30 31 32
+replay publish: 330 323 324 325 326 327 328 329 4 8 278 224 331 332 317 37 321 0 1 3 24 25 26 27 28 29 30 31
+replay resume: 333 334 37 321 0 1 3 24 25 26 27 28 29 30 31
+replay status: 335 0 1 3 24 25 26 27 28 29 30 31
+report backlog: 336 6 7 337 183 338 339 340 341 342 343 344 345 346 52 24 25
+report capacity: 336 347 7 342 343 339 183 348 344 345 346 24 25 23
+report delay: 336 347 7 342 343 20 21 339 183 348 344 345 346 24 25 23
+report diff: 349 350 351 24 25
+report duplicates: 336 347 7 342 343 352 353 339 183 348 344 345 346 24 25 23
+report order: 336 347 7 342 343 352 353 339 183 348 344 345 346 24 25 23
+report reconcile: 336 221 354 355 356 357 283 342 343 358 345 346 24 25
+report retries: 336 347 7 342 343 359 339 183 348 344 345 346 24 25 23
+report run: 336 360 361 347 7 342 343 20 352 353 362 21 359 5 363 183 344 345 346 52 24 25 23
+report skew: 336 347 7 342 343 352 353 364 365 183 348 344 345 346 24 25 23
+report tags: 336 347 7 342 343 5 363 183 348 344 345 346 24 25 23
+report transactions: 336 347 7 342 343 353 183 348 344 345 346 24 25 23
+retry list: 6 366 0 1 3 24 25 26 27 28 29 30 31 32
+rules explain: 367 23 24 25
 rules list: 23 24 25
-snapshot save: 361 0 1 3 4 362 10 363 364 19 20 21 22 26 27 28 29 30 31
-snapshot show: 365 52 24 25
-stacks dump: 366 367 368 369 370 371 372 373 374 375 376 377 378 379 18 0 1 2 3 23 24 25 26 27 28 29 30 31 32
+snapshot save: 368 0 1 3 4 369 10 370 371 19 20 21 22 26 27 28 29 30 31
+snapshot show: 372 52 24 25
+stacks dump: 373 374 375 376 377 378 379 380 381 382 383 384 385 386 18 0 1 2 3 23 24 25 26 27 28 29 30 31 32
 stacks find: 6 0 1 3 24 25 26 27 28 29 30 31 32
-stacks watch: 366 367 368 380 381 373 374 0 1 3 24 25 26 27 28 29 30 31 32
-store acknowledge: 4 382 37 38 24 25
-store cat: 4 383 384 385 386 387 388 389 149 24 25
+stacks watch: 373 374 375 387 388 380 381 0 1 3 24 25 26 27 28 29 30 31 32
+store acknowledge: 4 389 37 38 24 25
+store cat: 4 390 391 392 393 394 395 396 149 24 25
 store describe: 4 22 52 24 25
 store verify: 4 24 25
-subscription check: 50 390 0 1 3 5 391 24 25 26 27 28 29 30 31 32
-subscription show: 50 390 0 1 3 5 391 24 25 26 27 28 29 30 31 32
-subscription simulate: 50 221 392 393 394 395 391 0 1 3 5 24 25 26 27 28 29 30 31 32
-top: 6 7 396 181 397 398 399 400 52 0 1 3 24 25 26 27 28 29 30 31
-topic create: 221 401 402 403 404 405 36 37 38 0 1 3 24 25 26 27 28 29 30 31 234
-topic delete: 221 406 36 37 38 0 1 3 24 25 26 27 28 29 30 31 234
+subscription check: 50 397 0 1 3 5 398 24 25 26 27 28 29 30 31 32
+subscription show: 50 397 0 1 3 5 398 24 25 26 27 28 29 30 31 32
+subscription simulate: 50 221 399 400 401 402 398 0 1 3 5 24 25 26 27 28 29 30 31 32
+top: 6 7 403 181 404 405 406 407 52 0 1 3 24 25 26 27 28 29 30 31
+topic create: 221 408 409 410 411 412 36 37 38 0 1 3 24 25 26 27 28 29 30 31 234
+topic delete: 221 413 36 37 38 0 1 3 24 25 26 27 28 29 30 31 234
 topic describe: 221 51 52 0 1 3 5 24 25 26 27 28 29 30 31 234
-topic entries: 221 407 408 245 409 410 0 1 3 24 25 26 27 28 29 30 31 234
+topic entries: 221 414 415 245 416 417 0 1 3 24 25 26 27 28 29 30 31 234
 topic groups: 221 52 0 1 3 5 24 25 26 27 28 29 30 31 234
-topic list: 411 183 0 1 3 5 52 24 25 26 27 28 29 30 31
-topic order: 221 412 413 37 38 0 1 3 24 25 26 27 28 29 30 31 234
+topic list: 418 183 0 1 3 5 52 24 25 26 27 28 29 30 31
+topic order: 221 419 420 37 38 0 1 3 24 25 26 27 28 29 30 31 234
 topic route: 221 0 1 3 5 24 25 26 27 28 29 30 31 234
 topic stats: 221 0 1 3 5 24 25 26 27 28 29 30 31 234
-topic traffic: 7 414 183 0 1 3 24 25 26 27 28 29 30 31 234
-topic update: 221 401 402 403 404 405 36 37 38 0 1 3 24 25 26 27 28 29 30 31 234
+topic traffic: 7 421 183 0 1 3 24 25 26 27 28 29 30 31 234
+topic update: 221 408 409 410 411 412 36 37 38 0 1 3 24 25 26 27 28 29 30 31 234
 transaction check: 4 5 20 8 23 0 1 3 24 25 26 27 28 29 30 31
-transaction list: 415 7 416 4 5 20 8 0 1 3 24 25 26 27 28 29 30 31
-transaction resume: 417 415 7 8 37 38 0 1 3 24 25 26 27 28 29 30 31
-transaction show: 418 4 0 1 3 24 25 26 27 28 29 30 31
-undo: 419 420 37 38 0 1 3 24 25 26 27 28 29 30 31
+transaction list: 422 7 423 4 5 20 8 0 1 3 24 25 26 27 28 29 30 31
+transaction resume: 424 422 7 8 37 38 0 1 3 24 25 26 27 28 29 30 31
+transaction show: 425 4 0 1 3 24 25 26 27 28 29 30 31
+undo: 426 427 37 38 0 1 3 24 25 26 27 28 29 30 31
 """

@@ -75,6 +75,10 @@ class TopicUse:
         left = {reader.group: sum(self._left(reader, queue) for queue in chosen) for reader in readers}
         return [f"group {group} has not read {count:,} messages" for group, count in sorted(left.items()) if count]
 
+    def left_count(self, reader: Reader) -> int:
+        """Returns how many messages of all queues a group has not read."""
+        return sum(self._left(reader, queue) for queue in self.bounds)
+
     def _left(self, reader: Reader, queue: MessageQueue) -> int:
         low, high = self.bounds.get(queue, (0, 0))
         return max(0, high - max(low, reader.offsets.get(queue, low)))

@@ -39,11 +39,12 @@ def key_moves(
     return KeyMoves(
         kind=kind,
         message_count=len(listed),
-        placed_count=sum(_chosen(key, old) == queue for key, queue in listed),
+        placed_count=sum(chosen_by_hash(key, old) == queue for key, queue in listed),
         key_count=len(keys),
-        moved_count=sum(_chosen(key, old) != _chosen(key, new) for key in keys),
+        moved_count=sum(chosen_by_hash(key, old) != chosen_by_hash(key, new) for key in keys),
     )
 
 
-def _chosen(key: str, queues: Sequence[MessageQueue]) -> MessageQueue:
+def chosen_by_hash(key: str, queues: Sequence[MessageQueue]) -> MessageQueue:
+    """Returns the queue that producers choose for a key (`SelectMessageQueueByHash`)."""
     return queues[abs(java_string_hash(key)) % len(queues)]

@@ -6,6 +6,7 @@
 #   TOPIC: the topic
 #   GROUP: the group that is scaled
 #   QUEUES: queues that each broker shall have
+#   NEW: a topic with more queues that exists already and takes the place of an ordered one
 #   WINDOW: time between two looks
 # The cluster is the one of MQCTL_NAMESRV or MQCTL_PROFILE. Nothing is changed here: changes are shown as plans.
 # `mqctl playbook run scale-out` does the same with decisions, changes, time limits and a report.
@@ -28,6 +29,7 @@ step() { # EXPECTED-EXITS COMMAND...
 : "${TOPIC:?the topic}"
 GROUP=${GROUP:-}
 QUEUES=${QUEUES:-}
+NEW=${NEW:-}
 WINDOW=${WINDOW:-30s}
 
 # 1. Which brokers and queues does the topic have?
@@ -51,7 +53,12 @@ if [ -n "$QUEUES" ]; then
   step "0 1 3" mqctl order check -t "${TOPIC}" --queues "${QUEUES}"
 fi
 
-# 6. Give the topic so many queues on each broker.
+# 6. Can a follower move the ordered topic to one with more queues while producers write, and in which steps?
+if [ -n "$NEW" ]; then
+  step "0 66" mqctl replay follow -t "${TOPIC}" --to "${NEW}"
+fi
+
+# 7. Give the topic so many queues on each broker.
 if [ -n "$QUEUES" ]; then
   step "0" mqctl topic update -t "${TOPIC}" --queues "${QUEUES}"
 fi

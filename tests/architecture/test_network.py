@@ -126,6 +126,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("offset", "skip", "-g", "G", "-t", "Pay"),
     ("offset", "undo", "none"),
     ("playbook", "run", "backlog", "-p", "group=G", "--dry-run"),
+    ("replay", "follow", "-t", "Pay", "--to", "Again"),
     ("replay", "group", "-g", "H", "-t", "Pay", "--since", "-1h"),
     ("replay", "resume", "none"),
     ("replay", "status", "none"),

@@ -14,7 +14,7 @@ from tests.docs import markdown
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]+)(?:#[\w-]*)?\)")
 # Properties of messages and names of producers, not settings.
 NO_SETTINGS = re.compile(
-    r"MQCTL_(ORIGIN_\w*|REPLAY_ID|PROBE|BENCH_?|DRILL_|RESENT_\w+|DELAY_RELAY\w*|DELIVER_MS|PRODUCER|TOPIC|TEST_\w+)"
+    r"MQCTL_(ORIGIN_\w*|REPLAY_ID|PROBE|BENCH_?|DRILL_|RESENT_\w+|DELAY_RELAY\w*|DELIVER_MS|FOLLOW_\w*|PRODUCER|TOPIC|TEST_\w+)"
 )
 
 

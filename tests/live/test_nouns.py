@@ -56,6 +56,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "retry.list/1": ("retry", "list"),
     "stacks.find/1": ("stacks", "find"),
     "stacks.watch/1": ("stacks", "watch", "--pid", str(os.getpid()), "--count", "1"),
+    "replay.follow-plan/1": ("replay", "follow", "-t", "Pay", "--to", "%DLQ%G"),
     "replay.preview/1": ("replay", "publish", "-t", "Pay", "--from-offset", "0", "--to", "Pay"),
     "replay.report/1": (*("replay", "publish", "-t", "Pay", "--from-offset", "4", "--to", "Pay"), *PUBLISHED),
     "bench.run/1": ("bench", "produce", "--count", "20", "--execute"),
@@ -81,7 +82,7 @@ ASKED: dict[str, tuple[str, ...]] = {
 }
 
 
-ELSEWHERE = {"broker.reach/1", "acl.explain/1", "check/1", "group.member/1", "message.trace/1"}
+ELSEWHERE = {"broker.reach/1", "acl.explain/1", "check/1", "group.member/1", "message.trace/1", "replay.follow/1"}
 """Those that need a file, or something that runs; tests of their own hold them to their form."""
 
 

@@ -131,7 +131,7 @@ CASES: dict[str, Case] = {
         ending="complete",
     ),
     "scale-out": Case(
-        given={"topic": "frames", "group": "render", "queues": "8", "window": "2s"},
+        given={"topic": "frames", "group": "render", "queues": "8", "new": "frames-wide", "window": "2s"},
         held={"rules": "idle"},
         confirm=("frames",),
         changed=("enlarge",),

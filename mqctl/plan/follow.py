@@ -1,0 +1,61 @@
+"""A topic followed into another one with more queues: where each message goes, and what tells a copy from the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from mqctl.errors import UsageError
+from mqctl.model.message import SHARDING_KEY, Message
+from mqctl.model.names import LONGEST_TOPIC, RETRY_PREFIX
+from mqctl.model.numbers import decimal
+from mqctl.model.queue import MessageQueue
+from mqctl.plan.reshard import chosen_by_hash
+
+
+class KeySelector(StrEnum):
+    """How producers of the new topic choose a queue by key; copies go where theirs will go.
+
+    HASH: the hash of the key as a string (`SelectMessageQueueByHash`). MODULO: the key is a number, and the queue its
+    remainder; a key that is none goes by hash.
+    """
+
+    HASH = "hash"
+    MODULO = "modulo"
+
+    def choose(self, key: str, queues: Sequence[MessageQueue]) -> MessageQueue:
+        """Returns the queue of a key."""
+        number = decimal(key) if self is KeySelector.MODULO else None
+        return chosen_by_hash(key, queues) if number is None else queues[abs(number) % len(queues)]
+
+
+def follower_group(old: str, new: str) -> str:
+    """Returns the consumer group that follows one topic into another.
+
+    Raises:
+        UsageError: its retry topic would have a longer name than brokers allow.
+    """
+    group = f"MQCTL_FOLLOW_{old}_TO_{new}"
+    if len(RETRY_PREFIX + group) > LONGEST_TOPIC:
+        raise UsageError(
+            f"the group {group} would have a name that is too long",
+            reason=f"its retry topic may have {LONGEST_TOPIC} characters",
+            remedy="choose a shorter name for the new topic",
+        )
+    return group
+
+
+def ordering_key(message: Message, queue: MessageQueue) -> str:
+    """Returns the key whose order is kept: the sharding key, else the first key, else the old queue itself."""
+    sharding = message.properties.get(SHARDING_KEY)
+    if sharding is not None:
+        return sharding
+    return message.keys[0] if message.keys else f"{queue.broker_name}-{queue.queue_id}"
+
+
+def scattered_keys(sample: Iterable[tuple[str, MessageQueue]]) -> int:
+    """Returns how many keys of a sample lie in several queues: their order is lost already."""
+    homes: dict[str, set[MessageQueue]] = {}
+    for key, queue in sample:
+        homes.setdefault(key, set()).add(queue)
+    return sum(len(queues) > 1 for queues in homes.values())

@@ -1,0 +1,150 @@
+"""A topic that is followed into another one: the plan with its cut-over, and what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.replays import CSV_COLUMNS, PLAN_COLUMNS, PlannedRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedKeys:
+    """What a sample of the old topic's newest messages says about its keys.
+
+    Attributes:
+        kind: what kind of keys they are, in words.
+        placed_count: messages that lie where the hash of their key puts them.
+        scattered_count: keys that lie in several queues: their order is lost already.
+    """
+
+    kind: str
+    message_count: int
+    key_count: int
+    placed_count: int
+    scattered_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowPlan:
+    """Machine form of a follower that was not started.
+
+    Attributes:
+        group: the follower's own; its offsets say where it is.
+        begin: where it begins, in words.
+        message_count: messages that wait to be copied now.
+        readers: groups that read the old topic, with the messages they have left.
+        receivers: groups that read the new topic.
+        steps: the cut-over, in order.
+    """
+
+    old: str
+    new: str
+    group: str
+    selector: str
+    begin: str
+    old_queue_count: int
+    new_queue_count: int
+    message_count: int
+    readers: dict[str, int]
+    receivers: list[str]
+    keys: FollowedKeys
+    warnings: list[str]
+    steps: list[str]
+    queues: list[PlannedRange]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowReport:
+    """Machine form of what a follower did.
+
+    Attributes:
+        state: `drained`, or `stopped`: the same command goes on.
+        sent_count: copies that were sent.
+        found_count: copies that were there already.
+        failed_count: attempts that failed and were made again.
+        repeated: copies that are there more than once, by key with their number.
+        unknown_count: copies that could not be looked up.
+        left_count: messages that are not copied yet; None when brokers did not tell.
+    """
+
+    old: str
+    new: str
+    group: str
+    state: str
+    sent_count: int
+    found_count: int
+    failed_count: int
+    repeated: dict[str, int]
+    unknown_count: int
+    left_count: int | None
+
+
+def follow_plan_document(plan: FollowPlan) -> Document:
+    """Builds the document of a planned follower."""
+    keys = plan.keys
+    readers = ", ".join(f"{group} ({left:,} left)" for group, left in plan.readers.items()) or "no group"
+    lines = [
+        f"{plan.old} ({plan.old_queue_count} queues) is followed into {plan.new} ({plan.new_queue_count} queues) by "
+        f"group {plan.group}, {plan.begin}",
+        f"{plan.message_count:,} messages wait now; {plan.old} is read by {readers}, {plan.new} by "
+        f"{', '.join(plan.receivers) or 'no group'}",
+        f"keys: {keys.key_count:,} {keys.kind} in a sample of {keys.message_count:,} messages, "
+        f"{keys.placed_count:,} where a hash of the key puts them, {keys.scattered_count:,} keys in several queues",
+        *(f"warning: {line}" for line in plan.warnings),
+        "cut-over:",
+        *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1)),
+        f"nothing was copied; add --execute --confirm {plan.new} to begin",
+    ]
+    return Document(
+        schema="replay.follow-plan/1",
+        value=plan,
+        records=plan.queues,
+        blocks=[Table(PLAN_COLUMNS, plan.queues), Paragraphs(lines)],
+        csv_columns=CSV_COLUMNS,
+    )
+
+
+_COLUMNS = (
+    Column("old", "from"),
+    Column("new", "to"),
+    Column("state", "state"),
+    Column("sent_count", "published", CellKind.COUNT),
+    Column("found_count", "there already", CellKind.COUNT),
+    Column("repeated_count", "repeated", CellKind.COUNT),
+    Column("left_count", "left", CellKind.COUNT, none="?"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    old: str
+    new: str
+    state: str
+    sent_count: int
+    found_count: int
+    repeated_count: int
+    left_count: int | None
+
+
+def follow_document(report: FollowReport) -> Document:
+    """Builds the document of what a follower did."""
+    row = _Row(
+        old=report.old,
+        new=report.new,
+        state=report.state,
+        sent_count=report.sent_count,
+        found_count=report.found_count,
+        repeated_count=len(report.repeated),
+        left_count=report.left_count,
+    )
+    lines = [f"twice or more: {key}: {count} times" for key, count in report.repeated.items()]
+    if report.unknown_count:
+        lines.append(f"{report.unknown_count:,} copies could not be looked up: they may be there twice")
+    if report.state == "stopped":
+        lines.append("run the same command again: it goes on where it stopped")
+    rows: Sequence[_Row] = [row]
+    blocks: list[Table | Paragraphs] = [Table(_COLUMNS, rows)]
+    blocks += [Paragraphs(lines)] if lines else []
+    return Document(schema="replay.follow/1", value=report, records=rows, blocks=blocks)
