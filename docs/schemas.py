@@ -7,6 +7,7 @@ from mqctl.commands.explain.kafka import KafkaTerms
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
+from mqctl.model.drill_verdict import DrillVerdict
 from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.reconciliation import Reconciliation
 from mqctl.model.snapshot import ClusterSnapshot
@@ -147,6 +148,7 @@ SCHEMAS: dict[str, type] = {
     "delay.relay/1": RelayReport,
     "delay.repair/1": StepReport,
     "doctor/1": DiagnosisReport,
+    "drill.verdict/1": DrillVerdict,
     "group.lag/1": LagReport,
     "history/1": History,
     "stacks.dump/1": StackDumpReport,

@@ -41,6 +41,7 @@ GROUPS: dict[str, str] = {
     "cluster": "Clusters and their name servers.",
     "delay": "Delay levels: what waits, what is late, what delayOffset.json says.",
     "dlq": "Dead letters: what consumer groups gave up, and sending it again.",
+    "drill": "Whether a cluster loses, repeats or reorders: verifiable traffic and its judge.",
     "explain": "Another system's terms in RocketMQ's.",
     "export": "What a cluster shows, for other systems.",
     "filter": "Filters: what an expression lets through, and why.",
@@ -103,6 +104,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("dlq", "list"), "List how many dead letters each group has, and how old they are."),
     Entry(("dlq", "resend"), "Send dead letters again, by plan, each one once.", "changes"),
     Entry(("dlq", "show"), "Show the dead letters of a group: failures, reason, origin."),
+    Entry(("drill", "check"), "Judge the history of a drill: lost, repeated, out of order, late."),
     Entry(("explain", "kafka"), "Explain a term of Kafka: what RocketMQ calls it, what differs."),
     Entry(("export", "prometheus"), "Serve metrics of a cluster to Prometheus."),
     Entry(("filter", "bloom"), "Show the bit map behind SQL92 subscriptions."),
@@ -205,7 +207,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Begin": ("quickstart", "local", "profile", "completion", "commands", "explain"),
-    "What is wrong": ("doctor", "playbook", "rules", "check", "export", "top", "snapshot"),
+    "What is wrong": ("doctor", "playbook", "rules", "check", "drill", "export", "top", "snapshot"),
     "What is there": ("bench", "cluster", "broker", "ha", "topic", "group", "producer", "message", "acl"),
     "Who consumes what": ("allocation", "subscription", "filter", "lock", "order", "stacks"),
     "Move and repair": ("offset", "replay", "retry", "dlq", "delay", "transaction", "history", "undo"),

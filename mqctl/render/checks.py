@@ -122,15 +122,17 @@ def _name(item: CheckResult) -> str:
     return shlex.quote(item.subject.split(" ")[1])
 
 
-def formatted(results: Sequence[CheckResult], state: CheckState, form: CheckFormat) -> str:
-    """Returns the results in one of the forms, with a final line end."""
-    write = {
-        CheckFormat.JUNIT: junit,
-        CheckFormat.NAGIOS: lambda items: nagios(items, state),
-        CheckFormat.PROMETHEUS: prometheus,
-        CheckFormat.GITHUB: github,
-    }[form]
-    return write(results)
+def formatted(results: Sequence[CheckResult], state: CheckState, form: CheckFormat, suite: str = "mqctl check") -> str:
+    """Returns the results in one of the forms, with a final line end; `suite` is what JUnit and GitHub call them."""
+    match form:
+        case CheckFormat.JUNIT:
+            return junit(results, suite)
+        case CheckFormat.NAGIOS:
+            return nagios(results, state)
+        case CheckFormat.PROMETHEUS:
+            return prometheus(results)
+        case CheckFormat.GITHUB:
+            return github(results, suite)
 
 
 def _advice(rows: Sequence[CheckResult]) -> list[Paragraphs]:
@@ -145,13 +147,13 @@ def _counts(results: Sequence[CheckResult]) -> str:
     return f"{len(results)} expectation{'s' if len(results) != 1 else ''}, {', '.join(counted)}"
 
 
-def junit(results: Sequence[CheckResult]) -> str:
+def junit(results: Sequence[CheckResult], name: str) -> str:
     """A test case for each expectation; what is unknown is an error, a warning a failure of its own type."""
     counts = Counter(item.state for item in results)
     failures = counts[CheckState.WARNING] + counts[CheckState.CRITICAL]
     suite = ElementTree.Element(
         "testsuite",
-        name="mqctl check",
+        name=name,
         tests=str(len(results)),
         failures=str(failures),
         errors=str(counts[CheckState.UNKNOWN]),
@@ -215,12 +217,12 @@ def _escaped(text: str) -> str:
     return safe.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def github(results: Sequence[CheckResult]) -> str:
+def github(results: Sequence[CheckResult], name: str) -> str:
     """An annotation for each expectation that does not hold; GitHub Actions shows them beside the run."""
     kinds = {CheckState.WARNING: "warning", CheckState.CRITICAL: "error", CheckState.UNKNOWN: "error"}
     bad = [item for item in results if item.state is not CheckState.OK]
     lines = [f"::{kinds[item.state]} title={_property(_title(item))}::{_said(item)}" for item in bad]
-    return "\n".join([*lines, f"::notice title=mqctl check::{_data(_counts(results))}"]) + "\n"
+    return "\n".join([*lines, f"::notice title={name}::{_data(_counts(results))}"]) + "\n"
 
 
 def _title(item: CheckResult) -> str:

@@ -65,6 +65,7 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("delay", "plan", "--at", "+10m", "--levels", "1s 5s 10s"),
     ("delay", "repair", "--store", STORE),
     ("doctor", "--store", STORE, "-o", "json"),
+    ("drill", "check", "none.history"),
     ("filter", "bloom", "--groups", "32"),
     ("filter", "collisions", "TagA", "TagB"),
     ("filter", "lint", "a > 5"),

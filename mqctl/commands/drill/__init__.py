@@ -1,0 +1,1 @@
+"""`mqctl drill`: does a cluster keep its promises?"""

@@ -1,0 +1,1 @@
+"""Drills: verifiable traffic, its history, and the checker that judges it."""

@@ -1,0 +1,55 @@
+"""`mqctl drill check`, as typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+
+from mqctl.model.drill_verdict import DrillVerdict
+from tests.drill.written import Written
+from tests.live.conftest import Run
+
+
+def test_a_kept_drill_ends_with_0_and_the_machine_form_is_the_documented_one(mqctl: Run, tmp_path: Path) -> None:
+    path = Written().stored(0, 0).delivered(0, 0).ends().file(tmp_path)
+    outcome = mqctl("drill", "check", path, "-o", "json")
+    assert (outcome.exit_code, outcome.json["state"]) == (0, "kept")
+    document = outcome.json
+    assert document.pop("schema") == "drill.verdict/1"
+    verdict = msgspec.convert(document, DrillVerdict, strict=True)
+    assert json.loads(msgspec.json.encode(verdict)) == document
+
+
+def test_a_broken_promise_ends_with_2_and_shows_the_lines(mqctl: Run, tmp_path: Path) -> None:
+    path = Written().stored(0, 0).stored(1, 1).delivered(1, 1).ends().file(tmp_path)
+    outcome = mqctl("drill", "check", path)
+    assert outcome.exit_code == 2
+    assert "VIOLATED: lost 1" in outcome.stdout
+    assert "lost: g: message 0 of p acknowledged and never consumed" in outcome.stdout
+    sent, acknowledged = (number for number, line in enumerate(path.read_text().splitlines(), 1) if " 1 1 0 " in line)
+    assert f"  line {sent}  s " in outcome.stdout
+    assert f"  line {acknowledged}  a " in outcome.stdout
+    suite = ElementTree.fromstring(mqctl("drill", "check", path, "--as", "junit").stdout)
+    assert (suite.get("name"), suite.get("failures"), suite.get("errors")) == ("mqctl drill", "1", "0")
+    failure = suite.find("testcase[@name='lost']/failure")
+    assert failure is not None
+    assert f"line {sent}  s " in str(failure.get("message"))
+
+
+def test_an_interrupted_drill_ends_with_3_and_says_why(mqctl: Run, tmp_path: Path) -> None:
+    path = Written().stored(0, 0).file(tmp_path)
+    outcome = mqctl("drill", "check", path)
+    assert outcome.exit_code == 3
+    assert "The history has no end" in outcome.stdout
+    assert "g was still owed 1 when the history ended" in outcome.stdout
+    suite = ElementTree.fromstring(mqctl("drill", "check", path, "--as", "junit").stdout)
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+
+
+def test_what_is_no_history_ends_with_65_and_none_with_66(mqctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("text\n")
+    assert mqctl("drill", "check", tmp_path / "text").exit_code == 65
+    assert mqctl("drill", "check", tmp_path / "none").exit_code == 66
