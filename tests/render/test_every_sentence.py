@@ -83,14 +83,14 @@ def test_n11_sentences_of_rules_agree_with_their_counts(code: str, variant: str,
 
 # Evidence that fits two causes: a word of each, and what tells them apart.
 TWO_CAUSES = {
-    "MQ205": ("Two processes", "connected anew", "group members"),
+    "MQ205": ("two processes", "reconnected", "group members"),
     "MQ206": ("do not reach", "do not know", "broker reach", "topic route"),
     "MQ301": ("hash", "added later", "topic stats"),
-    "MQ307": ("wait", "at work", "stacks"),
+    "MQ307": ("waiting", "busy", "stacks"),
     "MQ308": ("pull thread", "clock", "stacks"),
-    "MQ309": ("subscribe alike", "do not see", "again"),
+    "MQ309": ("same subscription", "do not see", "again"),
     "MQ402": ("not consumed", "moved the group back", "offset history"),
-    "MQ404": ("crash", "made anew", "older copy"),
+    "MQ404": ("crash", "created again", "older copy"),
     "MQ411": ("reset", "crashed", "two instances", "mqctl history"),
     "MQ418": ("Proxy", "without heartbeats"),
     "MQ504": ("reaches the master", "paused", "group member"),

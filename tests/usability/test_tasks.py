@@ -72,7 +72,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "tags that differ": (
         step("subscription check billing", "members differ", "card || cash", code=2, most=15),
-        step("doctor billing --only MQ203", "MQ203", "would be skipped", code=2, most=20),
+        step("doctor billing --only MQ203", "MQ203", "would skip", code=2, most=20),
     ),
     "find a message and who consumed it": (
         step("message find ORD-7", "Missing option", "next: add -t TOPIC", code=64, most=2),
@@ -116,7 +116,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
     "completion knows groups": (step("completion bash", "mqctl", most=400),),
     "dead letters": (
         step("dlq list", "audit", most=6),
-        step("dlq show audit", "INV-0", "3 dead letters", most=10),
+        step("dlq show audit", "INV-0", "3 dead letters", most=12),
         step("dlq resend audit", "3 to send", "nothing was sent", most=12),
         step("dlq resend audit --execute --confirm audit", "sent", most=20),
         step("dlq resend audit", "3 already resent", most=12),

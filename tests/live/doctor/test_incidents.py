@@ -200,7 +200,7 @@ def test_a_room_without_consumers_and_names_without_a_room(
     assert (dead["names"]["room"], dead["evidence"]["queue_count"]) == ("CP", 2)
     assert dead["evidence"]["waiting_count"] == 0
     assert "CP-a/0, CP-a/1" in dead["what"]
-    assert "Bring the room's consumers back" in dead["advice"]
+    assert "Restart the consumers in that room" in dead["advice"]
     shown = until(
         lambda: asked("allocation", "show", "-g", "G", "-t", "Pay", *rule, "-o", "json"),
         lambda it: all(row["holders"] for row in it["queues"]),
@@ -222,7 +222,7 @@ def test_a_room_without_consumers_and_names_without_a_room(
     assert "127.0.0.1@nowhere" in by_code(untold, "MQ611")["what"]
     assert (frozen["evidence"]["queue_count"], frozen["evidence"]["name_count"]) == (4, 1)
     assert isinstance(frozen["evidence"]["waiting_count"], int)
-    assert "mend the rule" in frozen["advice"]
+    assert "fix the rule" in frozen["advice"]
 
 
 def test_the_healthy_twin_is_silent(rooms: EmbeddedCluster, consumers: Start, asked: Run, tmp_path: Path) -> None:

@@ -102,11 +102,11 @@ def test_a_group_with_nobody_in_it_is_not_called_healthy(stage: Stage, asked: Ru
     stage.ask("broker-a", put_group(SubscriptionGroupConfig(name="Empty")))
     report = asked("doctor", "-g", "Empty", "-o", "json")
     assert (report.exit_code, report.json["online_group_count"]) == (3, 0)
-    assert "nothing to judge" in asked("doctor", "-g", "Empty").stdout
+    assert "nothing to check" in asked("doctor", "-g", "Empty").stdout
     assert asked("subscription", "check", "-g", "Empty").exit_code == 3
     assert "nobody" in asked("allocation", "show", "-g", "Empty").stdout
     assert asked("doctor", "-g", "misspelt").exit_code == 66
-    assert "nothing to judge" not in asked("doctor", "--store", stage.cluster.data_dir / "broker-a").stdout
+    assert "nothing to check" not in asked("doctor", "--store", stage.cluster.data_dir / "broker-a").stdout
 
 
 @pytest.mark.parametrize("code", [105, 202, 303], ids=["route", "bounds", "ages"])

@@ -36,31 +36,32 @@ RULES: dict[str, Text] = {
             "pull": "Pulls wait {wait_ms} on {broker}, {waiting_count} of them.",
             "query": "Queries wait {wait_ms} on {broker}, {waiting_count} of them.",
         },
-        effect="Requests that wait too long are answered with code 2, busy; producers do not retry those.",
-        advice="Find out what holds the broker up: disk, flush mode, garbage collection; else spread the load.",
+        effect="A request that waits too long is refused with code 2 (SYSTEM_BUSY), which producers do not retry.",
+        advice="Find out what slows the broker down (disk, flush mode, garbage collection), or spread the load over "
+        "more brokers.",
         explain="Looks at the wait of the oldest request in the queues for sends (limit 200 ms), pulls (5 s) and queries.",
         next_command=_BROKER,
     ),
     "MQ113": Text(
         title="Consume queues lag behind the commit log",
-        what={"": "{broker} has {behind_bytes} in its commit log that consume queues do not know."},
-        effect="Those messages are stored, and no consumer can see them yet.",
-        advice="Look at the disk that holds the consume queues; after a start, wait for dispatching to catch up.",
-        explain="dispatchBehindBytes is the distance between the end of the commit log and what was dispatched.",
+        what={"": "The consume queues of {broker} are {behind_bytes} behind its commit log."},
+        effect="Those messages are stored, but consumers cannot see them yet.",
+        advice="Check the disk that holds the consume queues. After a restart, wait until dispatching has caught up.",
+        explain="dispatchBehindBytes is how far dispatching is behind the end of the commit log.",
         next_command=_BROKER,
     ),
     "MQ114": Text(
         title="Appends are slow",
         what={"": "One append in a hundred on {broker} takes {append_ms} or more."},
-        effect="Producers wait that long, and time out at three seconds.",
-        advice="Look at disk latency and at the flush mode.",
-        explain="putLatency99 as 5.x tells it; 50 ms is the limit.",
+        effect="Producers wait that long; their send timeout is 3 s by default.",
+        advice="Check disk latency and the flush mode.",
+        explain="Reads putLatency99, which 5.x brokers report; the limit is 50 ms.",
         next_command=_BROKER,
     ),
     "MQ115": Text(
         title="Off-heap buffers are used up",
         what={"": "The transient store pool of {broker} has {buffer_count:buffer} left."},
-        effect="Sends are rejected until buffers are written back.",
+        effect="Sends are rejected until buffers are free again.",
         advice="Raise transientStorePoolSize, or find out why committing is slow.",
         explain="With transientStorePoolEnable messages go to a pool of buffers first; an empty pool makes the broker answer "
         "code 2.",
@@ -72,11 +73,12 @@ RULES: dict[str, Text] = {
             "": "Since {broker} started, {record_count:record} of {topic} could not be handled, and {record_count:/was/were} "
             "passed over."
         },
-        effect="The delayed or timed messages, or transactions, that they stand for are not delivered or checked.",
+        effect="The delayed messages, timers or transactions behind these records are not delivered or checked.",
         advice="The broker's log names each record and why. Read it with `mqctl store cat --physical-offset`, fix the client that "
         "sends such messages, and send again what is needed.",
-        explain="A record that the timers, the delay levels or the transaction check cannot read would otherwise stop all that "
-        "come behind it. The broker counts it (recordsSetAside_TOPIC in its runtime information) and goes on.",
+        explain="A record that the timers, the delay levels or the transaction check cannot read would otherwise "
+        "block everything behind it. The broker skips it, counts it (recordsSetAside_TOPIC in its runtime "
+        "information) and continues.",
         next_command=_BROKER,
     ),
 }

@@ -19,11 +19,11 @@ RULES: dict[str, Text] = {
         next_command="mqctl store verify {source}",
     ),
     "MQ102": Text(
-        title="The checkpoint is of no use",
+        title="The checkpoint cannot be used",
         what={
-            "zero": "The checkpoint is all zero: nothing was ever flushed on record.",
+            "zero": "The checkpoint is all zeros: no flush was ever recorded.",
             "missing": "There is no checkpoint file.",
-            "unreadable": "The checkpoint file is too short to hold its times, or holds times that cannot be.",
+            "unreadable": "The checkpoint file is too short to hold its times, or holds impossible times.",
         },
         effect="An abnormal recovery finds no point to start from and reads the commit log from its first file "
         "({commit_log_bytes}).",
@@ -55,7 +55,7 @@ RULES: dict[str, Text] = {
         next_command="mqctl store verify {source}",
     ),
     "MQ105": Text(
-        title="The last record is not vouched for",
+        title="Nothing confirms the last record",
         what={"": "The last record, at physical offset {physical_offset}, is whole but nothing else confirms it."},
         effect="It may be complete, or a copy may have caught it half way ({record_bytes}).",
         advice="Copy the last commit log file again and compare, if this message matters.",
@@ -63,12 +63,13 @@ RULES: dict[str, Text] = {
         "the checkpoint is younger than it.",
     ),
     "MQ106": Text(
-        title="A configuration file is on its backup, or lost",
+        title="A configuration file is lost, or only its backup is left",
         what={
-            "backup": "{file} is of no use ({problem}); the broker would load {file}.bak of {used_file_time_ms}.",
-            "none": "{file} is of no use ({problem}) and there is no usable backup: the broker would start without it.",
+            "backup": "{file} cannot be used ({problem}); the broker would load {file}.bak of {used_file_time_ms}.",
+            "none": "{file} cannot be used ({problem}) and neither can its backup: the broker would start without it.",
         },
-        effect="Offsets, topics or groups go back to the backup's state, or start from nothing; the broker says nothing of it.",
+        effect="Offsets, topics or groups go back to the backup's state, or start empty; the broker does not report "
+        "it.",
         advice="Restore the file from the newest copy, a slave or a snapshot before the broker starts.",
         explain="The broker writes NAME.tmp, copies the old file to NAME.bak and renames. When NAME is missing, empty or "
         "unparsable it takes the backup; with neither it starts empty without an error.",
@@ -82,7 +83,7 @@ RULES: dict[str, Text] = {
             "behind it ({length_bytes}, {sound_record_count:sound record}) to {file}.",
             "torn": "A recovery moved the torn end of the commit log ({length_bytes}, no sound record) to {file}.",
         },
-        effect="Its messages are not served any more.",
+        effect="The broker no longer serves these messages.",
         advice="See what it holds with `mqctl store cat --store` and that directory, publish again what is needed with "
         "`mqctl replay publish --store`, then acknowledge it; delete it when nobody needs it.",
         explain="Brokers serve the log up to the first record that is not sound, or one side of a gap between files. A RocketMQ "
@@ -98,12 +99,12 @@ RULES: dict[str, Text] = {
             "broker": "The broker's clock went back {step_back_count:time}, by up to {max_step_back_ms}.",
         },
         effect="Delays, transaction checks, retention and resets by time go wrong by that much.",
-        advice="Run NTP on producers and brokers, and let it slew rather than step.",
+        advice="Run NTP on producers and brokers; let it slew the clock rather than step it.",
         explain="The store time is the broker's clock, written under the append lock, so it must not fall along the log; the "
         "born time is the producer's clock and must not lie after it by more than 10 s.",
     ),
     "MQ109": Text(
-        title="More files than a process may map",
+        title="More files than one process may map",
         what={
             "": "The store has {file_count:file} that a broker maps, and this machine lets a process map {limit_count} (vm.max_map_count)."
         },

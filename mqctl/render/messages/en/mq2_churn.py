@@ -8,9 +8,11 @@ RULES: dict[str, Text] = {
     "MQ219": Text(
         title="Members that connect again and again",
         what={
-            "": "{remade_count} of {member_count:member} of group {group} connected anew within {window_ms} ({clients}); {moved_count:queue} changed hands."
+            "": "{remade_count} of {member_count:member} of group {group} reconnected within {window_ms} "
+            "({clients}); {moved_count:queue} changed hands."
         },
-        effect="Each lost connection is a member that went and came: queues are shared out anew, and what was in flight is delivered again.",
+        effect="For the group, each lost connection is a member that left and came back: it rebalances, and "
+        "messages in flight are delivered again.",
         advice="Look at the network between clients and brokers (`mqctl broker reach`, from the client's machine), at pauses of the client's JVM longer than its time-outs, and at firewalls that drop idle connections.",
         explain="Compares the addresses of each client's connections at two looks: a client that stays keeps its port. A client that was restarted has another id and is not counted.",
         next_command="mqctl group members {source} -g {group}",
@@ -23,7 +25,8 @@ RULES: dict[str, Text] = {
         },
         effect="The group rebalances each time: consumption pauses, and messages in flight are delivered again.",
         advice="Look at the members' logs for the reason they leave (network, long pauses, a probe that restarts them). Queues that change hands among members that stay: compare their allocation strategies and client ids.",
-        explain="Looks at the members of each group every 20 s of the window, four times at least. A rolling restart takes each member away once and brings another with a new id.",
+        explain="Looks at the members of each group every 20 s of the window, four times at least. In a rolling "
+        "restart each member leaves once, and another with a new id joins.",
         next_command="mqctl group members {source} -g {group}",
     ),
 }

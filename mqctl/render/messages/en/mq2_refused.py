@@ -6,19 +6,19 @@ from mqctl.render.messages import Text
 
 RULES: dict[str, Text] = {
     "MQ213": Text(
-        title="A consumer group that brokers refuse",
+        title="Brokers refuse a consumer group",
         what={
             "": "{brokers} has no settings for group {group} and does not create groups by itself: every pull of its "
             "{member_count:member} is refused (code 26)."
         },
-        effect="The group consumes nothing from there, and nothing else shows it: its members are online.",
+        effect="The group consumes nothing from there although its members are online; nothing else shows it.",
         advice="Create the group (`mqctl group create`), or check its name.",
         explain="With autoCreateSubscriptionGroup=false a broker takes heartbeats of a group that it has no settings of, and refuses "
         "its pulls with SUBSCRIPTION_GROUP_NOT_EXIST.",
         next_command="mqctl group config {source} -g {group}",
     ),
     "MQ214": Text(
-        title="SQL92 subscriptions that brokers refuse",
+        title="Brokers refuse SQL92 subscriptions",
         what={
             "": "Group {group} subscribes {topic} by SQL92, and {brokers} does not filter by properties (enablePropertyFilter=false)."
         },
@@ -35,12 +35,12 @@ RULES: dict[str, Text] = {
         },
         effect="Messages of one message group may be consumed at the same time, and in another order than they were sent in.",
         advice="If order matters to the group, set consumeMessageOrderly=true for it (or use an orderly listener).",
-        explain="For clients of a proxy and POP consumers the group's setting decides; for other clients their listener does. FIFO of "
-        "the topic only tells how messages are sent.",
+        explain="For clients of a proxy and POP consumers the group's setting decides; for other clients their "
+        "listener does. The topic's type FIFO only says how messages are sent.",
         next_command="mqctl group config {source} -g {group}",
     ),
     "MQ218": Text(
-        title="Broadcasting that brokers refuse",
+        title="Brokers refuse broadcasting consumers",
         what={
             "": "Members of group {group} broadcast, and {brokers} does not allow it (consumeBroadcastEnable=false)."
         },

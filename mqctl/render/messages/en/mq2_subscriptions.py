@@ -28,23 +28,24 @@ RULES: dict[str, Text] = {
         next_command=_SHOW,
     ),
     "MQ203": Text(
-        title="Members of one group want different tags",
+        title="Members of one group subscribe to different tags",
         what={
-            "": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} now. "
-            "What it costs is not known: no messages were sampled.",
-            "counted": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} "
-            "now. As it filters now, {lost_count} of the newest {sampled_count:message} would be skipped although another "
-            "member subscribes to them, in {queues}; what was skipped before depends on the filters of that time.",
-            "spared": "Members of group {group} want different tags of {topic}. {sides}. The broker filters by {effective} "
-            "now. Looked at: the newest {sampled_count:message}. As it filters now, none of them would be skipped against "
-            "the will of a member; older ones, and what was skipped under earlier filters, were not looked at.",
+            "": "Members of group {group} subscribe to different tags of {topic}. {sides}. The broker now filters by "
+            "{effective}. How many messages that costs is not known: none were sampled.",
+            "counted": "Members of group {group} subscribe to different tags of {topic}. {sides}. The broker now filters by "
+            "{effective}. This filter would skip {lost_count} of the newest {sampled_count:message} although "
+            "another member subscribes to them, in {queues}; what was skipped earlier depends on the filter at "
+            "that time.",
+            "spared": "Members of group {group} subscribe to different tags of {topic}. {sides}. The broker now filters by "
+            "{effective}. Of the newest {sampled_count:message}, this filter skips none that another member "
+            "subscribes to; older messages, and what earlier filters skipped, were not checked.",
         },
         effect="A message whose tag the owner of its queue does not want is skipped without an error, and the offset moves "
         "on: it is lost to the whole group.",
-        advice="Bring all members to one subscription; for a grey release, start a new group with the new tags instead. "
-        "Then replay from the last change of a subscription on: {newest_subscription_time_ms}.",
-        explain="Each queue has one owner, and the owner's tags decide. The broker keeps only the newest subscription of the "
-        "group and filters by it for all members; what passes is filtered again by the owner.",
+        advice="Give all members the same subscription; for a canary release, use a new group with the new tags "
+        "instead. Then replay from the last change of a subscription: {newest_subscription_time_ms}.",
+        explain="Each queue has one owner, and only the owner's tags count. The broker keeps the newest subscription "
+        "of the group and filters by it for all members; the owner filters what passes once more.",
         next_command=_SHOW,
     ),
     "MQ204": Text(
@@ -58,12 +59,14 @@ RULES: dict[str, Text] = {
     ),
     "MQ205": Text(
         title="Two connections share one client id",
-        what={"": "{connection_count:connection} of group {group} call themselves {client}, from {addresses}."},
+        what={"": "{connection_count:connection} of group {group} use the client id {client}, from {addresses}."},
         effect="Both compute the same slice of the queues and consume it twice; the slices after it belong to nobody.",
-        advice="Two processes: give each an instance name of its own, or use clients from 4.9.0 on; in containers set the client IP. One process "
-        "that connected anew: the old connection goes within 120 s, so look again in two minutes, and at its pid (`mqctl group members`).",
-        explain="A client id is the address and the instance name, which used to be the process id: containers with one bridge "
-        "address and pid 1 collide. The list of ids keeps both, but each finds itself at the first place.",
+        advice="If these are two processes, give each its own instance name, or use clients from 4.9.0 on; in "
+        "containers set the client IP. If it is one process that reconnected, the old connection goes away "
+        "within 120 s: check again in two minutes, and compare pids (`mqctl group members`).",
+        explain="A client id is the address and the instance name, which used to be the process id: containers with "
+        "one bridge address and pid 1 collide. The list of ids has both, but each client finds itself at the "
+        "first position.",
         next_command="mqctl group members {source} -g {group}",
     ),
     "MQ206": Text(
@@ -77,18 +80,21 @@ RULES: dict[str, Text] = {
         next_command="mqctl group members {source} -g {group}",
     ),
     "MQ207": Text(
-        title="Broadcasting members change their name at every start",
-        what={"": "{changing_count:member} of the broadcasting group {group} have a name that changes: {clients}."},
-        effect="Offsets of broadcasting consumers lie in a local file named after the client id; with a new name they start "
-        "anew and skip or repeat messages.",
+        title="Broadcasting members get a new client id at every start",
+        what={
+            "": "{changing_count:member} of the broadcasting group {group} {changing_count:/has/have} a client id "
+            "that changes at every start: {clients}."
+        },
+        effect="Broadcasting consumers keep their offsets in a local file named after the client id; under a new "
+        "name they start from scratch and skip or repeat messages.",
         advice="Set a fixed instance name, and keep the home directory over restarts.",
         explain="Looks for process ids and pod suffixes in the ids of members of broadcasting groups.",
         next_command="mqctl group members {source} -g {group}",
     ),
     "MQ208": Text(
         title="Broadcasting and clustering mixed in one group",
-        what={"": "Group {group} is not of one message model. {sides}."},
-        effect="Some members get every message and some a share; the broker shows whichever sent the last heartbeat.",
+        what={"": "Members of group {group} use different message models. {sides}."},
+        effect="Some members get every message and others a share; the broker shows the mode of the last heartbeat.",
         advice="Use one group for broadcasting and another for clustering.",
         explain="Compares the message model that brokers hold with the one each member reports.",
         next_command="mqctl group members {source} -g {group}",
@@ -96,9 +102,9 @@ RULES: dict[str, Text] = {
     "MQ209": Text(
         title="Clients of several languages in one group",
         what={"": "Group {group} has clients in {language_count:language}. {sides}."},
-        effect="Their allocation, retry and offset rules may differ, and not all of them tell what they do.",
+        effect="Their allocation, retry and offset rules may differ, and not all of them report what they do.",
         advice="Compare their settings, the allocation strategy above all.",
-        explain="Information only: what a mixed group does depends on how alike its clients are.",
+        explain="For information only: whether a mixed group works depends on how similar its clients are.",
         next_command="mqctl group members {source} -g {group}",
     ),
     "MQ210": Text(
@@ -111,11 +117,11 @@ RULES: dict[str, Text] = {
         next_command="mqctl group members {source} -g {group}",
     ),
     "MQ211": Text(
-        title="A group has a backlog on a topic that none of its members wants",
+        title="A group has a backlog on a topic that none of its members subscribes to",
         what={
             "": "Group {group} has {lag_count:message} waiting on {topic}, and none of its members ({member_count}) subscribes it."
         },
-        effect="The backlog grows until it expires; monitors that look at the group alone do not see it.",
+        effect="The backlog grows until it expires; monitoring that only looks at the group does not see it.",
         advice="Subscribe the topic again, or delete the group's offsets on it.",
         explain="Stored offsets outlive a subscription. Consume statistics of a group with members leave such topics out, so "
         "this compares the broker's offset table.",
@@ -124,10 +130,11 @@ RULES: dict[str, Text] = {
     "MQ212": Text(
         title="Members of one group allocate by different strategies",
         what={"": "Members of group {group} allocate queues by {strategy_count:strategy}. {sides}."},
-        effect="Each is right by its own rule, so that some queues have two owners, consumed twice, and some have none.",
+        effect="Each instance follows its own rule: some queues get two owners and are consumed twice, others get "
+        "none.",
         advice="Set the same strategy everywhere and restart all members.",
-        explain="Nothing of a strategy is sent to brokers; members that run on Java or on mqctl print theirs in their settings. "
-        "Where members do not tell, mqctl allocation show infers it from what they hold.",
+        explain="Brokers do not know the strategy; Java and mqctl members report theirs in their settings. For "
+        "members that do not, mqctl allocation show infers it from the queues they own.",
         next_command="mqctl allocation show {source} -g {group}",
     ),
 }

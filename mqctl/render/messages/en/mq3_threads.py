@@ -16,12 +16,14 @@ RULES: dict[str, Text] = {
             "proven": "A deadlock in {client}, found by its JVM: {threads} wait for each other, at {line}.",
             "suspected": "{client} is probably in a deadlock: {threads} wait for locks and do not move, at {line}.",
         },
-        effect="These threads never come back: their messages stay unfinished, the offsets of their queues stand still.",
-        advice="Restart the instance to get it going. Then take the locks in the same order everywhere, or with a timeout. Only "
-        "jstack -l proves a deadlock; py-spy and stacks through the broker do not tell who holds a lock.",
-        explain="A circle of threads of which each waits for a lock that the next one holds. The JVM finds it by itself. Where "
-        "the owners are not told, one is suspected when several threads wait for locks, never move, and no other thread stands "
-        "in the code that takes them.",
+        effect="These threads never continue: their messages stay unfinished, and the offsets of their queues do "
+        "not move.",
+        advice="Restart the instance. Then fix the code: take the locks in the same order everywhere, or with a "
+        "timeout. Only jstack -l proves a deadlock; py-spy and stacks through the broker do not show who "
+        "holds a lock.",
+        explain="Each thread of the circle waits for a lock that the next one holds. A JVM detects this itself. "
+        "Where the dump does not name the owners, a deadlock is suspected when several threads wait for "
+        "locks, never move, and no other thread is in the code that takes these locks.",
         next_command=_LAG,
     ),
     "MQ321": Text(
@@ -30,9 +32,9 @@ RULES: dict[str, Text] = {
             "owner": f"{_OF}{{thread_count:waits/wait}} for one lock, at {{line}}. {{owner}} has it and is at {{owner_line}}. {_REST}",
             "": f"{_OF}{{thread_count:waits/wait}} for a lock, at {{line}}; who has it, the dump does not tell. {_REST}",
         },
-        effect="One thread at a time gets on, however many there are: neither threads nor queues add anything.",
-        advice="Look at what the owner does: a slow call inside the lock is what all the others wait for. Move the call out of the "
-        "lock, or use a lock for each key instead of one for all.",
+        effect="Only one thread works at a time, however many there are: more threads or queues do not help.",
+        advice="Check what the owner is doing: the others wait for a slow call inside the lock. Move the call out "
+        "of the lock, or use one lock per key.",
         explain="Most threads of the pool wait for a monitor or a lock, and the consumer is behind. A Java dump tells who has a "
         "monitor, with -l also who has a lock; the last in the chain of owners holds everybody up.",
         next_command=_LAG,
@@ -49,10 +51,11 @@ RULES: dict[str, Text] = {
             "dns": f"{_OF}{{thread_count:looks/look}} up a host name, called from {{line}}. {_REST}",
             "connection-pool": f"{_OF}{{thread_count:waits/wait}} for a free connection of a pool, called from {{line}}. {_REST}",
         },
-        effect="The consumer is as fast as what it waits for. More instances put more load on the same place, which does not keep "
-        "up already.",
-        advice="Measure what is called; give the call a timeout far below consumeTimeout (15 min). More threads or batches help only "
-        "if the other side bears it. A connection pool needs a connection for each consume thread.",
+        effect="The consumer is only as fast as what it waits for. More instances put more load on something that "
+        "cannot keep up already.",
+        advice="Measure the call, and give it a timeout far below consumeTimeout (15 min). More threads or batches "
+        "help only if the other side can take the load. A connection pool needs one connection per consume "
+        "thread.",
         explain="Most threads of the pool are inside a client library or a driver, and the consumer is behind. The table of "
         "classes is in docs/stack-classes.md; a thread at the same place in all dumps is stuck, one that moves is slow.",
         next_command=_LAG,
@@ -64,11 +67,12 @@ RULES: dict[str, Text] = {
             "retry": f"{_OF}{{thread_count:sleeps/sleep}} between attempts of their own, at {{line}}. {_REST}",
             "wait": f"{_OF}{{thread_count:waits/wait}} for another thread, or for what the dump does not show, at {{line}}. {_REST}",
         },
-        effect="A thread that sleeps consumes nothing: the messages behind it wait as well, and their offset with them.",
-        advice="Return RECONSUME_LATER instead of sleeping: it brings the message again, later and later, and "
-        "leaves the thread free. Where it is not clear what they wait for, dump a Python process with --native.",
-        explain="Most threads of the pool sleep, wait for a future, a latch or a queue, or stand in a C function that the tool does "
-        "not show, and the consumer is behind.",
+        effect="A sleeping thread consumes nothing: the messages behind it wait, and the offset does not move.",
+        advice="Return RECONSUME_LATER instead of sleeping: the message comes back after growing delays, and the "
+        "thread stays free. If it is not clear what the threads wait for, dump a Python process with "
+        "--native.",
+        explain="Most threads of the pool sleep, wait for a future, a latch or a queue, or are in a C function that "
+        "the tool does not show, and the consumer is behind.",
         next_command=_LAG,
     ),
     "MQ324": Text(
@@ -81,9 +85,10 @@ RULES: dict[str, Text] = {
             "file": f"{_OF}{{thread_count:is/are}} reading or writing files, called from {{line}}. {_REST}",
             "class-loading": f"{_OF}{{thread_count:is/are}} loading classes or importing modules, called from {{line}}. {_REST}",
         },
-        effect="The pool has no thread to spare; more threads on the same machine take turns on the same processors and disks.",
-        advice="Use about as many threads as processors and more instances on other machines for work that computes; log "
-        "asynchronously; give the heap room; load what is needed before the consumer starts.",
+        effect="The pool has no free thread; more threads on the same machine only share the same processors and "
+        "disks.",
+        advice="For CPU-bound work use about one thread per processor and more instances on other machines. Log "
+        "asynchronously, give the heap room, and load classes before the consumer starts.",
         explain="Most threads of the pool run, or use the process's own means (files, log, classes, memory), and the consumer is "
         "behind. The processor time of each thread between dumps is in the evidence where the system tells it.",
         next_command=_LAG,
@@ -94,20 +99,20 @@ RULES: dict[str, Text] = {
             "owner": f"{_OF}{{thread_count:waits/wait}} for an orderly queue. {{owner}} has it and is at {{owner_line}}. {_REST}",
             "": f"{_OF}{{thread_count:waits/wait}} for an orderly queue that another thread has. {_REST}",
         },
-        effect="A queue of an orderly consumer is one thread's at a time: threads beyond the queues wait, and a slow message holds "
-        "up its whole queue.",
-        advice="Look at the thread that has the queue. More threads do nothing; more queues do, for new keys. Consuming by key "
-        "keeps the order of a key and uses all the threads.",
+        effect="One thread at a time consumes an orderly queue: threads beyond the number of queues wait, and a "
+        "slow message holds up its whole queue.",
+        advice="Check the thread that has the queue. More threads do not help; more queues do, for new messages. "
+        "Consuming by key keeps the order of a key and uses all the threads.",
         explain="ConsumeMessageOrderlyService takes a lock for each queue before it calls the listener. Threads that wait there "
         "are not a fault by themselves; they show that one queue has work for many.",
         next_command=_QUEUES,
     ),
     "MQ326": Text(
-        title="Consume threads stand in something that no rule knows",
+        title="Consume threads are in code that no rule knows",
         what={"": f"{_OF}{{thread_count:stands/stand}} at {{line}} ({{cls}}). {_REST}"},
-        effect="The pool has no thread to spare, for a reason that has no name yet.",
-        advice="Look at the calls, which are shown. If the library is one of yours, name it in a file for --rules-file; see "
-        "docs/stack-classes.md.",
+        effect="The pool has no free thread, for a reason that no rule names yet.",
+        advice="Look at the calls shown. If it is a library of yours, name it in a file for --rules-file "
+        "(docs/stack-classes.md).",
         explain="Most threads of the pool are of the class unknown, or of one that a user's rules name, and the consumer is behind.",
         next_command=_LAG,
     ),
@@ -127,7 +132,7 @@ RULES: dict[str, Text] = {
             "starved": "All consume threads ({pool_count}) of {group} in {client} are idle, although "
             "{lag_count:message waits/wait} in their queues: nothing reaches them.",
         },
-        effect="The backlog grows with threads to spare: more threads or instances change nothing.",
+        effect="The backlog grows although threads are free: more threads or instances do not help.",
         advice="Where one message holds the offset, find out what it waits for; after consumeTimeout (15 min) it is sent back, a "
         "restart repeats everything above the offset. Where commits do not arrive, or nothing is pulled or locked, look at the "
         "connection to that broker's master. Where nothing comes, look at the filter and at what the broker reads from disk.",
@@ -141,7 +146,7 @@ RULES: dict[str, Text] = {
             "": "{client} has {pool_count:consume thread} of {group}, {configured_count:is/are} configured, and "
             "{cached_count:message waits/wait} in its cache.",
         },
-        effect="Messages wait for threads that are not there.",
+        effect="Messages wait because threads are missing.",
         advice="Look into the consumer's log for errors that ended threads, and restart it. A thread pool of Java starts its threads "
         "one by one as work comes, so that right after the start fewer are no fault.",
         explain="The threads named ConsumeMessageThread_ are counted and compared with the core size that the instance reports.",

@@ -9,12 +9,13 @@ _SHOW = "mqctl allocation show {source} -g {group}"
 
 RULES: dict[str, Text] = {
     "MQ410": Text(
-        title="An offset stands still",
+        title="An offset does not move",
         what={
-            "": "Group {group} stands at {consumer_offset} in queue {queue_id} of {topic} on {broker} while "
-            "{arrived_count:message} came in within {window_ms}."
+            "": "Group {group} has stayed at offset {consumer_offset} of queue {queue_id} of {topic} on {broker} "
+            "while {arrived_count:message} arrived within {window_ms}."
         },
-        effect="{lag_count:message waits/wait} there. If one message holds the offset, a restart repeats all after it.",
+        effect="{lag_count:message waits/wait} there. If one message blocks the offset, a restart repeats "
+        "everything after it.",
         advice="Find the owner of the queue and take its stacks.",
         explain="Two looks at least a minute apart: the queue grew, the offset did not, and the group has members.",
         next_command=_LAG,
@@ -26,64 +27,67 @@ RULES: dict[str, Text] = {
             "{broker} within {window_ms}."
         },
         effect="{repeated_count:message is/are} consumed again.",
-        advice="Told apart by time and scope: a reset or replay is in `mqctl history` and moves whole topics; a broker that crashed or was taken "
-        "over forgets the last seconds of all groups; two instances that hold the same queue move it to and fro.",
-        explain="Clients only raise offsets; they go back by a reset, a replay or a second owner.",
+        advice="Time and scope tell the causes apart: a reset or replay is in `mqctl history` and moves whole "
+        "topics; a broker that crashed or failed over loses the last seconds of all groups; two instances "
+        "that own the same queue move its offset back and forth.",
+        explain="Clients only move offsets forward; a reset, a replay or a second owner moves them back.",
         next_command=_SHOW,
     ),
     "MQ412": Text(
         title="Consumption fails",
         what={
-            "": "{failed_share} of what group {group} consumes of {topic} fails. Each failure comes back as a retry; after the last "
-            "retry it is a dead letter.",
+            "": "{failed_share} of what group {group} consumes of {topic} fails. Each failed message comes back as a "
+            "retry; after the last retry it becomes a dead letter.",
             "broadcasting": "{failed_share} of what group {group} consumes of {topic} fails. The group broadcasts: a message that "
             "fails is not tried again, on that instance it is lost.",
             "orderly": "{failed_share} of what orderly group {group} consumes of {topic} fails. A message that fails is tried again "
             "in place, without end unless maxReconsumeTimes is set, and its queue waits behind it.",
         },
-        effect="Failures add to the load, and the messages behind them get late.",
+        effect="Retries add to the load, and the messages behind them are delayed.",
         advice="Read the listener's errors and the reasons in its retries.",
-        explain="Adds the rates that instances report; from 1 % on consumption counts as failing.",
+        explain="Sums the rates that instances report; 1 % or more counts as failing.",
         next_command=_LAG,
     ),
     "MQ413": Text(
         title="Dead letters are growing",
         what={"": "{new_count:message} went to {topic} within {window_ms}."},
-        effect="They have failed as often as allowed, and nobody consumes them any more.",
-        advice="Stop the cause first, then send them again.",
+        effect="They failed as often as allowed; nobody consumes them any more.",
+        advice="Fix the cause first, then send them again.",
         explain="Compares the ends of dead-letter queues between two looks.",
         next_command="mqctl dlq show {source} -g {group}",
     ),
     "MQ414": Text(
         title="A backlog never ends, or ends too late",
         what={
-            "never": "Group {group} passes {out_tps} messages a second of {topic} while {in_tps} arrive: its {lag_count:message} "
-            "never get less. What bounds it: {bound_word}.",
-            "late": "At {out_tps} messages a second against {in_tps} arriving, the {lag_count:message} of group {group} on {topic} "
-            "take {drain_ms}, and retention reaches them in {expires_in_ms}. What bounds it: {bound_word}.",
+            "never": "Group {group} consumes {out_tps} messages/s of {topic} while {in_tps} arrive: its backlog of "
+            "{lag_count:message} never shrinks. Limited by: {bound_word}.",
+            "late": "At {out_tps} messages/s consumed and {in_tps} arriving, group {group} needs {drain_ms} for its "
+            "{lag_count:message} on {topic}, but retention deletes them in {expires_in_ms}. Limited by: "
+            "{bound_word}.",
         },
         effect="Consumers fall ever further behind, until files are deleted before they are read.",
-        advice="What would help against what waits: {remedy_words}. New queues take new messages only.",
+        advice="For the backlog: {remedy_words}. New queues take new messages only.",
         explain="Two looks give the rates at which queues fill and empty; --window sets how far apart. The queues of a concurrent "
         "instance share its threads, a queue consumed in order has one. A window shorter than consumers commit (5 s) gives no rate.",
         next_command="mqctl group lag {source} -g {group} --advise",
     ),
     "MQ418": Text(
-        title="A group moves although nobody of it is online",
+        title="A group's offsets move although no member is online",
         what={
             "": "Group {group} consumed {consumed_count:message} within {window_ms}, and no broker knows a member of it."
         },
-        effect="Its members can be neither listed nor judged from here.",
+        effect="Its members cannot be listed or judged from here.",
         advice="Its clients probably sit behind a Proxy, or commit offsets without heartbeats (a connector, Spark, a tool). Ask the Proxy for its clients.",
         explain="Compares committed offsets of two looks. Clients of a Proxy are connected to it and to no broker.",
         next_command="mqctl group lag {source} -g {group}",
     ),
     "MQ419": Text(
-        title="Progress that is not stored",
+        title="A member's progress is not stored by the broker",
         what={
-            "": "{client} of group {group} is {ahead_count:message} further than what brokers store of it, in {queue_count:queue} ({queues}), half a minute after it consumed last."
+            "": "{client} of group {group} is {ahead_count:message} ahead of the offsets that brokers store, in "
+            "{queue_count:queue} ({queues}), half a minute after it last consumed."
         },
-        effect="After a restart or a rebalance these messages come again.",
+        effect="After a restart or a rebalance these messages are delivered again.",
         advice="Look at the client's log for failed offset commits, and whether something else commits offsets of the same group (a second application, a reset).",
         explain="Compares the offset in a member's memory with the one its broker stores. Members commit every five seconds; what is still cached or being consumed is not counted.",
         next_command="mqctl group member {source} -g {group} {client}",

@@ -6,15 +6,16 @@ from mqctl.render.messages import Text
 
 RULES: dict[str, Text] = {
     "MQ416": Text(
-        title="Popped messages do not come back",
+        title="Popped messages are not redelivered",
         what={
             "": "{due_count:message} of {topic} that group {group} popped and did not acknowledge are due for "
             "another try, the oldest for {late_ms}, and not in the retry topic."
         },
         effect="They are not delivered again until the broker revives them; nothing else shows that they are missing.",
-        advice="Check that the broker's timer wheel turns (timerWheelEnable, disk) and that its revive queues advance.",
-        explain="A broker of 5.x copies what was not acknowledged into the retry topic two to four seconds after its invisible "
-        "time. From 1 min on the revive service or the timer wheel stands still or has a backlog.",
+        advice="Check that the broker's timer wheel works (timerWheelEnable, disk) and that its revive queues advance.",
+        explain="A broker of 5.x copies what was not acknowledged into the retry topic two to four seconds after its "
+        "invisible time. After more than 1 min, the revive service or the timer wheel is stuck or has a "
+        "backlog.",
         next_command="mqctl group lag {source} -g {group}",
     ),
     "MQ417": Text(
@@ -50,11 +51,12 @@ RULES: dict[str, Text] = {
         next_command="mqctl stacks dump -g {group} --explain",
     ),
     "MQ422": Text(
-        title="Members pull what their group pops",
+        title="Some members pull while their group pops",
         what={
             "": "Group {group} is set to pop {topic}, and {pulling_count:member} (of {member_count}) {pulling_count:/pulls/pull} it: {clients}."
         },
-        effect="Both ways share one consumer offset: messages are consumed twice or skipped, as pulling members commit over pops.",
+        effect="Both share one consumer offset: pulling members overwrite what pops committed, so messages are "
+        "consumed twice or skipped.",
         advice="Set clientRebalance=false in those members (Java 5.x) so that they ask the broker, restart old clients with ones that "
         "pop, or set the group back: mqadmin setConsumeMode -m PULL.",
         explain="Request 401 sets how a group consumes a topic. Only clients that ask the broker for their queues (request 400) follow "
@@ -67,7 +69,8 @@ RULES: dict[str, Text] = {
             "": "{blocked_queue_count:queue} of {topic} {blocked_queue_count:/gives/give} nothing more to group {group}: a batch was popped {blocked_ms} ago and "
             "is not acknowledged (delivered {delivered_before_count:time} before), and {ready_count:message} {ready_count:/waits/wait}."
         },
-        effect="Whatever lies behind the batch waits, for all sharding keys of the queue, until it is acknowledged or its time is over.",
+        effect="Everything behind the batch waits, for all sharding keys of the queue, until the batch is "
+        "acknowledged or its invisible time ends.",
         advice="Find the consumer that holds the batch and why its first message fails or hangs; an acknowledgement of that message "
         "frees the queue.",
         explain="An ordered pop gives out one batch of a queue at a time and nothing behind it while a message of it is neither "

@@ -12,34 +12,36 @@ RULES: dict[str, Text] = {
     "MQ501": Text(
         title="An orderly consumer waits for queue locks",
         what={"": "{client} of {group} has no lock on {queue_count:queue}: {queues}."},
-        effect="Those queues stand still until the former owner's locks run out, a minute at most.",
-        advice="Wait 80 s; if it lasts, look for an owner that renews the locks without consuming.",
+        effect="These queues are not consumed until the former owner's locks expire, within a minute.",
+        advice="Wait 80 s. If it stays, look for an owner that renews the locks without consuming.",
         explain="The broker locks a queue for one client id for 60 s at a time. An owner that died keeps its locks that long.",
         next_command=_SHOW,
     ),
     "MQ502": Text(
-        title="An orderly consumer is hung",
-        what={"": "{client} of {group} has not come back from its listener for {idle_ms}: {queues}."},
-        effect="{queue_count:queue} stand still; even when another instance owns them, this one does not let go.",
+        title="An orderly consumer hangs",
+        what={"": "The listener of {client} ({group}) has not returned for {idle_ms}: {queues}."},
+        effect="{queue_count:queue} not consumed; even if they are allocated to another instance, this one does not "
+        "release them.",
         advice="Take its stacks, then restart that instance.",
-        explain="A queue that was given up and cannot be unlocked, or messages handed to the listener a minute ago.",
+        explain="Reported when a queue was given up and cannot be unlocked, or when messages were passed to the "
+        "listener more than a minute ago.",
         next_command=_STACKS,
     ),
     "MQ503": Text(
         title="One message blocks an orderly queue",
         what={"": "{client} of {group} retries the message at {queue_offset} of {queues} again and again."},
-        effect="{cached_count:message} and all that follow wait behind it.",
-        advice="Fix the listener or give maxReconsumeTimes a bound; then the message becomes a dead letter.",
+        effect="{cached_count:message} and everything after them wait behind it.",
+        advice="Fix the listener, or set maxReconsumeTimes so that the message becomes a dead letter.",
         explain="An orderly listener that fails is called again with the same message, 2147483647 times by default.",
         next_command=_STACKS,
     ),
     "MQ504": Text(
         title="Queue locks were not renewed",
         what={"": "{client} of {group} renewed its lock on {queues} {idle_ms} ago."},
-        effect="After 30 s the consumer itself stops, after 60 s another may take the queues.",
+        effect="After 30 s the consumer stops by itself; after 60 s another one may take the queues.",
         advice="Check that the client reaches the master of those queues. If its pulls are as old (`mqctl group member`), the whole process is "
         "paused or its clock is behind.",
-        explain="Locks are renewed every 20 s at the master; a slave gives none.",
+        explain="Locks are renewed every 20 s at the master; a slave grants none.",
         next_command=_SHOW,
     ),
     "MQ505": Text(
@@ -64,7 +66,7 @@ RULES: dict[str, Text] = {
     "MQ506": Text(
         title="An ordered topic lost a broker",
         what={"": "The route of {topic} lacks {brokers}, and no order configuration fixes its queues."},
-        effect="Senders spread keys over fewer queues now: messages of one key lie in two queues.",
+        effect="Producers now spread keys over fewer queues: messages of one key are in two queues.",
         advice="Bring the broker back, or create the topic on it again if `mqctl broker list` still shows it; set ORDER_TOPIC_CONFIG so that "
         "senders wait rather than move keys.",
         explain="Selectors take the hash of a key modulo the number of queues in the route. An order configuration keeps the "
@@ -76,7 +78,8 @@ RULES: dict[str, Text] = {
         what={"": "Ordered topic {topic} had {earlier_queue_count:queue} and has {queue_count} now."},
         effect="With a selector by hash {moved_share} of the keys go to another queue, where their new messages may overtake old "
         "ones.",
-        advice="Stop producers, let consumers drain, then resize; a fixed order configuration keeps the number as it is.",
+        advice="Stop the producers, let consumers drain, then resize. A fixed order configuration keeps the number "
+        "stable.",
         explain="A key's queue is its hash modulo the number of queues: from n to m queues a share of 1 - min(n, m) / lcm(n, m) "
         "moves. Needs two looks.",
         next_command="mqctl topic route {source} -t {topic}",

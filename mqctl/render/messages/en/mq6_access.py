@@ -9,9 +9,10 @@ RULES: dict[str, Text] = {
         title="Access differs between brokers",
         what={
             "": "{users} of {cluster} differ between the brokers {brokers}: {user_count:user} in all.",
-            "open": "{open_count} of {broker_count:broker} of {cluster} check nobody: {brokers}.",
+            "open": "{open_count} of {broker_count:broker} of {cluster} have no access control: {brokers}.",
         },
-        effect="Clients are served by one broker and refused by the other; whoever is refused asks the broker that checks nobody.",
+        effect="Clients are served by one broker and refused by another; with a broker that checks nobody, the "
+        "rules of the others protect little.",
         advice="Give all masters the same switches in their configuration files, and the same users: `acl grant` and `acl create-user` "
         "go to all masters at once.",
         explain="Compares aclEnable, authenticationEnabled and authorizationEnabled of the masters, and their users and entries. Each "
@@ -35,7 +36,8 @@ RULES: dict[str, Text] = {
     "MQ632": Text(
         title="Entries contradict each other",
         what={"": "On {broker}, user {user} is denied {deny} and allowed {allow}; both fit the same requests."},
-        effect="Which of the two counts depends on the order in which they were added, and on prefix lengths: a Deny does not win by itself.",
+        effect="Which one wins depends on the order in which they were added and on prefix lengths: Deny does not "
+        "always win.",
         advice="Make the names disjoint, or remove one of the two; `acl explain` tells what the broker decides now.",
         explain="A literal name and a prefix outrank each other in turn, so that the one added last wins; of two prefixes the shorter one "
         "does. Entries that share no action, or are of different policies, are left alone.",

@@ -8,7 +8,7 @@ RULES: dict[str, Text] = {
     "MQ615": Text(
         title="Producers that were connected are gone",
         what={"": "Producer group {group} had {earlier_count:client} {window_ms} ago, and has none now."},
-        effect="Nothing is sent by it; transactions that it left open cannot be checked.",
+        effect="It sends nothing any more; transactions that it left open cannot be checked.",
         advice="Find out whether it was stopped on purpose. Producers that are still running have lost the broker: their logs, and `mqctl broker "
         "reach` from their machine, tell.",
         explain="Compares the producers of all brokers at two looks, two minutes apart or more: brokers forget a silent client "
@@ -24,8 +24,8 @@ RULES: dict[str, Text] = {
         },
         effect="What it stores is out of reach until it is back: it is late, not lost. Sends and consumers go on with the brokers "
         "that are left.",
-        advice="Look whether its process and its machine are alive. If it was taken out of service on purpose, accept this in a file "
-        "for --known; seven days after it was last seen it is forgotten.",
+        advice="Check whether its process and its machine are alive. If it was taken out of service on purpose, "
+        "accept this in a file for --known; seven days after it was last seen it is forgotten.",
         explain="Name servers drop a broker whose connection breaks, or that is silent for 120 s; nothing of it stays with them. "
         "Looks for brokers that members hold queues of, that order configurations name, that were there in an earlier look of "
         "this run, or when doctor looked from here within seven days.",

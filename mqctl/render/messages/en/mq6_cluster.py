@@ -84,7 +84,7 @@ RULES: dict[str, Text] = {
             "": "Topic {topic} lives on {broker} only, of {broker_count:master}, with {queue_count:queue}: a first send created "
             "it there."
         },
-        effect="One broker carries all of it, and its loss is the topic's.",
+        effect="One broker carries all of the topic; without it the topic is gone.",
         advice="Create the topic on all brokers, and set autoCreateTopicEnable=false.",
         explain="With autoCreateTopicEnable a broker creates what is sent to it, with the number of queues that the producer asks "
         "for; the others hear nothing of it while producers keep to the route they have.",

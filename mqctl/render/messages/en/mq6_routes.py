@@ -20,7 +20,7 @@ RULES: dict[str, Text] = {
     "MQ602": Text(
         title="Read queues that get no messages",
         what={"": "{topic} has {read_queue_count:read queue} and only {write_queue_count:write queue}."},
-        effect="The queues in between get nothing; the instances that own them idle.",
+        effect="The queues in between get nothing; the instances that own them are idle.",
         advice="Normal while a topic shrinks; lower readQueueNums once they are empty.",
         explain="Producers write to queue ids below writeQueueNums, consumers own ids below readQueueNums.",
     ),
@@ -41,8 +41,8 @@ RULES: dict[str, Text] = {
         what={
             "": "Groups have offsets on {topic} ({groups}), but the topic has no settings; {message_count} of its messages are stored."
         },
-        effect="The topic was deleted with its offsets kept, or its settings were lost. Without settings the broker refuses its "
-        "consumers, and a topic created anew meets the old offsets.",
+        effect="The topic was deleted with its offsets kept, or its settings were lost. Without settings the broker "
+        "refuses its consumers, and a new topic of that name would start with the old offsets.",
         advice="Delete the offsets if the topic is gone; create its settings if it is not.",
         explain="Offsets live in consumerOffset.json, settings in topics.json; deleting a topic keeps the offsets. Stored messages "
         "make it a warning: somebody may still want them.",

@@ -6,7 +6,7 @@ from mqctl.render.messages import Text
 
 RULES: dict[str, Text] = {
     "MQ640": Text(
-        title="A setting stands against something in use",
+        title="A setting contradicts something in use",
         what={
             "timers": "{broker} has {setting}, and topic {user} is for timer messages: they are delivered at once.",
             "timers-stopped": "{broker} has {setting}, and topic {user} is for timer messages: its timer stands still.",
@@ -18,15 +18,16 @@ RULES: dict[str, Text] = {
             "rocksdb": "{broker} has {setting}, and delayed messages are overdue ({user}): its delay service reads its queues slowly.",
             "notice": "{broker} has {setting}: members of group {user} and others hear of changes after 20 s only.",
         },
-        effect="What is in use there does not work as its users expect.",
-        advice="Change the setting with `mqctl broker set`, or stop using the feature on this broker. Some settings are read at the start only.",
+        effect="The feature does not work there as its users expect.",
+        advice="Change the setting with `mqctl broker set`, or stop using the feature on this broker. Some settings "
+        "are read only at start.",
         explain="Compares switches of the broker with its topics, members, offsets and delay levels. A setting that nothing in use contradicts is not reported.",
         next_command="mqctl broker config {source} {broker}",
     ),
     "MQ641": Text(
         title="Brokers of one cluster are set up differently",
         what={"": "{setting} differs in {cluster}: {sides}."},
-        effect="Clients find one thing on one broker and another on the next: refusals, delays or losses that come and go with the queue.",
+        effect="Brokers behave differently: refusals, delays or losses come and go with the queue.",
         advice="Set it to one value on all masters (`mqctl cluster config`), and restart those where it is read at the start only.",
         explain="Compares the masters of a cluster in settings that clients rely on. Differences in where files lie, in ports and names are no fault.",
         next_command="mqctl broker config {source}",
@@ -34,8 +35,9 @@ RULES: dict[str, Text] = {
     "MQ642": Text(
         title="Access keys that nobody checks",
         what={
-            "": "{broker} was asked with access keys and checks none: access control is off there.",
-            "half": "{broker} checks who a client is and not what it may do (authorizationEnabled=false): any user may do everything.",
+            "": "{broker} does not check the access keys it was sent: access control is off there.",
+            "half": "{broker} checks who a client is but not what it may do (authorizationEnabled=false): any user may "
+            "do everything.",
         },
         effect="Whoever reaches the broker may read, write and change what lies there.",
         advice="Set aclEnable=true (4.x), or authenticationEnabled and authorizationEnabled (5.x), in the properties of every broker, and restart it.",
@@ -47,7 +49,7 @@ RULES: dict[str, Text] = {
         what={
             "": "{broker} is a synchronous master that waits for {wanted_count:copy} of each message, and {process_count:process is/processes are} registered under its name."
         },
-        effect="Senders are told SLAVE_NOT_AVAILABLE, or that too few replicas are in sync; messages have no copy.",
+        effect="Producers get SLAVE_NOT_AVAILABLE, or that too few replicas are in sync; messages have no second copy.",
         advice="Bring the slave back, or set brokerRole=ASYNC_MASTER if there is to be none.",
         explain="With brokerRole=SYNC_MASTER a send is acknowledged in full only when a slave has it.",
         next_command="mqctl broker list {source}",

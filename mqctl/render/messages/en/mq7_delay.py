@@ -12,8 +12,8 @@ RULES: dict[str, Text] = {
         what={
             "": "Level {level} has recorded offset {recorded_offset}, {beyond_count} beyond the end of its queue ({max_offset})."
         },
-        effect="Brokers up to 4.9.1 never deliver the next {beyond_count:message} of the level; 4.9.2 and later correct it at "
-        "start. Either way a tail of the store was lost.",
+        effect="Brokers up to 4.9.1 never deliver the next {beyond_count:message} of the level; 4.9.2 and later "
+        "correct it at start. In either case the end of the store was lost.",
         advice="Find out what was lost (a cut commit log, a promoted slave) before repairing the file.",
         explain="delayOffset.json holds the next offset to deliver for each level; it cannot lie beyond the schedule queue "
         "unless the queue was cut.",
@@ -39,11 +39,11 @@ RULES: dict[str, Text] = {
     ),
     "MQ704": Text(
         title="delayOffset.json is lost",
-        what={"": "delayOffset.json is of no use ({problem}) and neither is its backup."},
+        what={"": "delayOffset.json cannot be used ({problem}), and neither can its backup."},
         effect="The next start delivers {again_count:stored delayed message} again, of which {due_count:was/were} due "
         "before.",
         advice="Restore the file from a slave or a copy while the broker is stopped, or rebuild it from the queues.",
-        explain="With neither file the broker starts every level at 0 and says nothing.",
+        explain="Without either file the broker starts every level at 0 and does not report it.",
         next_command=_CHECK,
     ),
     "MQ705": Text(
@@ -51,11 +51,11 @@ RULES: dict[str, Text] = {
         what={
             "waiting": "{waiting_count:message waits/wait} on level {level}; the table ends at level {max_level}.",
             "empty": "delayOffset.json knows level {level}; the table ends at level {max_level}.",
-            "key": "delayOffset.json has the key {key}, which is no delay level.",
+            "key": "delayOffset.json has the key {key}, which is not a delay level.",
         },
         effect="Nothing delivers the messages of a level beyond the table.",
-        advice="Put the level back into messageDelayLevel, or send its messages again. Say --levels when the broker's table is "
-        "not the default one.",
+        advice="Put the level back into messageDelayLevel, or send its messages again. Give --levels if the "
+        "broker's table is not the default.",
         explain="Levels are positions in messageDelayLevel; shortening the list strands what waits on the removed ones.",
         next_command=_CHECK,
     ),
@@ -75,22 +75,23 @@ RULES: dict[str, Text] = {
         title="Delayed messages are overdue",
         what={"": "{overdue_count:message} of level {level} are overdue, the oldest by {late_ms}."},
         effect="Delayed messages and retries of this level come that late, or not at all.",
-        advice="See whether the broker was down at the time, cannot write, or is blocked by its first message.",
-        explain="Due times stand in the schedule queue; overdue is what was due more than 2 s before the moment of "
-        "observation and has no delivered copy.",
+        advice="Check whether the broker was down at that time, cannot write, or is blocked by its first message.",
+        explain="The schedule queue has the due times; a message is overdue when it was due more than 2 s before the "
+        "look and has no delivered copy.",
         next_command=_CHECK,
     ),
     "MQ708": Text(
         title="A delay level is blocked by its first message",
         what={
-            "no-real-topic": "The next message of level {level} does not say for which topic it is.",
-            "no-real-queue-id": "The next message of level {level} does not say for which queue it is.",
-            "bad-real-queue-id": "The next message of level {level} names a queue that is no number.",
+            "no-real-topic": "The next message of level {level} does not name its topic.",
+            "no-real-queue-id": "The next message of level {level} does not name its queue.",
+            "bad-real-queue-id": "The next message of level {level} names a queue that is not a number.",
             "bad-topic-length": "The next message of level {level} names a topic longer than allowed.",
         },
-        effect="From 4.9.3 on the broker tries it every 100 ms for ever; {blocked_count:message} of the level wait behind it.",
+        effect="From 4.9.3 on the broker retries it every 100 ms forever; {blocked_count:message} of the level wait "
+        "behind it.",
         advice="Move the level's offset past it while the broker is stopped, and send that message by hand.",
-        explain="Each level is strictly first in, first out; older brokers drop such a message.",
+        explain="Each level is strictly first in, first out. Older brokers drop such a message.",
         next_command="mqctl store cat {source} --physical-offset {head_physical_offset}",
     ),
     "MQ728": Text(
@@ -107,7 +108,7 @@ RULES: dict[str, Text] = {
         what={
             "": "{lost_count:waiting entry} of level {level} point to no record, the first at offset {first_offset}."
         },
-        effect="The broker passes over them in silence: these messages are lost.",
+        effect="The broker skips them silently: these messages are lost.",
         advice="Send them again from their source; find out what cut the commit log.",
         explain="Every entry of a schedule queue must point to a record in the commit log.",
         next_command="mqctl store verify {source}",
@@ -115,24 +116,26 @@ RULES: dict[str, Text] = {
     "MQ710": Text(
         title="The delay level table was changed",
         what={
-            "early": "{message_count:waiting message} of level {level} were given {indexed_delay_ms}; the table says "
-            "{configured_delay_ms}.",
-            "late": "{message_count:waiting message} of level {level} were given {indexed_delay_ms}; the table says "
-            "{configured_delay_ms}.",
+            "early": "{message_count:waiting message} of level {level} {message_count:/was/were} delayed by "
+            "{indexed_delay_ms}; the table now says {configured_delay_ms}.",
+            "late": "{message_count:waiting message} of level {level} {message_count:/was/were} delayed by "
+            "{indexed_delay_ms}; the table now says {configured_delay_ms}.",
         },
         effect="With a shorter delay configured, waiting messages come out at once; with a longer one they keep the old delay.",
-        advice="If the broker's table is not the default one, say so with --levels; else find who changed messageDelayLevel.",
-        explain="The due time is fixed when an entry is written: store time plus the delay of that day's table.",
+        advice="If the broker's table is not the default, give it with --levels; otherwise find out who changed "
+        "messageDelayLevel.",
+        explain="The due time is fixed when an entry is written: store time plus the delay in the table at that "
+        "moment.",
         next_command=_CHECK,
     ),
     "MQ711": Text(
         title="A schedule queue was rebuilt after a table change",
         what={
-            "": "Older entries of level {level} bear the configured delay {configured_delay_ms} and newer ones another."
+            "": "Older entries of level {level} have the configured delay {configured_delay_ms}, newer ones another."
         },
-        effect="Messages of before the change come at other times than promised.",
+        effect="Messages from before the change are delivered at other times than promised.",
         advice="Compare messageDelayLevel with the producers' expectations; a rebuild recomputes due times.",
-        explain="Deleting consume queues makes recovery write them anew, with the table of that moment.",
+        explain="When consume queues are deleted, recovery rebuilds them with the table of that moment.",
         next_command=_CHECK,
     ),
     "MQ712": Text(
@@ -140,7 +143,8 @@ RULES: dict[str, Text] = {
         what={"": "Level {level} waits {configured_delay_ms}; files are kept for {retention_ms}."},
         effect="Messages of this level are deleted before they are due.",
         advice="Raise fileReservedTime well above the longest delay, or shorten the level.",
-        explain="The record lies in the commit log while it waits, and retention does not ask whether it was delivered.",
+        explain="The record stays in the commit log while it waits, and retention deletes it whether or not it was "
+        "delivered.",
         next_command=_CHECK,
     ),
     "MQ713": Text(
@@ -155,10 +159,11 @@ RULES: dict[str, Text] = {
         next_command=_CHECK,
     ),
     "MQ714": Text(
-        title="Overdue while the disk is full",
+        title="Delayed messages are overdue because the disk is full",
         what={"": "{overdue_count:delayed message is/are} overdue and the disk is {disk_used_share} full."},
         effect="A broker above 90 % refuses writes, deliveries among them: every level stands still.",
-        advice="Free disk space; deliveries go on by themselves. On a copied store this is the copy's disk, not the broker's.",
+        advice="Free disk space; deliveries continue by themselves. For a copied store this is the copy's disk, not "
+        "the broker's.",
         explain="A delivery is a write to the target topic.",
         next_command="mqctl store describe {source}",
     ),
@@ -167,18 +172,18 @@ RULES: dict[str, Text] = {
         what={
             "": "The timer of {broker} is {behind_ms} behind its clock; {waiting_count:message waits/wait} to enter its wheel."
         },
-        effect="Timer messages are delivered late by as much.",
+        effect="Timer messages are delivered that late.",
         advice="Look at the broker's disk and at how many messages are due in the same second.",
         explain="timerReadBehind of 5.x: the second that the timer reads from its wheel, against the clock. More than ten is late.",
         next_command="mqctl broker stats {source} {broker}",
     ),
     "MQ717": Text(
-        title="Delayed messages passed over",
+        title="Delayed messages were skipped",
         what={
             "": "{lost_count:message} on level {level}, from offset {first_offset} on, {lost_count:/was/were} never "
             "delivered, yet the recorded offset is already {recorded_offset}."
         },
-        effect="They are lost: the broker goes on from the recorded offset.",
+        effect="They are lost: the broker continues from the recorded offset.",
         advice="Stop the broker and take the level back to {first_offset} with mqctl delay repair on its store: messages after it "
         "that were delivered come a second time, and the plan counts them.",
         explain="Every message before the recorded offset must have a copy with its unique key in the queue it is for. "

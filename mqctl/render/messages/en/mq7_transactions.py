@@ -12,7 +12,7 @@ RULES: dict[str, Text] = {
             "the oldest for {oldest_ms}, checked up to {most_checks_count:time}."
         },
         effect="Their messages are invisible to consumers; after 15 checks they are discarded.",
-        advice="See whether a producer of the group is online and what its transaction listener answers.",
+        advice="Check whether a producer of the group is online and what its transaction listener returns.",
         explain="Half messages from the check loop's position on that no op message names; copies of one transaction count "
         "once. Younger than about a minute they are normal.",
         next_command="mqctl transaction list {source} -g {group}",
@@ -24,8 +24,9 @@ RULES: dict[str, Text] = {
             "without an answer."
         },
         effect="At 15 checks the broker gives up on them and the business data may be inconsistent.",
-        advice="Bring a producer of the group online whose listener answers, now.",
-        explain="The broker asks any producer of the group once a round (60 s, 30 s from 5.1.1 on) and counts.",
+        advice="Start a producer of the group whose listener answers, now.",
+        explain="Once a round (60 s; 30 s from 5.1.1 on) the broker asks one producer of the group, and counts the "
+        "checks.",
         next_command="mqctl transaction list {source} -g {group}",
     ),
     "MQ722": Text(
@@ -34,7 +35,7 @@ RULES: dict[str, Text] = {
             "": "The broker gave up on {discarded_count:transaction} of producer group {group} ({topics}), the last at "
             "{last_time_ms}."
         },
-        effect="Whatever the producer had committed in its database, consumers never get the message.",
+        effect="Consumers never get these messages, even if the producer committed its own work.",
         advice="Compare with the producer's records and send the missing messages again.",
         explain="After 15 unanswered checks, or beyond the retention, a half message is copied to TRANS_CHECK_MAX_TIME_TOPIC "
         "and forgotten.",
