@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from tests.diagnosis.live_faults import _with_slave
 from tests.incidents.incident import Incident, named, shown
 
 INCIDENTS: tuple[Incident, ...] = (
-    named(
-        10,
-        "apache/rocketmq#1094",
-        "messages again when a master is back: its old offsets overwrite the slave's",
-        "MQ609",
-        healthy=_with_slave(),
-    ),
-    named(11, "alibaba/RocketMQ#395", "a master was killed and its slave was far behind", "MQ116"),
     named(
         20,
         "apache/rocketmq#4831",
@@ -23,9 +14,6 @@ INCIDENTS: tuple[Incident, ...] = (
     ),
     named(21, "apache/rocketmq#1613", "sends succeed and consumers see nothing: dispatch is stuck", "MQ113"),
     named(22, "apache/rocketmq#6904", "no start after kill -9: 0 length not matched", "MQ104"),
-    named(
-        23, "apache/rocketmq#362", "a slave replicates nothing: its brokerName differs", "MQ609", healthy=_with_slave()
-    ),
     named(33, "apache/rocketmq#5646", "timer messages come at once: timerWheelEnable", "MQ640", variant="timers"),
     named(35, "apache/rocketmq#5088", "sporadic TIMEOUT_CLEAN_QUEUE", "MQ117"),
     named(

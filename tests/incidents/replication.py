@@ -5,11 +5,15 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import cache
 from time import monotonic, time
 
 from embedded_broker import EmbeddedCluster
+from embedded_broker.broker import Broker
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
+from mqctl.diagnosis import Settings
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.snapshot.live.gatherer import gather_live
 from tests.embedded_broker.messages import send
@@ -17,13 +21,18 @@ from tests.embedded_broker.wire import Peer
 from tests.incidents.incident import Incident, Stage, named
 
 _PROBES = 12
-_LIMIT_MS = 30_000
+_SCALE = 60.0
+_QUICK = {"haSendHeartbeatInterval": "80", "registerNameServerPeriod": "500"}
+_MINUTE_MS = 60_000 / _SCALE
+_LARGEST_BYTES = 4_000_000
+_LIMIT_MS = 90_000
 
 
 @contextmanager
-def _pair(settings: dict[str, str] | None = None) -> Iterator[EmbeddedCluster]:
-    """A master and a slave as 5.3.3, with a message of topic Pay on both."""
-    with EmbeddedCluster(version="5.3.3", slaves=1, time_scale=60.0, settings=settings) as cluster:
+def _pair(copies_after_s: int = 1) -> Iterator[EmbeddedCluster]:
+    """A master and a slave as 5.3.3, with a message of topic Pay on both; instants are those of the machine."""
+    settings = {**_QUICK, "haTimeScale": str(60 // copies_after_s)}
+    with EmbeddedCluster(version="5.3.3", slaves=1, settings=settings) as cluster:
         with Peer(cluster.broker("broker-a").address) as peer:
             assert peer.call(send("Pay"), b"paid").code == 0
         end = monotonic() + _LIMIT_MS / 1_000
@@ -32,8 +41,13 @@ def _pair(settings: dict[str, str] | None = None) -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-def _log_end(broker: object) -> int:
-    return int(broker.storage.log.position)  # type: ignore[attr-defined]
+def _pause(broker: Broker) -> None:
+    assert broker.replication.slave is not None
+    broker.replication.slave.pause()
+
+
+def _log_end(broker: Broker) -> int:
+    return int(broker.storage.log.position)
 
 
 def _seen(cluster: EmbeddedCluster) -> ClusterSnapshot:
@@ -42,7 +56,7 @@ def _seen(cluster: EmbeddedCluster) -> ClusterSnapshot:
 
 
 def _killed_in_its_slaves_first_minute(_stage: Stage) -> ClusterSnapshot:
-    with _pair() as cluster:
+    with _pair(copies_after_s=10) as cluster:
         cluster.broker("broker-a").kill()
         return _seen(cluster)
 
@@ -59,17 +73,88 @@ def _probed(_stage: Stage) -> ClusterSnapshot:
         return _seen(cluster)
 
 
+def _known(cluster: EmbeddedCluster) -> None:
+    """Waits until the slave knows the topic."""
+    slave = cluster.broker("broker-a-s")
+    end = monotonic() + _LIMIT_MS / 1_000
+    while slave.on_loop(lambda broker: broker.topics.find("Pay")) is None:
+        assert monotonic() < end
+
+
 def _well(_stage: Stage) -> ClusterSnapshot:
+    return _seen_well()
+
+
+@cache
+def _seen_well() -> ClusterSnapshot:
+    """Several incidents have the same healthy twin."""
     with _pair() as cluster:
+        _known(cluster)
+        return _seen(cluster)
+
+
+def _killed(_stage: Stage) -> ClusterSnapshot:
+    with _pair() as cluster:
+        _known(cluster)
+        cluster.broker("broker-a").kill()
+        return _seen(cluster)
+
+
+def _far_behind(_stage: Stage) -> ClusterSnapshot:
+    """The slave hangs while more than 256 MiB are stored."""
+    with _pair() as cluster:
+        _known(cluster)
+        cluster.broker("broker-a-s").on_loop(_pause)
+        body = bytes(_LARGEST_BYTES)
+        with Peer(cluster.broker("broker-a").address) as peer:
+            for _ in range((256 << 20) // _LARGEST_BYTES + 1):
+                assert peer.call(send("Pay"), body).code == 0
+        return _seen(cluster)
+
+
+def _restarted(settings: dict[str, str]) -> ClusterSnapshot:
+    """The slave starts again with other settings, and is looked at a minute of the rules' time later."""
+    with _pair() as cluster:
+        _known(cluster)
         slave = cluster.broker("broker-a-s")
+        slave.stop()
+        began_ms = time() * 1_000
+        slave.start(settings=settings)
         end = monotonic() + _LIMIT_MS / 1_000
-        while slave.on_loop(lambda broker: broker.topics.find("Pay")) is None:
+        while time() * 1_000 - began_ms < _MINUTE_MS:
             assert monotonic() < end
         return _seen(cluster)
 
 
 INCIDENTS: tuple[Incident, ...] = (
-    named(37, "alibaba/RocketMQ#246", "SLAVE_NOT_AVAILABLE: the HA port is closed", "MQ140"),
+    named(
+        10,
+        "apache/rocketmq#1094",
+        "messages again when a master is back: its old offsets overwrite the slave's",
+        "MQ609",
+        _killed,
+        _well,
+    ),
+    named(11, "alibaba/RocketMQ#395", "a master was killed and its slave was far behind", "MQ116", _far_behind, _well),
+    named(
+        23,
+        "apache/rocketmq#362",
+        "a slave replicates nothing: its brokerName differs",
+        "MQ609",
+        lambda _: _restarted({"brokerName": "broker-x"}),
+        _well,
+    ),
+    replace(
+        named(
+            37,
+            "alibaba/RocketMQ#246",
+            "SLAVE_NOT_AVAILABLE: the HA port is closed",
+            "MQ140",
+            lambda _: _restarted({"haMasterAddress": "127.0.0.1:1"}),
+            _well,
+        ),
+        settings=Settings(time_scale=_SCALE),
+    ),
     named(
         38,
         "apache/rocketmq#9879",
