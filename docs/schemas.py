@@ -7,6 +7,7 @@ from mqctl.commands.explain.kafka import KafkaTerms
 from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
+from mqctl.model.bench_comparison import BenchComparison
 from mqctl.model.drill_verdict import DrillVerdict
 from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.reconciliation import Reconciliation
@@ -138,6 +139,7 @@ SCHEMAS: dict[str, type] = {
     **LIVE,
     "filter.bloom/1": BloomReport,
     "filter.collisions/1": CollisionReport,
+    "bench.compare/1": BenchComparison,
     "filter.lint/1": LintReport,
     "filter.test/1": FilterVerdict,
     "allocation.simulate/1": Simulation,

@@ -59,6 +59,7 @@ def test_importing_every_module_touches_no_network(tmp_path: Path) -> None:
 STORE = "STORE"
 OFFLINE: tuple[tuple[str, ...], ...] = (
     ("allocation", "simulate", "--queues", "8", "--clients", "3"),
+    ("bench", "compare", "none.json", "none.json"),
     ("commands",),
     ("completion", "bash"),
     ("delay", "check", "--store", STORE),

@@ -15,7 +15,7 @@ no table differs=没有不一致的表|no broker is registered=没有注册的 B
 python=Python|system=系统|resource=资源|decision=决策|actions=操作|policy=策略类型|by entry=依据条目|overridden=被覆盖的条目
 given up=已放弃|origin topic=原 Topic|dead letter id=死信 ID|origin id=原消息 ID|given up at=放弃时间|first failed by=首次失败不晚于|born=生成时间|state=状态
 falls to=落到|stored messages=已存储消息|busiest key=最忙的 key|its share=占比|times one thread=单线程的倍数|tries left=剩余重试|dead letter in=距成为死信|dead letter at=成为死信时间|in Kafka=在 Kafka 中|Kafka=Kafka|RocketMQ=RocketMQ|look at it with=查看命令|
-time=时间段|requests=请求|mean ms=平均毫秒|p50 ms=p50 毫秒|p90 ms=p90 毫秒|p99 ms=p99 毫秒|p99.9 ms=p99.9 毫秒|p99.99 ms=p99.99 毫秒|max ms=最大毫秒
+figure=指标|unit=单位|ratio=比值|time=时间段|requests=请求|mean ms=平均毫秒|p50 ms=p50 毫秒|p90 ms=p90 毫秒|p99 ms=p99 毫秒|p99.9 ms=p99.9 毫秒|p99.99 ms=p99.99 毫秒|max ms=最大毫秒
 error=错误|errors=错误|the first said=首条说明|code=代码|its put/s, at most=自报最高写入/秒|its get/s, at most=自报最高读取/秒|sends waited ms=发送等待毫秒
 sends waiting=等待的发送|append ms=追加毫秒|looks=查看次数|second=秒|counted=计入|what the brokers tell=Broker 自报
 due in=距到期|due=到期时间|physical offset=物理位点|stored=存储时间|body bytes=消息体字节|body=消息体|body encoding=消息体编码

@@ -1,0 +1,28 @@
+"""Runs that were kept as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from mqctl.errors import BadInputError
+from mqctl.model.bench import BENCH_SCHEMA, BenchRun
+from mqctl.store.plain_files import read_whole
+
+
+def read_run(file: Path) -> BenchRun:
+    """Reads a run that `-o json` wrote.
+
+    Raises:
+        BadInputError: the file holds no run.
+    """
+    problem = f"{file} is no run of mqctl bench"
+    try:
+        document = msgspec.json.decode(read_whole(file))
+        schema = document.pop("schema", None) if isinstance(document, dict) else None
+        if schema != BENCH_SCHEMA:
+            raise BadInputError(problem, reason=f"its schema is {schema}", remedy="write one with -o json > FILE")
+        return msgspec.convert(document, BenchRun)
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise BadInputError(problem, reason=str(error), remedy="write one with -o json > FILE") from error
