@@ -135,7 +135,7 @@ class MessageJudge:
     def _lost(self, block: MessageBlock, reader: DrillReader, taken: Times) -> None:
         owed = block.owed & (block.sent_us >= reader.from_us)
         patience_us = self._began.lost_after_us
-        owed &= block.due + patience_us <= reader.until_us
+        owed &= (taken >= 0) | (block.due + patience_us <= reader.until_us)
         self._accusations.look_at(Promise.LOST, int(owed.sum()))
         missing = owed & (taken < 0)
         over = block.due + patience_us <= self._course.last_us

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mqctl.errors import ExitCode
 from mqctl.model.drill_verdict import Breach, DrillState, DrillVerdict, Promise, PromiseCount
@@ -127,3 +128,30 @@ def _result(count: PromiseCount, breaches: Sequence[Breach]) -> CheckResult:
 def verdict_formatted(verdict: DrillVerdict, form: CheckFormat) -> str:
     """Returns the verdict in the words of a CI system or a monitor, with a final line end."""
     return formatted(verdict_results(verdict), _STATES[verdict.state], form, "mqctl drill")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrillAnnounced:
+    """Machine form of a drill that was not carried out: what it would make, send and ask for, at most."""
+
+    plan: str
+    title: str
+    namesrv: str
+    topic: str
+    groups: list[str]
+    messages: int
+    mebibytes: int
+    time: str
+    asks: list[str]
+
+
+def announced_document(announced: DrillAnnounced) -> Document:
+    """Builds the document of a drill without --execute."""
+    lines = [
+        f"{announced.title}: on {announced.namesrv}",
+        f"makes topic {announced.topic} and the groups {', '.join(announced.groups)}, and removes them in the end",
+        f"sends at most {units.count(announced.messages)} messages or {announced.mebibytes} MiB, for {announced.time}",
+        *(f"asks you: {text}" for text in announced.asks),
+        "Nothing was done; add --execute.",
+    ]
+    return Document(schema="drill.plan/1", value=announced, records=[announced], blocks=[Paragraphs(lines)])

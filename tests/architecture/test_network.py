@@ -115,6 +115,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("broker", "set", "flushDiskType=ASYNC_FLUSH"),
     ("broker", "wipe-write-perm", "broker-a"),
     ("check", "none.yaml"),
+    ("drill", "run", "upgrade"),
     ("export", "prometheus", "--once"),
     ("group", "create", "-g", "G"),
     ("group", "delete", "-g", "G"),

@@ -42,6 +42,7 @@ _NUMBERS_ALREADY = {
         "remoting/clock.py", "remoting/deadline.py",
     ),
     "mqctl/diagnosis": ("mq1_brokers.py", "mq4_retries.py"),
+    "mqctl/drill": ("client.py",),
     "mqctl/execute": ("replay.py",),
     "mqctl/model": ("access.py",),
     "mqctl/operations": ("checks/export.py", "local/rows.py", "playbooks/world.py"),

@@ -127,8 +127,17 @@ def test_each_instance_of_a_broadcast_group_is_owed_what_was_sent_while_it_was_t
     one = Written("broadcast").joins(OTHER).stored(0, 0).delivered(0, 0).ends().judged(tmp_path)
     assert accused(one) == {Promise.LOST: (0, 1)}
     assert one.breaches[0].reader == "g/c3"
-    gone = Written("broadcast").joins(OTHER).stored(0, 0).delivered(0, 0).leaves(OTHER).ends().judged(tmp_path)
-    assert accused(gone) == {}
+    gone = (
+        Written("broadcast")
+        .joins(OTHER)
+        .stored(0, 0)
+        .delivered(0, 0)
+        .leaves(OTHER)
+        .leaves(CONSUMER)
+        .ends()
+        .judged(tmp_path)
+    )
+    assert (gone.state, accused(gone)) == (DrillState.KEPT, {})
 
 
 def test_an_interrupted_history_is_judged_as_far_as_it_goes(tmp_path: Path) -> None:

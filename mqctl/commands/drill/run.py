@@ -1,0 +1,82 @@
+"""`mqctl drill run`: verifiable traffic, a schedule of events, and the judgement."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.emit import Output, emit, note
+from mqctl.cli.options.common import ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.terminal.interrupts import terminable
+from mqctl.commands.drill.check import ExcerptsOption, FormatOption
+from mqctl.drill.checker import Checker
+from mqctl.drill.plan import load_plan
+from mqctl.errors import ExitCode
+from mqctl.operations.drill.run import DrillRequest, announced, run_drill
+from mqctl.render.drill import announced_document, verdict_document, verdict_exit, verdict_formatted
+
+EXAMPLES = (
+    "mqctl drill run scale-out",
+    "mqctl drill run broker-restart --as junit > drill.xml",
+    "mqctl drill run upgrade --namesrv prod:9876 --execute",
+    "mqctl drill run plan.yaml --client 'java -jar our-{role}.jar'",
+)
+
+
+def command(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="Its name, or a file that ends in .yaml.")],
+    history: Annotated[
+        Path | None, typer.Option("--history", help="Where to write the history; else in this directory.")
+    ] = None,
+    client: Annotated[
+        str | None,
+        typer.Option("--client", metavar="CMD", help="The program of the clients, which speaks the drill's lines."),
+    ] = None,
+    execute: ExecuteOption = False,
+    form: FormatOption = None,
+    excerpts: ExcerptsOption = 3,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> ExitCode:
+    """Send numbered messages, let a schedule happen, and judge what was lost, repeated, reordered or late.
+
+    A plan with a cluster of its own starts one, and needs nothing else. Any other drills the cluster that you name:
+    without --execute it shows what it would make, send and ask for; with it, it works on a topic and groups of its own,
+    which it removes in the end. What brokers are to do there, you are asked to do. Ctrl-C ends it, and what there is of
+    the history is judged. Ends with 0 when every promise was kept, 2 when one was broken, 3 when not all was judged.
+    """
+    drill = load_plan(plan)
+    now = datetime.now().astimezone()
+    mark = f"{drill.name}-{now:%m%d-%H%M%S}"
+    target = cluster_target(namesrv, profile, timeout) if drill.cluster is None else None
+    if target is not None and not execute:
+        emit(announced_document(announced(drill, mark, target.namesrv)), output)
+        return ExitCode.OK
+    path = history or Path(f"{mark}.history")
+    request = DrillRequest(mark=mark, history=path, program=tuple(shlex.split(client)) if client else None)
+    with terminable():
+        try:
+            run_drill(drill, target, request, note, _ask)
+        except KeyboardInterrupt:
+            note("interrupted; the history is judged as far as it goes")
+    note(f"judging {path}")
+    verdict = Checker(path, excerpts).judge()
+    if form is not None:
+        sys.stdout.write(verdict_formatted(verdict, form))
+    else:
+        emit(verdict_document(verdict), output)
+    return verdict_exit(verdict)
+
+
+def _ask(text: str) -> None:
+    note(f"NOW: {text}; then press Enter")
+    sys.stdin.readline()

@@ -1,0 +1,262 @@
+"""The plan of a drill: who sends, who consumes, and what happens meanwhile; docs/drill.md describes the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from mqctl.drill.declarations import MODES
+from mqctl.errors import BadInputError, NotFoundError
+from mqctl.local.scenario import ClusterDeclared
+from mqctl.model.spans import span_ms
+from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
+from mqctl.store.plain_files import read_named, refused
+
+_SUFFIX = ".yaml"
+Sends = Literal["normal", "keyed", "delayed", "transactional"]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a plan."""
+
+
+class DrillQuota(_Part, frozen=True, kw_only=True):
+    """What a drill does not go beyond, whatever its plan asks for."""
+
+    messages: int = 100_000
+    mebibytes: int = 256
+    time: str = "10m"
+
+
+class DrillLimits(_Part, frozen=True, kw_only=True):
+    """What the promises are held against; `settle` and `repeats_back` override what the protocol's periods give."""
+
+    lost_after: str = "60s"
+    late_after: str | None = None
+    early: str = "1s"
+    settle: str | None = None
+    repeats_back: str | None = None
+
+
+class ProducerPlanned(_Part, frozen=True, kw_only=True):
+    """A producer.
+
+    Attributes:
+        sends: `keyed` sends the messages of a key into one queue, one after the other.
+        messages: how many in all, bursts not counted.
+        rate: messages a second.
+        keys: number of keys.
+        delay_level: of delayed messages.
+        rolls_back: every so-many-th transactional message is rolled back.
+    """
+
+    name: str
+    sends: Sends = "normal"
+    messages: int = 1_000
+    rate: int = 100
+    body_bytes: int = 100
+    keys: int = 10
+    delay_level: int = 1
+    rolls_back: int = 4
+
+
+class GroupPlanned(_Part, frozen=True, kw_only=True):
+    """A consumer group and how many consumers it begins with, called NAME-1, NAME-2, ...
+
+    Attributes:
+        fails: every so-many-th message is asked for again once; 0 for none.
+        work_ms: how long the listener takes.
+    """
+
+    name: str
+    mode: str = "concurrent"
+    consumers: int = 1
+    threads: int = 4
+    fails: int = 0
+    work_ms: int = 0
+
+
+class Join(_Part, frozen=True, kw_only=True, tag_field="do", tag="join"):
+    """More consumers of a group join."""
+
+    at: str
+    group: str
+    consumers: int = 1
+
+
+class Leave(_Part, frozen=True, kw_only=True, tag_field="do", tag="leave"):
+    """A consumer leaves as it is asked to."""
+
+    at: str
+    consumer: str
+
+
+class Kill(_Part, frozen=True, kw_only=True, tag_field="do", tag="kill"):
+    """A consumer's process is killed."""
+
+    at: str
+    consumer: str
+
+
+class Burst(_Part, frozen=True, kw_only=True, tag_field="do", tag="burst"):
+    """A producer sends as fast as it can."""
+
+    at: str
+    producer: str
+    messages: int
+
+
+class KillBrokerFor(_Part, frozen=True, kw_only=True, tag_field="do", tag="kill-broker"):
+    """A broker of the drill's own cluster dies, and comes back after `back_after`; never without it."""
+
+    at: str
+    broker: str
+    back_after: str | None = None
+
+
+class StopBrokerFor(_Part, frozen=True, kw_only=True, tag_field="do", tag="stop-broker"):
+    """A broker of the drill's own cluster is shut down, and comes back after `back_after`; never without it."""
+
+    at: str
+    broker: str
+    back_after: str | None = None
+
+
+class ResetOffsets(_Part, frozen=True, kw_only=True, tag_field="do", tag="reset-offsets"):
+    """The group's offsets are moved to where they were `back` ago, while it consumes."""
+
+    at: str
+    group: str
+    back: str
+
+
+class Ask(_Part, frozen=True, kw_only=True, tag_field="do", tag="ask"):
+    """The operator is asked to do something, and says with Enter that it is done.
+
+    Attributes:
+        means: what it is to the protocol: a broker restarts or fails over, or only consumers are touched.
+    """
+
+    at: str
+    text: str
+    means: Literal["broker", "consumers"] = "broker"
+
+
+Step = Join | Leave | Kill | Burst | KillBrokerFor | StopBrokerFor | ResetOffsets | Ask
+
+
+class DrillPlan(_Part, frozen=True, kw_only=True):
+    """A drill.
+
+    Attributes:
+        cluster: an embedded cluster that is made for it; None drills the cluster that the command names.
+        time_scale: how much faster the periods of clients and of the own cluster run; 1 on other clusters.
+        queues: of the topic, on each broker.
+    """
+
+    name: str = ""
+    title: str
+    cluster: ClusterDeclared | None = None
+    time_scale: float = 1.0
+    queues: int = 4
+    quota: DrillQuota = DrillQuota()
+    limits: DrillLimits = DrillLimits()
+    producers: tuple[ProducerPlanned, ...]
+    groups: tuple[GroupPlanned, ...]
+    schedule: tuple[Step, ...] = ()
+
+
+def plan_names() -> tuple[str, ...]:
+    """Returns the names of the plans that come with mqctl, sorted."""
+    directory = files("mqctl.drill") / "plans"
+    return tuple(sorted(item.name.removesuffix(_SUFFIX) for item in directory.iterdir() if item.name.endswith(_SUFFIX)))
+
+
+def load_plan(name: str) -> DrillPlan:
+    """Returns a plan by its name, or from a file whose path ends in `.yaml`.
+
+    Raises:
+        NotFoundError: there is none.
+        BadInputError: it declares what cannot be.
+    """
+    if name.endswith(_SUFFIX):
+        path = Path(name)
+        try:
+            return read_plan(path.stem, read_named(path), str(path))
+        except FileNotFoundError as error:
+            raise NotFoundError(f"there is no file {path}") from error
+        except OSError as error:
+            raise refused(f"could not read {path}", error) from error
+    if name not in plan_names():
+        raise NotFoundError(
+            f"there is no drill {name}",
+            reason=f"there are {', '.join(plan_names())}",
+            remedy="name one of them, or a file that ends in .yaml",
+        )
+    return read_plan(name, (files("mqctl.drill") / "plans" / f"{name}{_SUFFIX}").read_bytes(), f"{name}{_SUFFIX}")
+
+
+def read_plan(name: str, data: bytes, where: str) -> DrillPlan:
+    """Reads a plan. Raises BadInputError, with the place of the mistake."""
+    try:
+        plan = msgspec.structs.replace(decode_yaml(data, DrillPlan), name=name)
+    except UnreadableYaml as error:
+        raise BadInputError(f"could not read the drill {name}", reason=f"{where}: {error}") from error
+    mistakes = _mistakes(plan)
+    if mistakes:
+        raise BadInputError(f"the drill {name} contradicts itself", reason=f"{where}: {'; '.join(mistakes)}")
+    return plan
+
+
+def _mistakes(plan: DrillPlan) -> list[str]:
+    producers = [each.name for each in plan.producers]
+    groups = [each.name for each in plan.groups]
+    wrong = [f"two are called {name}" for name in sorted({*producers, *groups}) if (producers + groups).count(name) > 1]
+    strange = [each for each in plan.groups if each.mode not in MODES]
+    wrong += [f"{each.name} has no mode {each.mode}; there are {', '.join(MODES)}" for each in strange]
+    silent = [each.name for each in plan.groups if each.mode == "broadcast" and each.fails]
+    wrong += [f"{name} cannot fail: a broadcast group is given nothing again" for name in silent]
+    wrong += [f"{each.name} needs keys" for each in plan.producers if each.sends == "keyed" and each.keys < 1]
+    numbers = [(each.name, value) for each in plan.producers for value in (each.messages, each.rate, each.body_bytes)]
+    wrong += [f"{name} has a number below 1" for name in sorted({name for name, value in numbers if value < 1})]
+    if plan.time_scale < 1 or (plan.cluster is None and plan.time_scale != 1):
+        wrong.append("the time of a cluster that is not the drill's own cannot be scaled, nor any be slowed down")
+    sends = [(each.messages, each.body_bytes) for each in plan.producers]
+    sizes = {each.name: each.body_bytes for each in plan.producers}
+    sends += [(step.messages, sizes.get(step.producer, 0)) for step in plan.schedule if isinstance(step, Burst)]
+    messages, mebibytes = sum(many for many, _ in sends), sum(many * size for many, size in sends) / (1 << 20)
+    if messages > plan.quota.messages or mebibytes > plan.quota.mebibytes:
+        wrong.append(f"it sends {messages} messages, {mebibytes:.1f} MiB, which is more than its quota")
+    wrong += [f"{text!r} is no span" for text in _spans(plan) if span_ms(text) is None]
+    return [*wrong, *(mistake for step in plan.schedule for mistake in _step_mistakes(plan, step))]
+
+
+def _step_mistakes(plan: DrillPlan, step: Step) -> Iterator[str]:
+    groups = [each.name for each in plan.groups]
+    if isinstance(step, Join | ResetOffsets) and step.group not in groups:
+        yield f"there is no group {step.group}"
+    if isinstance(step, Burst) and step.producer not in [each.name for each in plan.producers]:
+        yield f"there is no producer {step.producer}"
+    if isinstance(step, Leave | Kill) and step.consumer.rpartition("-")[0] not in groups:
+        yield f"{step.consumer} is no consumer: they are called GROUP-1, GROUP-2, ..."
+    if isinstance(step, KillBrokerFor | StopBrokerFor):
+        if plan.cluster is None:
+            yield f"{step.broker} is not the drill's own; `ask` asks the operator"
+        elif step.broker not in plan.cluster.brokers:
+            yield f"there is no broker {step.broker}"
+
+
+def _spans(plan: DrillPlan) -> list[str]:
+    limits = plan.limits
+    spans = [plan.quota.time, limits.lost_after, limits.late_after, limits.early, limits.settle, limits.repeats_back]
+    for step in plan.schedule:
+        spans.append(step.at)
+        if isinstance(step, KillBrokerFor | StopBrokerFor):
+            spans.append(step.back_after)
+        if isinstance(step, ResetOffsets):
+            spans.append(step.back)
+    return [each for each in spans if each is not None]

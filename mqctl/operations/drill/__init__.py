@@ -1,0 +1,1 @@
+"""Drills on a cluster."""
