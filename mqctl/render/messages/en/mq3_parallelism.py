@@ -18,7 +18,8 @@ RULES: dict[str, Text] = {
             "{mean_count}).",
         },
         effect="One consumer instance handles this queue alone; more instances do not help.",
-        advice="Spread the key (add a salt where order allows), or check the selector's hash. Queues that were "
+        advice="Spread the key (add a salt where order allows), or check the selector's hash. If many keys share the queue of "
+        "an orderly group, key-ordered consumption handles them in parallel. Queues that were "
         "added later hold fewer messages, which is normal: `mqctl topic stats` shows whether the same queue "
         "is still the one that grows.",
         explain="A queue is hot when it holds more than twice the mean of its topic. Keys are sampled evenly over the queue.",
@@ -58,7 +59,8 @@ RULES: dict[str, Text] = {
         title="More threads than queues in an orderly consumer",
         what={"": "{client} of {group} has {thread_count:thread} for {queue_count:queue}."},
         effect="The extra threads never work: an orderly queue is consumed by one thread at a time.",
-        advice="More queues, or consumption in order of keys, spread the work; more threads do not.",
+        advice="More queues, or key-ordered consumption (one thread per key instead of per queue), spread the work; "
+        "more threads do not.",
         explain="Reported only for consumers whose cache is full.",
         next_command=_MEMBERS,
     ),

@@ -12,7 +12,7 @@ RULES: dict[str, Text] = {
             "queue": "{topic} 的队列 {queue_id} 占全部消息的 {queue_share}（{message_count} 条，平均每个队列 {mean_count} 条）。",
         },
         effect="该队列只能由一个消费者实例承担，增加实例没有用。",
-        advice="把热点 key 打散（顺序允许时加盐），或检查队列选择器的哈希算法。后来新增的队列比旧队列少并非故障：用 mqctl topic stats 查看增长的是否仍是同一个队列。",
+        advice="把热点 key 打散（顺序允许时加盐），或检查队列选择器的哈希算法。顺序消费组的一个队列里有许多 key 时，可改为按 key 保序消费，不同 key 并行处理。后来新增的队列比旧队列少并非故障：用 mqctl topic stats 查看增长的是否仍是同一个队列。",
         explain="消息数超过该 topic 队列平均值两倍的队列视为热点。key 在整个队列上均匀抽样。",
     ),
     "MQ302": Text(
@@ -42,7 +42,7 @@ RULES: dict[str, Text] = {
         title="顺序消费者的线程多于队列",
         what={"": "{group} 的 {client} 有 {thread_count} 个线程，却只有 {queue_count} 个队列。"},
         effect="多余的线程不会工作：顺序队列同一时刻只由一个线程消费。",
-        advice="增加队列或改为按 key 保序可以分散负载；增加线程不行。",
+        advice="增加队列或改为按 key 保序消费（每个 key 一个线程，而不是每个队列一个线程）可以分散负载；增加线程不行。",
         explain="只对缓存已满的消费者给出。",
     ),
     "MQ306": Text(

@@ -23,7 +23,7 @@ RULES: dict[str, Text] = {
         title="一条消息阻塞了顺序队列",
         what={"": "{group} 的 {client} 反复重试 {queues} 中位点 {queue_offset} 的消息。"},
         effect="{cached_count} 条消息以及后续所有消息都在等它。",
-        advice="修复监听器，或者给 maxReconsumeTimes 设置上限，届时该消息会成为死信。",
+        advice="修复监听器，或者给 maxReconsumeTimes 设置上限，届时该消息会成为死信。若按 key 保序消费，则只有该消息的 key 需要等待。",
         explain="顺序监听器失败后会以同一条消息再次调用，默认最多 2147483647 次。",
     ),
     "MQ504": Text(
