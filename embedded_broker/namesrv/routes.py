@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from embedded_broker.clock import Clock
 from embedded_broker.remoting.server import ServerConnection
 from mqctl.model.config import PERM_WRITE, DataVersion, TopicConfig
-from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from mqctl.protocol.bodies_cluster import BrokerData, BrokerMemberGroup, ClusterInfo, QueueData, TopicRouteData
 
 _READ_WRITE = 6
 _UNIT, _UNIT_SUB = 1, 2
@@ -206,6 +206,12 @@ class RouteTable:
             broker_addr_table={name: self._broker_data(name, acting_master=acting_master) for name in self.brokers},
             cluster_addr_table=self.clusters(),
         )
+
+    def members(self, cluster: str | None, name: str | None) -> BrokerMemberGroup:
+        """Returns who is registered under a broker name; nobody for one that is not known."""
+        known = self.brokers.get(name or "")
+        addresses = {} if known is None else dict(sorted(known.addresses.items()))
+        return BrokerMemberGroup(broker_addrs=addresses, broker_name=name, cluster=cluster)
 
     def topics_of_cluster(self, cluster: str) -> tuple[str, ...]:
         """Returns the topics that live on the cluster's brokers."""

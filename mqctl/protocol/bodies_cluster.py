@@ -48,6 +48,20 @@ class ClusterInfo(Body):
     cluster_addr_table: Mapping[str, tuple[str, ...]] = EMPTY
 
 
+class BrokerMemberGroup(Body):
+    """Who is registered under one broker name, by broker id."""
+
+    broker_addrs: Mapping[int, str] = EMPTY
+    broker_name: str | None = None
+    cluster: str | None = None
+
+
+class BrokerMemberGroupBody(Body):
+    """The answer to 901."""
+
+    broker_member_group: BrokerMemberGroup = field(default=BrokerMemberGroup())
+
+
 class TopicConfigTable(Body):
     """The topic table of a broker; the mapping fields are those of 5.x."""
 

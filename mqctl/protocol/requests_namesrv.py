@@ -177,7 +177,9 @@ class GetNamesrvConfig(Request, code=Code.GET_NAMESRV_CONFIG, reply_body="proper
     """Dump the properties of the name server."""
 
 
-class GetBrokerMemberGroup(Request, code=Code.GET_BROKER_MEMBER_GROUP, body="json", reply_body="json", since="5.0.0"):
+class GetBrokerMemberGroup(
+    Request, code=Code.GET_BROKER_MEMBER_GROUP, reply_body="BrokerMemberGroupBody", since="5.0.0"
+):
     """Ask for the members of a broker name."""
 
     cluster_name: str | None = None

@@ -24,7 +24,7 @@ from mqctl.protocol.requests_client import (
     QueryConsumerOffset,
     UpdateConsumerOffset,
 )
-from mqctl.protocol.requests_namesrv import GetRouteInfo
+from mqctl.protocol.requests_namesrv import GetBrokerMemberGroup, GetRouteInfo
 from mqctl.protocol.requests_v5 import GetBrokerHaStatus
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
@@ -87,6 +87,18 @@ def test_routes_name_both_and_the_log_is_the_same_byte_for_byte(pair: EmbeddedCl
     )
     logs = [one.on_loop(lambda broker: broker.storage.log.read(0, 100_000)) for one in (master(pair), slave(pair))]
     assert logs[0] == logs[1]
+
+
+def test_the_members_of_a_broker_name_are_told_as_recorded(pair: EmbeddedCluster) -> None:
+    if not is_v5(pair):
+        pytest.skip("4.9 does not know the request")
+    form = b'{"brokerMemberGroup":{"brokerAddrs":{%b},"brokerName":"%b","cluster":"DefaultCluster"}}'
+    here = f'0:"{master(pair).address}",1:"{slave(pair).address}"'.encode()
+    with Peer(pair.namesrv) as namesrv:
+        for name, addresses in ((b"broker-a", here), (b"none", b"")):
+            answer = namesrv.call(GetBrokerMemberGroup(cluster_name="DefaultCluster", broker_name=name.decode()))
+            assert (answer.code, answer.body) == (0, form % (addresses, name))
+        assert namesrv.call(GetBrokerMemberGroup()).body == b'{"brokerMemberGroup":{"brokerAddrs":{}}}'
 
 
 def test_the_slave_delivers_what_the_master_has_and_says_so(pair: EmbeddedCluster) -> None:

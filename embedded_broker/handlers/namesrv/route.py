@@ -1,4 +1,4 @@
-"""105, 106, 216, 217: where topics live, and who is there (`DefaultRequestProcessor`)."""
+"""105, 106, 216, 217, 901: where topics live, and who is there (`DefaultRequestProcessor`)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from embedded_broker.namesrv.kv_config import ORDER_TOPICS
 from embedded_broker.namesrv.nameserver import NameServer
 from embedded_broker.release import FURTHER_READING
 from embedded_broker.remoting.handler_table import NAMESRV, Call, handles
-from mqctl.protocol.bodies_cluster import TopicRouteData
+from mqctl.protocol.bodies_cluster import BrokerMemberGroupBody, TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.declared import replaced
 from mqctl.protocol.frame import RemotingCommand, SerializeType
 from mqctl.protocol.requests_namesrv import (
     DeleteTopicFromNamesrv,
     GetBrokerClusterInfo,
+    GetBrokerMemberGroup,
     GetRouteInfo,
     RegisterTopic,
 )
@@ -48,6 +49,12 @@ def _route_info(server: NameServer, ext: dict[str, str], call: Call) -> Remoting
 def get_broker_cluster_info(server: NameServer, _request: GetBrokerClusterInfo, call: Call) -> RemotingCommand:
     is_v5 = server.release.is_v5
     return call.answer(body=server.routes.cluster_info(acting_master=False if is_v5 else None).to_bytes(is_v5=is_v5))
+
+
+@handles(GetBrokerMemberGroup, role=NAMESRV)
+def get_broker_member_group(server: NameServer, request: GetBrokerMemberGroup, call: Call) -> RemotingCommand:
+    members = server.routes.members(request.cluster_name, request.broker_name)
+    return call.answer(body=BrokerMemberGroupBody(broker_member_group=members).to_bytes(is_v5=True))
 
 
 @handles(DeleteTopicFromNamesrv, role=NAMESRV)
