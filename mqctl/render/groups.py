@@ -214,8 +214,14 @@ class ProducerList:
     producers: list[ProducerRow]
 
 
-def group_row(group: str, brokers: Iterable[str], memberships: Sequence[GroupMembership]) -> GroupRow:
-    """Builds the row of a group from what brokers say of it."""
+def group_row(
+    group: str, brokers: Iterable[str], memberships: Sequence[GroupMembership], modes: Iterable[str] = ()
+) -> GroupRow:
+    """Builds the row of a group from what brokers say of it.
+
+    Args:
+        modes: how brokers have it consume, for a group without members.
+    """
     clients = {client for item in memberships for client in item.client_ids}
     topics = {entry.topic for item in memberships for entry in item.subscriptions if not entry.topic.startswith("%")}
     first = memberships[0] if memberships else None
@@ -224,7 +230,7 @@ def group_row(group: str, brokers: Iterable[str], memberships: Sequence[GroupMem
         member_count=len(clients),
         message_model=first.message_model.value if first and first.message_model else None,
         consume_type=first.consume_type if first else None,
-        consume_mode=consume_mode(memberships),
+        consume_mode=consume_mode(memberships) or ", ".join(sorted(modes)) or None,
         topics=", ".join(sorted(topics)),
         brokers=", ".join(sorted(brokers)),
     )
@@ -317,8 +323,13 @@ def members_document(
     *,
     pops: Sequence[PopShare] = (),
     refused_by: Sequence[str] = (),
+    modes: Iterable[str] = (),
 ) -> Document:
-    """Builds the document of `group members`; with settings, that of `group describe`."""
+    """Builds the document of `group members`; with settings, that of `group describe`.
+
+    Args:
+        modes: how brokers have it consume, for a group without members.
+    """
     members = member_rows(memberships, running)
     heard = {
         (held.known_to(broker), item): None
@@ -340,7 +351,7 @@ def members_document(
         group=group,
         consume_type=first.consume_type,
         message_model=first.message_model.value if first.message_model else None,
-        consume_mode=consume_mode(memberships.values()),
+        consume_mode=consume_mode(memberships.values()) or ", ".join(sorted(modes)) or None,
         consume_from_where=first.consume_from_where,
         members=members,
         subscriptions=subscriptions,
@@ -348,15 +359,15 @@ def members_document(
         pops=list(pops),
         refused_by=list(refused_by),
     )
-    modes = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
+    kinds = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
     blocks: list[Table | Paragraphs] = [
         Table(MEMBER_COLUMNS, members, empty=f"nobody of {group} is online"),
         Table(SUBSCRIPTION_COLUMNS, subscriptions, title="What brokers filter by", empty="no subscriptions"),
     ]
     if pops:
         blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))
-    if any(modes):
-        blocks.append(Paragraphs([", ".join(word for word in modes if word)]))
+    if any(kinds):
+        blocks.append(Paragraphs([", ".join(word for word in kinds if word)]))
     if refused_by:
         words = phrase("pulls_refused", None).format(brokers=", ".join(refused_by), group=group)
         blocks.insert(0, Paragraphs([words]))

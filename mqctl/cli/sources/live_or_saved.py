@@ -126,6 +126,17 @@ class LiveOrSaved:
         )
         return {number: items for number, items in pairs if items}
 
+    def declared_modes(self, brokers: list[LiveBroker]) -> Mapping[str, Set[str]]:
+        """Returns how brokers have groups consume, of those for which that was set, online or not."""
+        if self.saved is None:
+            from mqctl.snapshot.live.members import declared_modes
+
+            return declared_modes(self._live(), brokers)
+        modes: dict[str, set[str]] = {}
+        for share in (share for broker in self.saved.brokers for share in broker.pop if share.mode is not None):
+            modes.setdefault(share.group, set()).add(share.mode or "")
+        return modes
+
     def running(
         self, brokers: list[LiveBroker], memberships: Memberships
     ) -> tuple[tuple[RunningInfo, ...], tuple[Gap, ...]]:

@@ -35,11 +35,15 @@ def command(
         numbered = {n: (memberships[item.name],) for n, item in enumerate(brokers) if item.name in memberships}
         refused = refusing(look, [brokers[number] for number in numbered], group)
         running, unanswered = look.running(brokers, numbered)
+        modes = look.declared_modes(brokers).get(group, ())
         unseen = missing_members(look, brokers, memberships, group)
         pops = group_shares(look, brokers, group)
     configs = config_rows({broker.name: broker.groups[group] for broker in brokers if group in broker.groups})
     gaps = [*broker_gaps(brokers), *(gap for gap in unanswered if gap.cause is not Cause.UNSUPPORTED)]
     minor = [*unseen, *(gap for gap in unanswered if gap.cause is Cause.UNSUPPORTED)]
     return answer(
-        members_document(group, memberships, running, configs, pops=pops, refused_by=refused), gaps, output, minor=minor
+        members_document(group, memberships, running, configs, pops=pops, refused_by=refused, modes=modes),
+        gaps,
+        output,
+        minor=minor,
     )

@@ -39,6 +39,7 @@ def command(
         brokers = masters_of(look.brokers({Part.GROUPS, Part.MEMBERS}))
         look.ask(ask_groups, brokers, Scope())
         memberships = look.memberships(brokers)
+        modes = look.declared_modes(brokers)
     known: dict[str, list[str]] = {}
     for broker in brokers:
         for name in broker.groups:
@@ -48,7 +49,9 @@ def command(
     for items in memberships.values():
         for item in items:
             online.setdefault(item.group, []).append(item)
-    rows = [group_row(name, holders, online.get(name, [])) for name, holders in sorted(known.items())]
+    rows = [
+        group_row(name, holders, online.get(name, []), modes.get(name, ())) for name, holders in sorted(known.items())
+    ]
     rows = [row for row in rows if online.get(row.group)] + [
         row for row in rows if not online.get(row.group) and not only_online
     ]

@@ -38,7 +38,10 @@ def command(
         look.ask(ask_groups, joined, Scope(groups=frozenset({group})))
         refused = refusing(look, joined, group)
         running, unanswered = look.running(brokers, numbered)
+        modes = look.declared_modes(brokers).get(group, ())
         unseen = missing_members(look, brokers, memberships, group)
     gaps = [*broker_gaps(brokers), *(gap for gap in unanswered if gap.cause is not Cause.UNSUPPORTED)]
     minor = [*unseen, *(gap for gap in unanswered if gap.cause is Cause.UNSUPPORTED)]
-    return answer(members_document(group, memberships, running, refused_by=refused), gaps, output, minor=minor)
+    return answer(
+        members_document(group, memberships, running, refused_by=refused, modes=modes), gaps, output, minor=minor
+    )

@@ -203,13 +203,25 @@ def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dic
     for number in topics_of_groups:
         modes = brokers[number].request_modes
         if isinstance(modes, MqctlError):
-            brokers[number].miss(Part.MEMBERS, modes, GapSubject(place="POP modes"))
+            gap = Gap.of(Part.MEMBERS, modes, GapSubject(place="POP modes"))
+            brokers[number].gaps += [] if gap in brokers[number].gaps else [gap]
             continue
         for mode in modes or ():
             if mode.mode == POP:
                 key = (number, mode.consumer_group)
                 topics[key] = (*topics.get(key, ()), mode.topic)
     return topics
+
+
+def declared_modes(asking: Asking, brokers: list[LiveBroker]) -> dict[str, set[str]]:
+    """Returns how brokers have groups consume, `POP` or `PULL`, of those for which that was set (5.x, request 402)."""
+    _popped(asking, brokers, set(range(len(brokers))))
+    modes: dict[str, set[str]] = {}
+    for broker in brokers:
+        if broker.request_modes is not None and not isinstance(broker.request_modes, MqctlError):
+            for item in broker.request_modes:
+                modes.setdefault(item.consumer_group, set()).add(item.mode)
+    return modes
 
 
 def membership_of(

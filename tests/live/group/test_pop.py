@@ -13,6 +13,7 @@ from mqctl.model.names import pop_retry_topic
 from mqctl.protocol.bodies_pop import MessageRequestMode, PopCheckPoint
 from mqctl.protocol.requests_pop import SetMessageRequestMode
 from mqctl.store.record_writer import Incoming
+from tests.client.consuming import wait_until
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.test_pop import ack, pop, popped
 from tests.embedded_broker.wire import Peer
@@ -96,6 +97,13 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         assert "CONSUME MODE" in mqctl("group", "list", env=env).stdout
         for verb in ("members", "describe"):
             assert mqctl("group", verb, "-g", "GP", "-o", "json", env=env).json["consume_mode"] == "POP, PULL"
+    # What is set for a group is known when nobody of it is online, too.
+    wait_until(lambda: popping.broker().on_loop(lambda broker: "GP" not in broker.clients.consumers), "all have left")
+    for verb in ("members", "describe"):
+        left = mqctl("group", verb, "-g", "GP", "-o", "json", env=env).json
+        assert (left["members"], left["consume_mode"]) == ([], "POP")
+    listed = mqctl("group", "list", "-o", "json", env=env).json["groups"]
+    assert {row["consume_mode"] for row in listed if row["group"] == "GP"} == {"POP"}
 
 
 def test_what_came_back_is_neither_due_nor_invisible_though_its_records_stay(mqctl: Run) -> None:
