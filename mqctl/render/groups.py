@@ -331,11 +331,8 @@ def members_document(
         modes: how brokers have it consume, for a group without members.
     """
     members = member_rows(memberships, running)
-    heard = {
-        (held.known_to(broker), item): None
-        for broker, held in sorted(memberships.items())
-        for item in held.subscriptions
-    }
+    by_broker = sorted(memberships.items())
+    heard = dict.fromkeys((held.known_to(name), item) for name, held in by_broker for item in held.subscriptions)
     subscriptions = [
         SubscriptionRow(
             broker=broker,
