@@ -39,9 +39,11 @@ def plan_by_chance(random: Random) -> DrillPlan:
     """Returns a plan of a few seconds: one mode, one or two kinds of producers, up to three events."""
     mode = random.choice(["concurrent", "orderly", "key-ordered", "broadcast"])
     steps = random.sample(_STEPS[:-1] if mode == "broadcast" else _STEPS, random.randrange(4))
-    if _STEPS[-1] in steps:  # a broker that is away resets nothing
-        steps = [step for step in steps if "-broker" not in step]
-    schedule = "".join(f"  - {step[:-1]}, at: {random.randrange(100, 1500)}ms}}\n" for step in steps)
+    if _STEPS[-1] in steps:  # neither a broker that is away nor a group that nobody consumes is reset
+        steps = [step for step in steps if "-broker" not in step and "consumer:" not in step]
+    # A reset is refused by a broker that has had no heartbeat of the group yet.
+    times = [random.randrange(100, 1500) + 4_000 * ("reset" in step) for step in steps]
+    schedule = "".join(f"  - {step[:-1]}, at: {at}ms}}\n" for at, step in zip(times, steps, strict=True))
     sends = random.choice(["normal", "keyed", "transactional", "delayed"])
     fails = 0 if mode == "broadcast" else random.choice([0, 20])
     text = (
