@@ -156,6 +156,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("profile", "show"), "Show one profile."),
     Entry(("profile", "use"), "Choose the profile that commands use.", "changes"),
     Entry(("quickstart",), "Start a cluster with faults, find them, say what to type next.", "changes"),
+    Entry(("record",), "Record what a cluster looks like, look by look."),
     Entry(("replay", "follow"), "Move a topic's messages to one with more queues, by plan.", "changes"),
     Entry(("replay", "group"), "Point a group at messages of the past, by plan.", "changes"),
     Entry(("replay", "publish"), "Publish messages of the past once more, by plan.", "changes"),
@@ -209,7 +210,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Begin": ("quickstart", "local", "profile", "completion", "commands", "explain"),
-    "What is wrong": ("doctor", "playbook", "rules", "check", "drill", "export", "top", "snapshot"),
+    "What is wrong": ("doctor", "playbook", "rules", "check", "drill", "export", "top", "record", "snapshot"),
     "What is there": ("bench", "cluster", "broker", "ha", "topic", "group", "producer", "message", "acl"),
     "Who consumes what": ("allocation", "subscription", "filter", "lock", "order", "stacks"),
     "Move and repair": ("offset", "replay", "retry", "dlq", "delay", "transaction", "history", "undo"),

@@ -130,6 +130,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("offset", "undo", "none"),
     ("playbook", "run", "backlog", "-p", "group=G", "--dry-run"),
     ("replay", "follow", "-t", "Pay", "--to", "Again"),
+    ("record", "RECORDING", "--count", "1"),
     ("replay", "group", "-g", "H", "-t", "Pay", "--since", "-1h"),
     ("replay", "resume", "none"),
     ("replay", "status", "none"),

@@ -100,6 +100,7 @@ ELSEWHERE = {
     "group member": "asks about one instance, through whichever broker knows it",
     "message get": "needs the id of a message (test_ends)",
     "message trace": "needs the id of a message (test_tracing)",
+    "record": "writes down what nobody answered, and goes on (test_record)",
     "replay status": "reads records of this machine",
     "stacks find": "shows processes of this machine (test_stacks_find)",
     "subscription simulate": "needs a release to simulate; gathers as subscription show does",

@@ -125,8 +125,13 @@ def _with_routes(
     return tuple(replace(view, routes=(*view.routes, *extra.routes)) for view, extra in pairs), gaps
 
 
-def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: Scope | None = None) -> ClusterSnapshot:
-    """Gathers what monitors count: brokers, queues, offsets, members online, delay levels. No consumer is asked.
+def gather_numbers(
+    cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: Scope | None = None, with_consumers: bool = False
+) -> ClusterSnapshot:
+    """Gathers what monitors count: brokers, queues, offsets, members online, delay levels.
+
+    Args:
+        with_consumers: ask consumers what they say of themselves as well, who owns which queue for instance.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
@@ -138,6 +143,7 @@ def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: 
     queues = gather_queues(asking, brokers, wanted)
     offsets = gather_offsets(asking, brokers, queues, now_ms)
     memberships = gather_memberships(asking, brokers, wanted)
+    running, running_gaps = gather_running(asking, brokers, memberships) if with_consumers else ((), ())
     masters = masters_of(brokers)
     delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
     return ClusterSnapshot(
@@ -149,7 +155,8 @@ def gather_numbers(cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: 
             for number, broker in enumerate(brokers)
         ),
         name_servers=views,
-        unavailable=tuple(gaps),
+        running=running,
+        unavailable=(*gaps, *running_gaps),
     )
 
 

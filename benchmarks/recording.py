@@ -1,0 +1,124 @@
+"""What a recording costs: bytes a day and CPU a look, for 2,000 groups of 8 queues each, simulated.
+
+    python benchmarks/recording.py [--active SHARE] [--minutes N]
+
+Snapshots are made here, none is gathered: the figures are those of comparing, writing and merging. The CPU of gathering
+depends on brokers and network. A share of the groups is active: theirs and their topics' queues move at each look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from time import process_time
+
+from mqctl.model.member import GroupMembership, Member
+from mqctl.model.origin import ObservedFrom, Origin, OriginKind
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.recording.kinds import RowKind
+from mqctl.recording.place import open_place
+from mqctl.recording.writer import LookTime, RecordingWriter
+
+GROUPS, QUEUES, EVERY_MS, DAY_MS = 2_000, 8, 30_000, 86_400_000
+BEGIN_MS = 1_767_225_600_000  # 2026-01-01, on the hour
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--active", type=float, default=0.2, help="share of groups that move")
+    arguments.add_argument("--minutes", type=int, default=125, help="simulated time; whole hours are merged")
+    chosen = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        measure(Path(directory), chosen.active, chosen.minutes)
+
+
+def measure(directory: Path, active: float, minutes: int) -> None:
+    writer = RecordingWriter(open_place(str(directory)), "simulated", every_ms=EVERY_MS, keep_ms=14 * DAY_MS)
+    spent = {"looks": 0.0, "merging": 0.0}
+    count = rows = 0
+    for moment_ms, snapshot in snapshots(active, minutes * 60_000 // EVERY_MS):
+        began = process_time()
+        written = writer.look(snapshot, LookTime(wall_ms=moment_ms, steady_ms=moment_ms))
+        done = process_time()
+        writer.tidy()
+        spent["looks"] += done - began
+        spent["merging"] += process_time() - done
+        count += 1
+        rows += written.row_count
+    merged = [file for file in directory.rglob("*.parquet") if len(set(file.stem.split("-"))) == 2]
+    hours = len([file for file in merged if file.parts[-3] == RowKind.LOOKS])
+    size = sum(file.stat().st_size for file in merged) / max(1, hours) * 24
+    share = (spent["looks"] + spent["merging"]) / (count * EVERY_MS / 1000)
+    print(f"{GROUPS:,} groups of {QUEUES} queues, {active:.0%} active, {count} looks, {hours} hours merged")
+    print(f"  {rows / count:,.0f} rows a look, {size / 1e6:,.0f} MB a day")
+    for what, seconds in spent.items():
+        print(f"  {what}: {seconds / count * 1000:,.0f} ms of CPU a look")
+    print(f"  {share:.2%} of a core at one look in {EVERY_MS // 1000} s, without gathering")
+
+
+def snapshots(active: float, count: int) -> Iterator[tuple[int, ClusterSnapshot]]:
+    """Yields snapshots of two brokers; active queues take in and give out at rates of their own, with noise."""
+    chance = random.Random(4711)
+    moving = int(GROUPS * active)
+    ends = [[chance.randrange(10**9) for _ in range(QUEUES)] for _ in range(GROUPS)]
+    rates = [[chance.lognormvariate(4, 1) for _ in range(QUEUES)] for _ in range(GROUPS)]
+    lags = [chance.choice((0, 0, 0, 50, 5_000)) for _ in range(GROUPS)]
+    members = tuple(memberships(chance))
+    for number in range(count):
+        moment_ms = BEGIN_MS + number * EVERY_MS + chance.randrange(40)
+        queues: list[QueueState] = []
+        offsets: list[ConsumerOffsetState] = []
+        for group in range(GROUPS):
+            for queue in range(QUEUES):
+                stands = group >= moving
+                if not stands:
+                    ends[group][queue] += int(rates[group][queue] * chance.uniform(0.7, 1.3))
+                end = ends[group][queue]
+                newest_ms = BEGIN_MS if stands else moment_ms - chance.randrange(2_000)
+                lag = 0 if stands else int(lags[group] * chance.uniform(0.8, 1.2))
+                queues.append(
+                    QueueState(
+                        topic=f"topic-of-service-{group:04}",
+                        queue_id=queue,
+                        min_offset=0,  # it moves when a file is removed: seldom
+                        max_offset=end,
+                        last_store_time_ms=newest_ms,
+                    )
+                )
+                offsets.append(
+                    ConsumerOffsetState(
+                        group=f"group-of-service-{group:04}",
+                        topic=f"topic-of-service-{group:04}",
+                        queue_id=queue,
+                        offset=end - lag,
+                        next_store_time_ms=newest_ms - lag * 10 if lag else None,
+                        last_consumed_store_time_ms=newest_ms - lag * 10,
+                    )
+                )
+        origin = Origin(
+            kind=OriginKind.LIVE, location="simulated", observed_at_ms=moment_ms, observed_from=ObservedFrom.CLOCK
+        )
+        runtime = {f"figure{index}": str(chance.randrange(10**9)) for index in range(30)}
+        broker = BrokerSnapshot(name="broker-a", broker_id=0, runtime=runtime, memberships=members)
+        yield (
+            moment_ms,
+            ClusterSnapshot(
+                origin=origin, brokers=(replace(broker, queues=tuple(queues), consumer_offsets=tuple(offsets)),)
+            ),
+        )
+
+
+def memberships(chance: random.Random) -> Iterator[GroupMembership]:
+    for group in range(GROUPS):
+        clients = [f"10.0.{group // 250}.{chance.randrange(250)}@{chance.randrange(10**6)}" for _ in range(2)]
+        known = tuple(Member(client_id=client, address=f"{client.partition('@')[0]}:40000") for client in clients)
+        yield GroupMembership(group=f"group-of-service-{group:04}", client_ids=tuple(clients), members=known)
+
+
+if __name__ == "__main__":
+    main()

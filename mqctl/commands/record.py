@@ -1,0 +1,62 @@
+"""`mqctl record`: the flight recorder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.options.common import ExceptOption, GroupPatternOption, TopicPatternOption
+from mqctl.cli.times import parse_span_ms
+from mqctl.errors import UsageError
+
+EXAMPLES = (
+    "mqctl record /var/lib/mqctl/prod --profile prod",
+    "mqctl record ./recording --every 10s --keep 2d",
+    "mqctl record s3://ops/rocketmq/prod --profile prod --every 1m",
+)
+_LEAST_EVERY_MS = 100
+
+
+def command(
+    place: Annotated[str, typer.Argument(metavar="DIR", help="Directory of the recording, or a URL for fsspec.")],
+    every: Annotated[str, typer.Option("--every", metavar="SPAN", help="Time between looks.")] = "30s",
+    consumers_every: Annotated[
+        str,
+        typer.Option("--consumers-every", metavar="SPAN", help="Time between questions to consumers who owns a queue."),
+    ] = "5m",
+    keep: Annotated[str, typer.Option("--keep", metavar="SPAN", help="Remove days that are older.")] = "14d",
+    count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after so many looks.")] = None,
+    group: GroupPatternOption = None,
+    topic: TopicPatternOption = None,
+    without: ExceptOption = None,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+) -> int:
+    """Record what a cluster looks like, look by look, until Ctrl-C.
+
+    Writes Parquet by kind and UTC day: what changed since the look before, and all of it once an hour. Nothing of the
+    cluster is changed, no message is read. A look that nobody answers is recorded as a gap with its cause; --timeout
+    limits one look. Killed at any moment, the recorder loses at most the look that it was writing. One recorder a
+    cluster: a second one of this user is refused.
+    """
+    every_ms = parse_span_ms(every)
+    if every_ms < _LEAST_EVERY_MS:
+        raise UsageError(f"--every must be at least {_LEAST_EVERY_MS} ms", remedy="use for instance --every 30s")
+    from mqctl.operations.recording.loop import RecordPace, record, require_libraries
+    from mqctl.snapshot.live.asking import Scope
+
+    require_libraries()
+    target = cluster_target(namesrv, profile, timeout)
+    pace = RecordPace(
+        every_ms=every_ms,
+        round_ms=target.timeout_ms if timeout else min(target.timeout_ms, DEFAULT_TIMEOUT_MS),
+        consumers_every_ms=parse_span_ms(consumers_every),
+        keep_ms=parse_span_ms(keep),
+        count=count,
+    )
+    scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()), without=frozenset(without or ()))
+    with target.open() as cluster:
+        return record(cluster, place, pace, scope)

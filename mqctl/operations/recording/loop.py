@@ -1,0 +1,171 @@
+"""The recorder: a look every so often, written down, until somebody ends it."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from signal import SIGINT, SIGTERM, signal
+from threading import Event
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from mqctl.cli.emit import tell
+from mqctl.cli.places import state_dir
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.errors import ConfigurationError, DeadlineError, ExitCode, MqctlError, StorageError, UnreachableError
+from mqctl.execute.alone import held_alone
+from mqctl.snapshot.live.asking import Scope
+from mqctl.snapshot.live.gatherer import gather_numbers
+
+if TYPE_CHECKING:
+    from mqctl.client.admin.cluster import Cluster
+    from mqctl.recording.writer import LookTime, RecordingWriter, Written
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPace:
+    """How often a cluster is looked at, how long a look may take, how many there are (None for no end), how often
+    consumers are asked as well, and how long files are kept."""
+
+    every_ms: int
+    round_ms: int
+    consumers_every_ms: int
+    keep_ms: int
+    count: int | None = None
+
+
+def require_libraries() -> None:
+    """Passes where what writes and reads recordings is installed. Raises ConfigurationError."""
+    missing = [name for name in ("pyarrow", "duckdb") if find_spec(name) is None]
+    if missing:
+        raise ConfigurationError(
+            "could not work with recordings",
+            reason=f"{' and '.join(missing)} not installed",
+            remedy="pip install 'mqctl[record]', which adds Parquet and DuckDB",
+        )
+
+
+def record(cluster: Cluster, place: str, pace: RecordPace, scope: Scope) -> int:
+    """Records until Ctrl-C, SIGTERM, or the last look.
+
+    Raises:
+        RefusedError: another recorder of this user is at work on the cluster, or the place holds another cluster.
+        StorageError: the place does not take the first look.
+    """
+    from mqctl.recording.place import open_place
+    from mqctl.recording.writer import RecordingWriter
+
+    location = ";".join(sorted(cluster.name_servers.addresses()))
+    with held_alone(_lock_of(location), f"record {location}", remedy="one recorder a cluster is enough", say=tell):
+        writer = RecordingWriter(open_place(place), location, every_ms=pace.every_ms, keep_ms=pace.keep_ms)
+        with _ending() as ended:
+            return _Recorder(cluster, writer, pace, scope, ended).run()
+
+
+def _lock_of(location: str) -> Path:
+    return state_dir() / "recorders" / f"{hashlib.sha256(location.encode()).hexdigest()[:16]}.lock"
+
+
+@contextmanager
+def _ending() -> Iterator[Event]:
+    """Turns SIGINT and SIGTERM into an event: a look is finished before the recorder ends."""
+    ended = Event()
+    before = {number: signal(number, lambda *_: ended.set()) for number in (SIGINT, SIGTERM)}
+    try:
+        yield ended
+    finally:
+        for number, handler in before.items():
+            signal(number, handler)
+
+
+class _Recorder:
+    def __init__(self, cluster: Cluster, writer: RecordingWriter, pace: RecordPace, scope: Scope, ended: Event) -> None:
+        self._cluster = cluster
+        self._writer = writer
+        self._pace = pace
+        self._scope = scope
+        self._ended = ended
+        self._asked_consumers_at: float | None = None
+        self._trouble: str | None = None
+        self._answered = False
+
+    def run(self) -> int:
+        number = 0
+        next_at = monotonic()
+        while not self._ended.is_set():
+            self._look(first=number == 0)
+            number += 1
+            if number == self._pace.count:
+                break
+            # A look that took too long is not made up for by others at once.
+            next_at = max(next_at + self._pace.every_ms / 1000, monotonic())
+            self._ended.wait(max(0.0, next_at - monotonic()))
+        reason = "interrupted" if self._ended.is_set() else "the last look was taken"
+        self._writer.stopped(self._time(), reason)
+        tell(f"mqctl: recorded {number:,} looks; {reason}")
+        return ExitCode.OK if self._answered else ExitCode.UNREACHABLE
+
+    def _look(self, *, first: bool) -> None:
+        began = monotonic()
+        due = self._asked_consumers_at is None or (began - self._asked_consumers_at) * 1000 >= (
+            self._pace.consumers_every_ms
+        )
+        try:
+            snapshot = gather_numbers(
+                self._cluster,
+                Deadline(self._pace.round_ms),
+                now_ms=round(time() * 1000),
+                scope=self._scope,
+                with_consumers=due,
+            )
+        except (UnreachableError, DeadlineError) as error:
+            self._note(error)
+            self._write(partial(self._writer.failed, error, self._time(began)), first=first)
+            return
+        if due:
+            self._asked_consumers_at = began
+        self._answered = True
+        written = self._write(lambda: self._writer.look(snapshot, self._time(began), consumers_asked=due), first=first)
+        if written is not None:
+            self._note(None)
+            self._say(written)
+
+    def _write(self, write: Callable[[], Written], *, first: bool) -> Written | None:
+        """Writes, and goes on where the place does not take it: it may take the next look."""
+        try:
+            written = write()
+            self._writer.tidy()
+        except StorageError as error:
+            if first:
+                raise
+            self._note(error)
+            return None
+        return written
+
+    def _time(self, began: float | None = None) -> LookTime:
+        from mqctl.recording.writer import LookTime
+
+        now = monotonic()
+        took_ms = 0 if began is None else round((now - began) * 1000)
+        return LookTime(wall_ms=round(time() * 1000), steady_ms=round(now * 1000), took_ms=took_ms)
+
+    def _note(self, error: MqctlError | None) -> None:
+        """Tells of trouble once, and when it is over."""
+        if error is not None and str(error) != self._trouble:
+            tell(f"mqctl: {error}\n  next: {error.remedy}" if error.remedy else f"mqctl: {error}")
+        elif error is None and self._trouble is not None:
+            tell("mqctl: looks are recorded again")
+        self._trouble = None if error is None else str(error)
+
+    def _say(self, written: Written) -> None:
+        if sys.stderr.isatty() or written.keyframe:
+            frame = ", keyframe" if written.keyframe else ""
+            tell(f"mqctl: {written.row_count:,} rows, {written.byte_count / _MIB:.2f} MiB{frame}")

@@ -1,0 +1,118 @@
+"""Where a recording lies: a directory, or anything that fsspec opens. Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from mqctl.errors import ConfigurationError, MqctlError, StorageError
+from mqctl.recording.kinds import RecordedPiece, RowKind, piece_of
+from mqctl.store.whole_file import write_whole
+
+
+class RecordingPlace(Protocol):
+    """A place for files; names are relative and have `/`."""
+
+    text: str
+
+    def names(self) -> list[str]: ...
+    def read(self, name: str) -> bytes: ...
+    def write(self, name: str, data: bytes) -> None: ...
+    def remove(self, name: str) -> None: ...
+
+
+class _Directory:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._root = Path(text)
+
+    def names(self) -> list[str]:
+        files = (file for kind in RowKind for file in (self._root / kind).glob("day=*/*.parquet"))
+        return [file.relative_to(self._root).as_posix() for file in files]
+
+    def read(self, name: str) -> bytes:
+        return (self._root / name).read_bytes()
+
+    def write(self, name: str, data: bytes) -> None:
+        write_whole(self._root / name, data, sweep="*.parquet")
+
+    def remove(self, name: str) -> None:
+        file = self._root / name
+        file.unlink(missing_ok=True)
+        if not any(file.parent.iterdir()):
+            shutil.rmtree(file.parent)
+
+
+class _Remote:
+    def __init__(self, text: str) -> None:
+        import fsspec
+
+        self.text = text
+        try:
+            self._files, self._root = fsspec.core.url_to_fs(text)
+        except (ImportError, ValueError) as error:
+            raise ConfigurationError(
+                f"could not open {text}", reason=str(error), remedy="install the library that fsspec names for it"
+            ) from error
+
+    def names(self) -> list[str]:
+        self._files.invalidate_cache()
+        root = self._root.rstrip("/") + "/"
+        return [name.removeprefix(root) for name in self._files.find(self._root)]
+
+    def read(self, name: str) -> bytes:
+        data: bytes = self._files.cat_file(f"{self._root}/{name}")
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        self._files.makedirs(f"{self._root}/{name.rpartition('/')[0]}", exist_ok=True)
+        self._files.pipe_file(f"{self._root}/{name}", data)
+
+    def remove(self, name: str) -> None:
+        self._files.rm_file(f"{self._root}/{name}")
+
+
+def open_place(text: str) -> RecordingPlace:
+    """Opens a directory, or a URL through fsspec.
+
+    Raises:
+        ConfigurationError: a library for such URLs is not installed.
+    """
+    if "://" not in text:
+        return _Directory(text)
+    try:
+        return _Remote(text)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"could not open {text}", reason="fsspec is not installed", remedy="pip install 'mqctl[record]'"
+        ) from error
+
+
+def pieces_in(place: RecordingPlace) -> list[RecordedPiece]:
+    """Returns the files of a recording, the oldest first; those that were merged into a wider one are left out.
+
+    Raises:
+        StorageError: the place cannot be listed.
+    """
+    try:
+        names = place.names()
+    except OSError as error:
+        raise storage_error(f"could not list the recording {place.text}", error) from error
+    return without_merged(piece for name in names if (piece := piece_of(name)) is not None)
+
+
+def without_merged(pieces: Iterable[RecordedPiece]) -> list[RecordedPiece]:
+    """Leaves out the pieces that a wider one covers: whoever merged them was killed before they were removed."""
+    kept: list[RecordedPiece] = []
+    widest_first = sorted(pieces, key=lambda piece: (piece.kind, piece.first_ms, -piece.last_ms))
+    for piece in widest_first:
+        if not (kept and kept[-1].kind == piece.kind and kept[-1].covers(piece)):
+            kept.append(piece)
+    return kept
+
+
+def storage_error(problem: str, error: OSError) -> MqctlError:
+    """Makes the error for what the operating system, or a remote file system, refuses."""
+    return StorageError(problem, reason=error.strerror or str(error), remedy="free space or name a writable place")

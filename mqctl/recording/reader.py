@@ -1,0 +1,179 @@
+"""Reading a recording: its looks, what changed between two moments, and how everything stood at one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mqctl.errors import BadInputError, NotFoundError
+from mqctl.recording.kinds import COLUMNS, Cell, Key, LookOutcome, RecordedPiece, RowKind, Values
+from mqctl.recording.place import RecordingPlace, open_place, pieces_in
+from mqctl.recording.tables import Arrow, table_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One look, as its row has it."""
+
+    moment_ms: int
+    outcome: LookOutcome
+    keyframe: bool
+    every_ms: int
+    took_ms: int
+    clock_jump_ms: int | None = None
+    cause: str | None = None
+    reason: str | None = None
+    name_servers: str | None = None
+    unavailable: str | None = None
+
+    @property
+    def has_rows(self) -> bool:
+        return self.outcome in (LookOutcome.WHOLE, LookOutcome.PARTIAL)
+
+
+@dataclass(frozen=True, slots=True)
+class RowChange:
+    """One row: from `moment_ms` on, `key` has these values, or is gone (None)."""
+
+    moment_ms: int
+    key: Key
+    values: Values | None
+
+
+@dataclass(slots=True)
+class Recording:
+    """An opened recording.
+
+    Attributes:
+        cluster: name server addresses of what was recorded.
+        looks: all looks whose files can be read, in order.
+        problems: files that cannot be read, and why; each is told once.
+    """
+
+    place: RecordingPlace
+    cluster: str
+    looks: list[Look]
+    _pieces: list[RecordedPiece]
+    problems: dict[str, BadInputError] = field(default_factory=dict)
+
+    def changes(self, kind: RowKind, since_ms: int, until_ms: int) -> Iterator[RowChange]:
+        """Yields the rows of a kind between two moments, both included, in order of time."""
+        table = self.table(kind, since_ms, until_ms)
+        if table is None:
+            return
+        width = len(COLUMNS[kind].key)
+        columns = [column.to_pylist() for column in table.columns]
+        for row in zip(*columns, strict=True):
+            values: Values | None = None if row[-1] else row[1 + width : -1]
+            yield RowChange(row[0], row[1 : 1 + width], values)
+
+    def table(self, kind: RowKind, since_ms: int, until_ms: int) -> Arrow:
+        """Returns the rows of a kind between two moments as an Arrow table by time; None without any."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        moments = pa.array(
+            [look.moment_ms for look in self.looks if since_ms <= look.moment_ms <= until_ms], pa.int64()
+        )
+        tables = []
+        for piece in self._pieces:
+            if piece.kind is kind and piece.first_ms <= until_ms and piece.last_ms >= since_ms:
+                table = _read(self.place, piece, self.problems)
+                if table is not None:
+                    tables.append(table.filter(pc.is_in(table["moment_ms"], moments)))
+        return pa.concat_tables(tables).sort_by("moment_ms") if tables else None
+
+    def look_at(self, moment_ms: int) -> Look:
+        """Returns the last look at or before a moment that was answered. Raises NotFoundError."""
+        answered = [look for look in self.looks if look.moment_ms <= moment_ms and look.has_rows]
+        if not answered:
+            raise NotFoundError(
+                f"the recording {self.place.text} has no look at or before that moment",
+                remedy="name a later moment",
+            )
+        return answered[-1]
+
+    def state_at(self, moment_ms: int, kinds: Collection[RowKind] | None = None) -> dict[RowKind, dict[Key, Values]]:
+        """Returns the rows as they stood at a moment: those of the keyframe before, and what changed since.
+
+        Raises:
+            NotFoundError: nothing was recorded before it.
+        """
+        self.look_at(moment_ms)
+        frames = [look.moment_ms for look in self.looks if look.keyframe and look.moment_ms <= moment_ms]
+        since_ms = frames[-1] if frames else 0
+        state: dict[RowKind, dict[Key, Values]] = {}
+        for kind in kinds or [kind for kind in RowKind if kind is not RowKind.LOOKS]:
+            rows = state.setdefault(kind, {})
+            for change in self.changes(kind, since_ms, moment_ms):
+                if change.values is None:
+                    rows.pop(change.key, None)
+                else:
+                    rows[change.key] = change.values
+        return state
+
+
+def open_recording(text: str) -> Recording:
+    """Opens the recording in a directory or at a URL.
+
+    Raises:
+        NotFoundError: there is none.
+        BadInputError: it has looks, and none can be read, or they are of several clusters.
+    """
+    place = open_place(text)
+    pieces = pieces_in(place)
+    if not pieces:
+        raise NotFoundError(f"there is no recording in {text}", remedy="mqctl record DIR makes one")
+    problems: dict[str, BadInputError] = {}
+    clusters: set[str] = set()
+    looks = [
+        _look(row)
+        for piece in pieces
+        if piece.kind is RowKind.LOOKS and (table := _read(place, piece, problems, clusters)) is not None
+        for row in table.to_pylist()
+    ]
+    if not looks:
+        raise next(iter(problems.values()), BadInputError(f"no look of {text} is there", remedy="record again"))
+    if len(clusters) > 1:
+        raise BadInputError(
+            f"could not read the recording {text}",
+            reason=f"it mixes files of several clusters: {', '.join(sorted(clusters))}",
+            remedy="keep each cluster's recording in its own directory",
+        )
+    looks.sort(key=lambda look: look.moment_ms)
+    return Recording(place, next(iter(clusters)), looks, pieces, problems)
+
+
+def _look(row: Mapping[str, Cell]) -> Look:
+    names = ("cause", "reason", "name_servers", "unavailable")
+    texts = {name: None if row[name] is None else str(row[name]) for name in names}
+    return Look(
+        moment_ms=int(row["moment_ms"] or 0),
+        outcome=LookOutcome(str(row["outcome"])),
+        keyframe=bool(row["keyframe"]),
+        every_ms=int(row["every_ms"] or 0),
+        took_ms=int(row["took_ms"] or 0),
+        clock_jump_ms=None if row["clock_jump_ms"] is None else int(row["clock_jump_ms"]),
+        **texts,
+    )
+
+
+def _read(
+    place: RecordingPlace, piece: RecordedPiece, problems: dict[str, BadInputError], clusters: set[str] | None = None
+) -> Arrow:
+    """Returns a file's table; None for one that cannot be read, which is noted."""
+    try:
+        table, cluster = table_in(piece.kind, place.read(piece.name), f"{place.text}/{piece.name}")
+    except BadInputError as error:
+        problems[piece.name] = error
+        return None
+    except OSError as error:
+        problems[piece.name] = BadInputError(
+            f"could not read {place.text}/{piece.name}",
+            reason=error.strerror or str(error),
+            remedy="what is whole is used",
+        )
+        return None
+    if clusters is not None:
+        clusters.add(cluster)
+    return table

@@ -1,0 +1,82 @@
+"""Rows as Parquet files and back: the only module that knows how Arrow lays them out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mqctl.errors import BadInputError
+from mqctl.recording.kinds import CLUSTER_ENTRY, COLUMNS, FORMAT, FORMAT_ENTRY, Cell, Key, RowKind, Values
+
+# pyarrow brings no types.
+Arrow: TypeAlias = Any
+_TYPES: Mapping[type, Arrow] = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
+
+
+def schema_of(kind: RowKind) -> Arrow:
+    """Returns the Arrow schema of a kind's files."""
+    fields = [("moment_ms", pa.int64()), *((name, _TYPES[cell]) for name, cell in COLUMNS[kind].all.items())]
+    return pa.schema(fields if kind is RowKind.LOOKS else [*fields, ("gone", pa.bool_())])
+
+
+def table_of(kind: RowKind, moment_ms: int, rows: Mapping[Key, Values | None]) -> Arrow:
+    """Returns what changed at one moment as a table, sorted by key."""
+    ordered = sorted(rows.items(), key=lambda item: tuple(map(str, item[0])))
+    empty: Values = (None,) * len(COLUMNS[kind].values)
+    lines: list[tuple[Cell, ...]] = [
+        (moment_ms, *key, *(empty if values is None else values), values is None) for key, values in ordered
+    ]
+    schema = schema_of(kind)
+    if kind is RowKind.LOOKS:
+        lines = [line[:-1] for line in lines]
+    columns: Sequence[Sequence[Cell]] = list(zip(*lines, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
+def file_of(kind: RowKind, tables: Iterable[Arrow], cluster: str) -> bytes:
+    """Returns the bytes of a file: rows sorted by key, then moment, so that what repeats stands together."""
+    merged = pa.concat_tables(tables)
+    order = [*COLUMNS[kind].key, "moment_ms"]
+    merged = merged.sort_by([(name, "ascending") for name in order])
+    merged = merged.replace_schema_metadata({FORMAT_ENTRY: FORMAT, CLUSTER_ENTRY: cluster})
+    numbers = [field.name for field in merged.schema if field.type == pa.int64() and field.name != "queue_id"]
+    sink = io.BytesIO()
+    pq.write_table(
+        merged,
+        sink,
+        compression="zstd",
+        compression_level=6,
+        use_dictionary=[field.name for field in merged.schema if field.name not in numbers],
+        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+    )
+    return sink.getvalue()
+
+
+def table_in(kind: RowKind, data: bytes, where: str) -> tuple[Arrow, str]:
+    """Reads a file.
+
+    Returns:
+        its table, and the cluster it is of.
+
+    Raises:
+        BadInputError: it is cut, damaged, of another version, or has other columns.
+    """
+    problem = f"could not read {where}"
+    try:
+        file = pq.ParquetFile(io.BytesIO(data))
+        metadata = file.schema_arrow.metadata or {}
+        version = (metadata.get(FORMAT_ENTRY) or b"none").decode(errors="replace")
+        if version != FORMAT:
+            raise BadInputError(
+                problem, reason=f"its format is {version}, not {FORMAT}", remedy="use the mqctl that wrote it"
+            )
+        table = file.read().select(schema_of(kind).names).cast(schema_of(kind))
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise BadInputError(problem, reason=f"cut or damaged: {reason}", remedy="what is whole is used") from error
+    return table, (metadata.get(CLUSTER_ENTRY) or b"").decode(errors="replace")

@@ -1,0 +1,227 @@
+"""Writing a recording: what changed since the last look, keyframes now and then, small files made into large ones.
+
+A look is written file by file, the row of the look itself last: rows of a look that has none do not count. Whoever is
+killed in between loses that look; the next run begins with a keyframe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from mqctl.errors import BadInputError, MqctlError, RefusedError
+from mqctl.model.gap import cause_of
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.spans import HOUR_MS
+from mqctl.recording.kinds import Key, LookOutcome, RecordedPiece, RowKind, Values, day_of
+from mqctl.recording.place import RecordingPlace, pieces_in, storage_error
+from mqctl.recording.rows import Changes, applied, changes, gaps_json, json, rows_of, unanswered
+from mqctl.recording.tables import file_of, table_in, table_of
+
+KEYFRAME_EVERY_MS = HOUR_MS
+_CLOCK_JUMP_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookTime:
+    """When a look was taken.
+
+    Attributes:
+        wall_ms: epoch milliseconds by this machine's clock.
+        steady_ms: by a clock that never jumps, from any beginning.
+        took_ms: how long asking took.
+    """
+
+    wall_ms: int
+    steady_ms: int
+    took_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What one look cost."""
+
+    moment_ms: int
+    row_count: int
+    byte_count: int
+    keyframe: bool
+
+
+class RecordingWriter:
+    """Writes looks into a place.
+
+    Args:
+        cluster: name server addresses; a place holds one cluster.
+        keep_ms: what is older is removed, by whole days.
+
+    Raises:
+        RefusedError: the place holds the recording of another cluster.
+        StorageError: it cannot be read.
+    """
+
+    def __init__(self, place: RecordingPlace, cluster: str, *, every_ms: int, keep_ms: int) -> None:
+        self._place = place
+        self._cluster = cluster
+        self._every_ms = every_ms
+        self._keep_ms = keep_ms
+        self._state: dict[RowKind, dict[Key, Values]] = {}
+        self._keyframe_at_ms: int | None = None
+        self._last: LookTime | None = None
+        pieces = pieces_in(place)
+        self._last_moment_ms = max((piece.last_ms for piece in pieces), default=0)
+        self._open = [piece for piece in pieces if piece.first_ms == piece.last_ms]
+        self._refuse_other(pieces)
+
+    def _refuse_other(self, pieces: list[RecordedPiece]) -> None:
+        for piece in sorted((piece for piece in pieces if piece.kind is RowKind.LOOKS), reverse=True):
+            try:
+                _, cluster = table_in(piece.kind, self._place.read(piece.name), piece.name)
+            except (BadInputError, OSError):
+                continue
+            if cluster != self._cluster:
+                raise RefusedError(
+                    f"could not record into {self._place.text}",
+                    reason=f"it holds the recording of {cluster}, not of {self._cluster}",
+                    remedy="name a directory for each cluster",
+                )
+            return
+
+    def look(self, snapshot: ClusterSnapshot, time: LookTime, *, consumers_asked: bool = False) -> Written:
+        """Writes what a look found.
+
+        Args:
+            consumers_asked: whether consumers were asked which queues they own.
+
+        Raises:
+            StorageError: the place does not take it; the next look is a keyframe.
+        """
+        moment_ms, jump_ms = self._moment(time)
+        keyframe = self._keyframe_at_ms is None or moment_ms - self._keyframe_at_ms >= KEYFRAME_EVERY_MS
+        rows = rows_of(snapshot, consumers_asked=consumers_asked)
+        changed = changes(self._state, rows, unanswered(snapshot))
+        after = applied(self._state, changed)
+        written = _whole(after, changed) if keyframe else changed
+        partial = bool(snapshot.unavailable) or any(broker.unavailable for broker in snapshot.brokers)
+        values = self._look_values(
+            LookOutcome.PARTIAL if partial else LookOutcome.WHOLE,
+            time,
+            jump_ms,
+            keyframe=keyframe,
+            name_servers=json(snapshot.name_servers),
+            unavailable=gaps_json(snapshot.unavailable) if snapshot.unavailable else None,
+        )
+        self._keyframe_at_ms, before_ms = None, self._keyframe_at_ms
+        size = self._put(moment_ms, {**written, RowKind.LOOKS: {(): values}})
+        self._state = after
+        self._keyframe_at_ms = moment_ms if keyframe else before_ms
+        count = sum(len(part) for part in written.values())
+        return Written(moment_ms=moment_ms, row_count=count, byte_count=size, keyframe=keyframe)
+
+    def failed(self, error: MqctlError, time: LookTime) -> Written:
+        """Writes that nobody answered, and why. Raises StorageError."""
+        moment_ms, jump_ms = self._moment(time)
+        values = self._look_values(
+            LookOutcome.FAILED, time, jump_ms, cause=cause_of(error).value, reason=str(error), keyframe=False
+        )
+        size = self._put(moment_ms, {RowKind.LOOKS: {(): values}})
+        return Written(moment_ms=moment_ms, row_count=0, byte_count=size, keyframe=False)
+
+    def stopped(self, time: LookTime, reason: str) -> None:
+        """Writes that the recorder ends here, and merges what is complete. Raises StorageError."""
+        moment_ms, jump_ms = self._moment(time)
+        values = self._look_values(LookOutcome.STOPPED, time, jump_ms, reason=reason, keyframe=False)
+        self._put(moment_ms, {RowKind.LOOKS: {(): values}})
+
+    def _moment(self, time: LookTime) -> tuple[int, int]:
+        """Returns the moment to record, always later than those before, and how far the clock jumped."""
+        jump_ms = 0
+        if self._last is not None:
+            jump_ms = time.wall_ms - self._last.wall_ms - (time.steady_ms - self._last.steady_ms)
+        elif time.wall_ms < self._last_moment_ms:
+            jump_ms = time.wall_ms - self._last_moment_ms
+        self._last = time
+        self._last_moment_ms = max(time.wall_ms, self._last_moment_ms + 1)
+        return self._last_moment_ms, jump_ms if abs(jump_ms) >= _CLOCK_JUMP_MS else 0
+
+    def _look_values(
+        self,
+        outcome: LookOutcome,
+        time: LookTime,
+        jump_ms: int,
+        *,
+        keyframe: bool,
+        cause: str | None = None,
+        reason: str | None = None,
+        name_servers: str | None = None,
+        unavailable: str | None = None,
+    ) -> Values:
+        jump = jump_ms or None
+        end = (cause, reason, name_servers, unavailable)
+        return (outcome.value, keyframe, self._every_ms, time.took_ms, jump, *end)
+
+    def _put(self, moment_ms: int, rows: Mapping[RowKind, Mapping[Key, Values | None]]) -> int:
+        size = 0
+        try:
+            for kind, part in sorted(rows.items(), key=lambda item: item[0] is RowKind.LOOKS):
+                if not part:
+                    continue
+                piece = RecordedPiece(kind, moment_ms, moment_ms)
+                data = file_of(kind, [table_of(kind, moment_ms, part)], self._cluster)
+                self._place.write(piece.name, data)
+                self._open.append(piece)
+                size += len(data)
+        except OSError as error:
+            raise storage_error(f"could not write to the recording {self._place.text}", error) from error
+        return size
+
+    def tidy(self) -> int:
+        """Merges the small files of hours that are over, and removes days that are not kept any more.
+
+        Returns:
+            how many bytes the merged files have.
+
+        Raises:
+            StorageError: the place refuses; what is there stays readable.
+        """
+        now_ms = self._last_moment_ms
+        over = sorted(piece for piece in self._open if piece.hour < now_ms // HOUR_MS)
+        size = 0
+        try:
+            for (kind, _), together in groupby(over, key=lambda piece: (piece.kind, piece.hour)):
+                size += self._merge(kind, list(together))
+            self._open = [piece for piece in self._open if piece.hour >= now_ms // HOUR_MS]
+            first_day = day_of(now_ms - self._keep_ms)
+            for piece in pieces_in(self._place):
+                if piece.day < first_day:
+                    self._place.remove(piece.name)
+        except OSError as error:
+            raise storage_error(f"could not tidy the recording {self._place.text}", error) from error
+        return size
+
+    def _merge(self, kind: RowKind, pieces: list[RecordedPiece]) -> int:
+        """Makes one file of many; one that cannot be read stays where it is, and is named by whoever reads."""
+        tables, merged = [], []
+        for piece in pieces:
+            try:
+                table, _ = table_in(kind, self._place.read(piece.name), piece.name)
+            except (BadInputError, FileNotFoundError):
+                continue
+            tables.append(table)
+            merged.append(piece)
+        if len(merged) < 2:
+            return 0
+        whole = replace(merged[0], last_ms=merged[-1].last_ms)
+        data = file_of(kind, tables, self._cluster)
+        self._place.write(whole.name, data)
+        for piece in merged:
+            self._place.remove(piece.name)
+        return len(data)
+
+
+def _whole(after: Mapping[RowKind, Mapping[Key, Values]], changed: Changes) -> Changes:
+    """Returns the rows of a keyframe: everything there is, and what has just gone."""
+    return {
+        kind: {**rows, **{key: None for key, values in changed.get(kind, {}).items() if values is None}}
+        for kind, rows in after.items()
+    }

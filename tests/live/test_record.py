@@ -1,0 +1,140 @@
+"""`mqctl record` against a live cluster: what is written, what survives, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from embedded_broker import EmbeddedCluster
+from mqctl.client.admin.broker_changes import commit_offset
+from mqctl.recording.kinds import Aspect, LookOutcome, RowKind
+from mqctl.recording.past import snapshot_at
+from mqctl.recording.reader import open_recording
+from tests.conftest import REPOSITORY
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
+from tests.live.conftest import Run, change
+
+BRISK = ("--every", "100ms")
+
+
+def test_a_look_is_written_whole_and_what_changes_after_it_alone(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    place = tmp_path / "recording"
+    outcome = live("record", place, *BRISK, "--count", "2")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "recorded 2 looks" in outcome.stderr
+    with Peer(cluster.broker("broker-a").address) as peer:
+        assert peer.call(send("Pay"), b"more").code == 0
+    change(cluster, "broker-b", commit_offset("G", "Pay", 0, 1))
+    assert live("record", place, *BRISK, "--count", "1").exit_code == 0
+    recording = open_recording(str(place))
+    looks = recording.looks
+    assert [look.outcome for look in looks] == [
+        LookOutcome.WHOLE,
+        LookOutcome.WHOLE,
+        LookOutcome.STOPPED,
+        LookOutcome.WHOLE,
+        LookOutcome.STOPPED,
+    ]
+    assert [look.keyframe for look in looks] == [True, False, False, True, False]
+    key = ("broker-b", "G", "Pay", 0)
+    stood = [recording.state_at(look.moment_ms)[RowKind.OFFSETS][key][0] for look in looks]
+    assert stood == [3, 3, 3, 1, 1]
+    first, last = snapshot_at(recording, looks[1].moment_ms), snapshot_at(recording, looks[-1].moment_ms)
+    ends = [
+        {broker.name: broker.queue_index()["Pay", 0].max_offset for broker in state.brokers} for state in (first, last)
+    ]
+    assert ends == [{"broker-a": 5, "broker-b": 5}, {"broker-a": 6, "broker-b": 5}]
+    assert {topic.name for topic in last.brokers[0].topics} >= {"Pay"}
+    assert last.brokers[0].config and last.brokers[0].runtime["brokerVersionDesc"]
+    assert last.name_servers[0].endpoints
+
+
+def test_a_recorder_that_is_killed_leaves_readable_files_and_its_lock_to_others(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    place = tmp_path / "recording"
+    with Recorder(cluster, place, tmp_path) as process:
+        refused = live("record", tmp_path / "other", *BRISK, "--count", "1")
+        assert refused.exit_code == 76
+        assert "another mqctl is at it" in refused.stderr
+        process.kill()
+    assert live("record", place, *BRISK, "--count", "1").exit_code == 0
+    recording = open_recording(str(place))
+    assert recording.problems == {}
+    assert [look.outcome for look in recording.looks].count(LookOutcome.STOPPED) == 1
+    assert sum(look.keyframe for look in recording.looks) == 2
+    for file in place.rglob("*.parquet"):
+        assert pq.read_metadata(file).metadata[b"format"] == b"recording/1"
+
+
+def test_ctrl_c_ends_it_well_and_is_recorded(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    place = tmp_path / "recording"
+    with Recorder(cluster, place, tmp_path) as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(90) == 0
+    assert open_recording(str(place)).looks[-1].reason == "interrupted"
+
+
+def test_silence_is_recorded_as_a_gap_with_its_cause(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    place = tmp_path / "recording"
+    cluster.broker("broker-b").kill()
+    assert live("record", place, *BRISK, "--count", "1", "--timeout", "5s").exit_code == 0
+    recording = open_recording(str(place))
+    state = recording.state_at(recording.looks[-1].moment_ms)
+    known = {key[0]: values for key, values in state[RowKind.BROKERS].items()}
+    if "broker-b" in known:  # the name server has not noticed yet
+        assert recording.looks[0].outcome is LookOutcome.PARTIAL
+        assert ("broker-b", 0, Aspect.GAPS, "") in state[RowKind.FACTS]
+    assert known["broker-a"][3] is True
+
+    dead = live("record", tmp_path / "dead", *BRISK, "--count", "2", "-n", "127.0.0.1:1", "--timeout", "1s")
+    assert dead.exit_code == 69
+    looks = open_recording(str(tmp_path / "dead")).looks
+    assert [look.outcome for look in looks] == [LookOutcome.FAILED, LookOutcome.FAILED, LookOutcome.STOPPED]
+    assert looks[0].cause == "silent"
+    assert "127.0.0.1:1" in str(looks[0].reason)
+    other = live("record", tmp_path / "dead", *BRISK, "--count", "1")
+    assert other.exit_code == 76
+    assert "holds the recording of 127.0.0.1:1" in other.stderr
+
+
+def test_a_place_of_fsspec_and_one_that_takes_nothing(live: Run, tmp_path: Path) -> None:
+    place = f"local://{tmp_path}/remote"
+    assert live("record", place, *BRISK, "--count", "1").exit_code == 0
+    assert open_recording(place).looks[0].outcome is LookOutcome.WHOLE
+    assert open_recording(str(tmp_path / "remote")).looks == open_recording(place).looks
+    (tmp_path / "file").write_text("")
+    refused = live("record", tmp_path / "file" / "below", *BRISK, "--count", "1")
+    assert refused.exit_code == 74
+    assert "could not write to the recording" in refused.stderr
+
+
+class Recorder:
+    """A recorder as a process of its own, that has taken its first look."""
+
+    def __init__(self, cluster: EmbeddedCluster, place: Path, home: Path) -> None:
+        places = {name: str(home / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
+        words = (sys.executable, "-m", "mqctl", "record", str(place), "--every", "1h")
+        env = {**os.environ, **places, "MQCTL_NAMESRV": cluster.namesrv}
+        self.process = subprocess.Popen(words, cwd=REPOSITORY, env=env, stderr=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> subprocess.Popen[str]:
+        assert self.process.stderr is not None
+        timer = threading.Timer(90, self.process.kill)
+        timer.start()
+        assert "keyframe" in self.process.stderr.readline()
+        timer.cancel()
+        return self.process
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
