@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.cli.connection.target import ClusterTarget
@@ -83,7 +83,6 @@ def produce(target: ClusterTarget, plan: BenchPlan) -> BenchRun:
     began_ms = time.time_ns() // 1_000_000
     with BrokerWatch(target, place.addresses, place.queues) as watch, crew(send_tasks(target, plan, place)) as members:
         members.wait_ready()
-        members.begin()
         follow(members, plan.quota.time_ms)
         views = watch.views()
     figures = summed((second for member in members.members for second in member.seconds), warm_up_s=plan.warm_up_s)
@@ -181,8 +180,8 @@ def send_tasks(target: ClusterTarget, plan: BenchPlan, place: SendPlace) -> list
     ]
 
 
-def follow(members: Crew, time_ms: int, *, also_stop: Callable[[], None] = lambda: None) -> None:
-    """Waits for the end of a run; Ctrl-C ends the sends, and the figures so far are kept. A second one gives up."""
+def follow(members: Crew, time_ms: int) -> None:
+    """Lets the processes send until the end, or Ctrl-C, which keeps the figures so far; a second one gives up."""
     began = time.monotonic()
     with terminable(), step_progress() as report:
 
@@ -191,11 +190,11 @@ def follow(members: Crew, time_ms: int, *, also_stop: Callable[[], None] = lambd
                 report("sending", min(time_ms, round((time.monotonic() - began) * 1000)), time_ms)
 
         try:
+            members.begin()
             members.wait(heard)
         except KeyboardInterrupt:
             note("interrupted: waiting for what is under way; the figures are those so far")
             members.stop()
-            also_stop()
             members.wait(heard)
 
 

@@ -111,7 +111,7 @@ def test_a_stall_counts_for_all_that_had_to_wait(bench: Bench, cluster: Embedded
 
 
 def test_what_was_due_and_never_sent_is_an_error_and_slow(bench: Bench, cluster: EmbeddedCluster) -> None:
-    cluster.fault(SEND, Delay(2_500), times=1)
+    cluster.fault(SEND, Delay(1_300), times=1)
     words = ("--duration", "1s", "--rate", "100", "--in-flight", "1", "--connections", "1")
     run = figures(bench("produce", *words, "--execute", "-o", "json"))
     missed = {item["name"]: item["count"] for item in run["errors"]}["NOT_SENT"]

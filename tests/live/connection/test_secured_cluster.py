@@ -53,6 +53,7 @@ def test_every_command_signs_and_secures_what_it_asks(mqctl: Run, tmp_path: Path
         assert not [words for words, end in ends.items() if "AclException" in end.stdout + end.stderr]
         fine = [words for words, end in ends.items() if end.exit_code == ExitCode.OK]
         assert len(fine) > len(wanted) * 0.8, {words: end for words, end in ends.items() if end.exit_code != 0}
+        assert ASKED["bench.run/1"] in fine, "its sends have connections of their own"
         # It tries ports that are nobody's as well, so it has no place among the others.
         quiet = {name: value for name, value in env.items() if name != network_notes.VARIABLE}
         assert mqctl("broker", "reach", env=quiet).exit_code == ExitCode.OK
