@@ -38,7 +38,7 @@ step "0 1 2 3" mqctl doctor --window "${WINDOW}" --only MQ116 --only MQ130 --onl
 
 # 3. Does the replication port answer? A slave needs it from its own machine.
 if [ -n "$BROKER" ]; then
-  step "0 1 2 3 66" mqctl broker reach "${BROKER}"
+  step "0 66 69 74 75 76" mqctl broker reach "${BROKER}"
 fi
 
 # 4. Are the two logs the same as far as both go, and what does only one have?
