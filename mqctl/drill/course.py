@@ -140,7 +140,8 @@ class Course:
         for number, group in self.groups.items():
             if group.mode != "broadcast":
                 mine = np.array(actors[number], np.int64)
-                found.append(DrillReader(name=group.name, group=number, mode=group.mode, actors=mine))
+                last_us = max((self._members[actor].left_us for actor in actors[number]), default=_NEVER)
+                found.append(DrillReader(name=group.name, group=number, mode=group.mode, actors=mine, until_us=last_us))
                 continue
             for actor in actors[number]:
                 member = self._members[actor]

@@ -135,11 +135,13 @@ class MessageJudge:
     def _lost(self, block: MessageBlock, reader: DrillReader, taken: Times) -> None:
         owed = block.owed & (block.sent_us >= reader.from_us)
         patience_us = self._began.lost_after_us
-        owed &= (taken >= 0) | (block.due + patience_us <= reader.until_us)
+        there = (taken >= 0) | (block.due + patience_us <= reader.until_us)
+        alone = owed & ~there if reader.mode != "broadcast" else np.zeros(block.size, bool)
+        owed &= there
         self._accusations.look_at(Promise.LOST, int(owed.sum()))
         missing = owed & (taken < 0)
         over = block.due + patience_us <= self._course.last_us
-        self.undecided[reader.name] += int((missing & ~over).sum())
+        self.undecided[reader.name] += int((missing & ~over).sum() + alone.sum())
         found = np.flatnonzero(missing & over)
         explained = self._course.explains_loss(reader, block.sent_us[found], block.acknowledged_us[found])
 

@@ -150,6 +150,11 @@ def test_an_interrupted_history_is_judged_as_far_as_it_goes(tmp_path: Path) -> N
     assert (broken.state, accused(broken)) == (DrillState.VIOLATED, {Promise.REPEATED: (0, 1)})
 
 
+def test_a_group_that_everybody_has_left_is_not_judged_by_what_came_afterwards(tmp_path: Path) -> None:
+    verdict = sound().leaves(CONSUMER).stored(2, 2).ends().judged(tmp_path)
+    assert (verdict.state, verdict.undecided, accused(verdict)) == (DrillState.NOT_JUDGED, {"g": 1}, {})
+
+
 def test_nothing_sent_is_no_promise_kept(tmp_path: Path) -> None:
     assert Written().ends().judged(tmp_path).state is DrillState.NOT_JUDGED
 
