@@ -9,6 +9,7 @@ from mqctl.commands.rules.list import RuleList
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
 from mqctl.model.bench_comparison import BenchComparison
 from mqctl.model.drill_verdict import DrillVerdict
+from mqctl.model.over_time import TrendsReported
 from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.reconciliation import Reconciliation
 from mqctl.model.snapshot import ClusterSnapshot
@@ -178,6 +179,7 @@ SCHEMAS: dict[str, type] = {
     "report.duplicates/1": DuplicatesReported,
     "report.order/1": OrderReported,
     "report.skew/1": SkewReported,
+    "report.trends/1": TrendsReported,
     "explain.kafka/1": KafkaTerms,
     "version/1": VersionReport,
     "rules.explain/1": RuleExplained,

@@ -173,6 +173,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("report", "run"), "All reports at once, as one HTML file."),
     Entry(("report", "skew"), "Hot queues, keys and producers, and what other queue counts would do."),
     Entry(("report", "tags"), "Tags of topics and queues, and what members that differ lose."),
+    Entry(("report", "trends"), "Where lag, traffic and disks go over weeks and months, from recordings."),
     Entry(("report", "transactions"), "Transactions that wait, and how long ends took, by producer group."),
     Entry(("retry", "list"), "List the messages that failed and will be delivered again."),
     Entry(("rules", "explain"), "Explain one rule: what it looks at, what it means, what helps."),

@@ -381,6 +381,10 @@ after A later one.
 --broker-name Broker of each store, in their order.
 --reshard Show the same messages over N queues.
 --selector {hash,number} How --reshard makes a queue of a key.
+--recording A directory or URL of `mqctl record`.
+--bucket Width of a period, an hour or more.
+--since Only looks at or after it.
+--until Only looks before it.
 --limit Most messages of each queue, the oldest first.
 code Code of the rule, MQ701 for instance.
 file Where to write the snapshot (gzip-compressed JSON).
@@ -550,37 +554,38 @@ report retries: 347 358 7 353 354 370 350 191 359 355 356 357 24 25 23
 report run: 347 371 372 358 7 353 354 20 363 364 373 21 370 5 374 191 355 356 357 52 24 25 23
 report skew: 347 358 7 353 354 363 364 375 376 191 359 355 356 357 24 25 23
 report tags: 347 358 7 353 354 5 374 191 359 355 356 357 24 25 23
+report trends: 377 378 6 7 379 380 52 355 356 357 24 25
 report transactions: 347 358 7 353 354 364 191 359 355 356 357 24 25 23
-retry list: 6 377 0 1 3 24 25 26 27 28 29 30 31 32
-rules explain: 378 23 24 25
+retry list: 6 381 0 1 3 24 25 26 27 28 29 30 31 32
+rules explain: 382 23 24 25
 rules list: 23 24 25
-snapshot save: 379 0 1 3 4 380 10 381 382 19 20 21 22 26 27 28 29 30 31
-snapshot show: 383 52 24 25
-stacks dump: 384 385 386 387 388 389 390 391 392 393 394 395 396 397 18 0 1 2 3 23 24 25 26 27 28 29 30 31 32
+snapshot save: 383 0 1 3 4 384 10 385 386 19 20 21 22 26 27 28 29 30 31
+snapshot show: 387 52 24 25
+stacks dump: 388 389 390 391 392 393 394 395 396 397 398 399 400 401 18 0 1 2 3 23 24 25 26 27 28 29 30 31 32
 stacks find: 6 0 1 3 24 25 26 27 28 29 30 31 32
-stacks watch: 384 385 386 398 399 391 392 0 1 3 24 25 26 27 28 29 30 31 32
-store acknowledge: 4 400 37 38 24 25
-store cat: 4 401 402 403 404 405 406 407 152 24 25
+stacks watch: 388 389 390 402 403 395 396 0 1 3 24 25 26 27 28 29 30 31 32
+store acknowledge: 4 404 37 38 24 25
+store cat: 4 405 406 407 408 409 410 411 152 24 25
 store describe: 4 22 52 24 25
 store verify: 4 24 25
-subscription check: 50 408 0 1 3 5 409 24 25 26 27 28 29 30 31 32
-subscription show: 50 408 0 1 3 5 409 24 25 26 27 28 29 30 31 32
-subscription simulate: 50 229 410 411 412 413 409 0 1 3 5 24 25 26 27 28 29 30 31 32
-top: 6 7 414 189 415 416 417 418 52 0 1 3 24 25 26 27 28 29 30 31
-topic create: 229 419 420 421 422 423 36 37 38 0 1 3 24 25 26 27 28 29 30 31 242
-topic delete: 229 424 36 37 38 0 1 3 24 25 26 27 28 29 30 31 242
+subscription check: 50 412 0 1 3 5 413 24 25 26 27 28 29 30 31 32
+subscription show: 50 412 0 1 3 5 413 24 25 26 27 28 29 30 31 32
+subscription simulate: 50 229 414 415 416 417 413 0 1 3 5 24 25 26 27 28 29 30 31 32
+top: 6 7 418 189 419 420 421 422 52 0 1 3 24 25 26 27 28 29 30 31
+topic create: 229 423 424 425 426 427 36 37 38 0 1 3 24 25 26 27 28 29 30 31 242
+topic delete: 229 428 36 37 38 0 1 3 24 25 26 27 28 29 30 31 242
 topic describe: 229 51 52 0 1 3 5 24 25 26 27 28 29 30 31 242
-topic entries: 229 425 426 253 427 428 0 1 3 24 25 26 27 28 29 30 31 242
+topic entries: 229 429 430 253 431 432 0 1 3 24 25 26 27 28 29 30 31 242
 topic groups: 229 52 0 1 3 5 24 25 26 27 28 29 30 31 242
-topic list: 429 191 0 1 3 5 52 24 25 26 27 28 29 30 31
-topic order: 229 430 431 37 38 0 1 3 24 25 26 27 28 29 30 31 242
+topic list: 433 191 0 1 3 5 52 24 25 26 27 28 29 30 31
+topic order: 229 434 435 37 38 0 1 3 24 25 26 27 28 29 30 31 242
 topic route: 229 0 1 3 5 24 25 26 27 28 29 30 31 242
 topic stats: 229 0 1 3 5 24 25 26 27 28 29 30 31 242
-topic traffic: 7 432 191 0 1 3 24 25 26 27 28 29 30 31 242
-topic update: 229 419 420 421 422 423 36 37 38 0 1 3 24 25 26 27 28 29 30 31 242
+topic traffic: 7 436 191 0 1 3 24 25 26 27 28 29 30 31 242
+topic update: 229 423 424 425 426 427 36 37 38 0 1 3 24 25 26 27 28 29 30 31 242
 transaction check: 4 5 20 8 23 0 1 3 24 25 26 27 28 29 30 31
-transaction list: 433 7 434 4 5 20 8 0 1 3 24 25 26 27 28 29 30 31
-transaction resume: 435 433 7 8 37 38 0 1 3 24 25 26 27 28 29 30 31
-transaction show: 436 4 0 1 3 24 25 26 27 28 29 30 31
-undo: 437 438 37 38 0 1 3 24 25 26 27 28 29 30 31
+transaction list: 437 7 438 4 5 20 8 0 1 3 24 25 26 27 28 29 30 31
+transaction resume: 439 437 7 8 37 38 0 1 3 24 25 26 27 28 29 30 31
+transaction show: 440 4 0 1 3 24 25 26 27 28 29 30 31
+undo: 441 442 37 38 0 1 3 24 25 26 27 28 29 30 31
 """

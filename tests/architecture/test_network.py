@@ -89,6 +89,7 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("report", "run", "--store", STORE, "--no-spark", "--html", "PAGE"),
     ("report", "diff", "one.parquet", "other.parquet"),
     ("report", "reconcile", "--store", STORE, "-t", "T", "--against", "no-such-store"),
+    ("report", "trends", "--no-spark", "--recording", "none"),
     ("explain", "kafka", "rebalance"),
     ("rules", "explain", "MQ203"),
     ("rules", "list"),

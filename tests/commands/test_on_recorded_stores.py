@@ -220,12 +220,13 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
     return mqctl(*words[schema], "-o", "json")
 
 
-# Each is held beside its test: it needs Spark, a cluster, a discarded transaction, a drill, or runs until it is ended.
+# Each is held beside its test: it needs Spark, a cluster, a recording, a drill, a discarded transaction, or never ends.
 ELSEWHERE = {
     "report.backlog/1",
     "report.run/1",
     "report.diff/1",
     "report.reconcile/1",
+    "report.trends/1",
     "delay.relay/1",
     "drill.plan/1",
     "drill.verdict/1",

@@ -67,7 +67,8 @@ free on disk=磁盘剩余|hours to 75 %=到 75% 的小时|to 90 %=到 90%|bytes/
 messages that failed=失败的消息|most attempts=最多次数|on delay levels=在延时级别上|next back=下次返回|last back=最后返回|attempt=次数
 sent back for it=为此返回|consumed or waiting after it=之后消费或等待|for attempt=第几次|delay level=延时级别|first due=最早到期|last due=最晚到期
 not due yet=未到期|next offset=下一位点|queue from=队列起点|offset is=位点状态|head due=队首到期|without record=无记录|transactions=事务
-committed=已提交|rolled back=已回滚|ended otherwise=其他结束|oldest pending=最早未决|mean to end, ms=平均结束毫秒|mean to commit, ms=平均提交毫秒
+committed=已提交|periods=周期数|lag then=起始积压|lag now=当前积压|most lag=最大积压|lag change/day=积压变化/天|produced=写入|
+disk then=起始磁盘|disk now=当前磁盘|most disk=最大磁盘|disk change/day=磁盘变化/天|full in=距写满|most in/s=最大写入/秒|first seen=最早出现|last seen=最近出现|rolled back=已回滚|ended otherwise=其他结束|oldest pending=最早未决|mean to end, ms=平均结束毫秒|mean to commit, ms=平均提交毫秒
 mean to rollback, ms=平均回滚毫秒|longest=最长|ended=结束|mode=模式|consume mode=消费方式|invisible=不可见|next back at=下次可见|ready=可取|ordered blocks=顺序阻塞|retry=重试|unique key=唯一键|what it finds=检查内容|in RocketMQ=RocketMQ 中|port of=端口属于|speaks=应答者|promise=承诺|looked at=已检查|broken=违反|explained=可由事件解释|connected after=连接耗时|answered after=应答耗时
 """
 _TITLES = """
@@ -80,7 +81,7 @@ no consumer group has anything there=没有消费组在此有内容|no producer 
 it holds no queue=未持有队列|it tells no rates=未告知速率|it subscribes nothing=没有订阅|it tells no properties=未告知属性
 no transaction was ever sent here=此处从未发送过事务|no transaction is pending or given up=没有未决或放弃的事务|no consumer groups=没有消费组
 nothing was looked at=没有查看任何消息|no member subscribes a topic that has queues=没有成员订阅有队列的 Topic|plain=明文|end=末尾
-no group has offsets there=没有消费组在此有位点|no change was made from here=本机没有做过变更|no replay was made from here=本机没有做过重放
+no group has offsets there=没有消费组在此有位点|no broker was recorded=录制中没有 Broker|no change was made from here=本机没有做过变更|no replay was made from here=本机没有做过重放
 no consumer group=没有消费组|the two runs have the same figures=两次运行的数字相同|15 s=15 秒|no consume thread was seen=没有看到消费线程
 not ended=未结束|not set=未设置|What the group pops=该组以 POP 取走的消息|no producer traced it=没有生产者轨迹|no consumer traced it=没有消费者轨迹|no group has offsets on its queue=没有消费组在其队列上有位点
 no process of this machine looks like a consumer=本机没有看似消费者的进程|not in the wheel yet=尚未进入时间轮|nothing waits=没有等待的消息|no instances=没有实例|no topics=没有 Topic
