@@ -75,7 +75,7 @@ def test_f9_the_listener_is_the_cause_and_no_class_loader_hides_it(
     rows = [line.split() for line in shown.stdout.splitlines() if line.strip().startswith("18  ")]
     assert [(row[1], row[-1]) for row in rows] == [(cls, "Tools.handle(Tools.java:28)")]
     assert [word for word in shown.stdout.split() if word.startswith("MQ")] == [code]
-    assert ("load what is needed" in shown.stdout) is (code == "MQ324")
+    assert ("load classes before" in shown.stdout) is (code == "MQ324")
 
 
 def test_findings_speak_chinese(mqctl: Run, usual: Path) -> None:
