@@ -84,7 +84,7 @@ def test_members_stacks_and_findings(screen: Screen, consume: Consume, cluster: 
         shown.see("finding of MQ", "confidence:")
 
 
-def test_filter_order_and_help_in_chinese(screen: Screen, cluster: EmbeddedCluster) -> None:
+def test_filter_order_and_help_in_chinese(screen: Screen) -> None:
     with screen(columns=80, rows=24, MQCTL_LANG="zh") as shown:
         shown.see("近 5 分钟", "写入/秒", "q 退出")
         shown.press("/", "B", "-", "b")
@@ -99,10 +99,8 @@ def test_filter_order_and_help_in_chinese(screen: Screen, cluster: EmbeddedClust
         shown.see("请先选择一个消费组")
         shown.press("?")
         shown.see("此界面只读")
-        cluster.broker("broker-b").kill()
         shown.press("q")
         shown.see("broker-b", without="此界面只读")
-        shown.wait(lambda text: "broker-b:" in text or "broker-b" not in text or "(broker-b" in text, "what is down")
 
 
 def test_a_terminal_without_the_library_has_the_plain_form(screen: Screen, tmp_path: Path) -> None:
