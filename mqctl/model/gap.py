@@ -219,7 +219,7 @@ class Gap:
 
     def at(self, broker: str | None) -> Gap:
         """Returns the gap with the name of its broker."""
-        return replace(self, broker=broker or self.broker)
+        return self if not broker or broker == self.broker else replace(self, broker=broker)
 
 
 def exit_code_of(gaps: Iterable[Gap]) -> ExitCode:

@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 HIDDEN = "***"
 _PARTS = ("secret", "password", "credential", "authenticationuser", "privatekey")
 
 
+@lru_cache(4096)  # all brokers of a cluster have the same names
 def holds_secret(name: str) -> bool:
     """Tells whether a property of this name holds a secret."""
     plain = name.lower().replace("_", "").replace(".", "")

@@ -50,7 +50,7 @@ def test_every_plant_is_named_with_its_figure(planted: tuple[Path, Planted], eng
     assert (orders.hot_key, orders.hot_queue_id) == (truth.hot_key, truth.hot_queue)
     hot = next(row for row in skew.keys if row.key == truth.hot_key)
     assert hot.messages == truth.hot_key_messages
-    assert f"key {truth.hot_key} explains it: {truth.hot_key_messages:,} messages" in words["skew"]
+    assert f"the cause is key {truth.hot_key}: {truth.hot_key_messages:,} messages" in words["skew"]
 
     order = reports["order"]
     assert isinstance(order, OrderReport)

@@ -90,10 +90,10 @@ class ClusterTarget:
         return ClientSettings(name_servers=self.namesrv, links=self.links(), leave_timeout_ms=_LEAVE_TIMEOUT_MS)
 
     def deadline(self) -> Deadline:
-        """Starts the command's time."""
+        """Starts the command's time, of which a little is kept for putting the answers together."""
         from mqctl.client.remoting.deadline import Deadline
 
-        return Deadline(self.timeout_ms)
+        return Deadline(self.timeout_ms, spare_ms=self.timeout_ms // 32)
 
 
 def cluster_target(

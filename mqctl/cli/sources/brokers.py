@@ -47,8 +47,8 @@ def broker_gaps(brokers: Iterable[LiveBroker]) -> list[Gap]:
 
 def gaps_of(state: ClusterSnapshot, parts: Collection[Part]) -> list[Gap]:
     """Returns what a snapshot lacks of some parts, each with the name of its broker."""
-    gaps = [*state.unavailable, *(gap.at(item.name) for item in state.brokers for gap in item.unavailable)]
-    return [gap for gap in gaps if gap.part in parts]
+    of_brokers = (gap.at(item.name) for item in state.brokers for gap in item.unavailable if gap.part in parts)
+    return [*(gap for gap in state.unavailable if gap.part in parts), *of_brokers]
 
 
 def queue_gaps(problems: Mapping[MessageQueue, MqctlError]) -> list[Gap]:

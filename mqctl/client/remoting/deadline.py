@@ -8,16 +8,19 @@ from time import monotonic
 class Deadline:
     """A moment on the monotonic clock, made from the milliseconds that remain.
 
+    Args:
+        spare_ms: how much earlier it is over, for what follows the last answer.
+
     Attributes:
         limit_ms: the milliseconds it was made with, for messages.
     """
 
     __slots__ = ("_end", "_whole", "limit_ms")
 
-    def __init__(self, limit_ms: int, whole: Deadline | None = None) -> None:
+    def __init__(self, limit_ms: int, whole: Deadline | None = None, *, spare_ms: int = 0) -> None:
         self.limit_ms = limit_ms
         self._whole = whole
-        self._end = monotonic() + limit_ms / 1000
+        self._end = monotonic() + (limit_ms - spare_ms) / 1000
 
     @property
     def at(self) -> float:

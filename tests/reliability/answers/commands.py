@@ -86,6 +86,8 @@ class Command:
         words = [*self.name.split(), *WORDS.get(self.name, "").split()]
         if self.name == "snapshot save":
             return [*words, place, "--force", "--timeout", f"{timeout_ms}ms"]
+        if self.name == "record":
+            return [*words, f"{place}.recording", "--count", "1", "--timeout", f"{timeout_ms}ms"]
         formats = _FEWER_FORMATS.get(self.name, _FORMATS)
         output = ["-o", formats[pick % len(formats)]] if self.takes_output else []
         if self.name == "snapshot show":
