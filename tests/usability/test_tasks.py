@@ -72,7 +72,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "tags that differ": (
         step("subscription check billing", "members differ", "card || cash", code=2, most=15),
-        step("doctor billing --only MQ203", "MQ203", "would skip", code=2, most=20),
+        step("doctor billing --only MQ203", "MQ203", "skip", code=2, most=20),
     ),
     "find a message and who consumed it": (
         step("message find ORD-7", "Missing option", "next: add -t TOPIC", code=64, most=2),
