@@ -56,7 +56,7 @@ def command(
     the sharding key, else a message's first key, else its old queue. The plan names the steps of the cut-over for
     producers and consumers. It holds when the new topic's brokers refuse, or when the group of --hold-for lags.
     Run the same command after a stop or a kill: it goes on at its committed offsets, and asks the new topic what is
-    there already. No message is left out; copies that are there twice are told (by index: messageIndexEnable).
+    there already. No message is left out; messages copied twice are reported (found by index: messageIndexEnable).
     Exit code 3: some could not be looked up. One follower a machine; several machines share the queues.
     """
     from mqctl.operations.plans.changing import Consent
