@@ -229,7 +229,7 @@ class BrokerSettings:
         """Returns all settings as text by wire name."""
         return {_wire_name(name): _text(getattr(self, name)) for name in _own_names()}
 
-    def told(self, *, is_v5: bool) -> dict[str, str]:
+    def configuration(self, *, is_v5: bool) -> dict[str, str]:
         """Returns what request 26 tells: all that the release has, heeded or not, and what else was set here."""
         own, plain = self.properties(), BrokerSettings().properties()
         known = told_properties(is_v5=is_v5)

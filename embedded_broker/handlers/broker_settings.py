@@ -19,7 +19,7 @@ def get_broker_config(broker: Broker, request: GetBrokerConfig, call: Call) -> R
     version = json.dumps({"counter": broker.settings_version, "timestamp": broker.stats.boot_ms}, separators=(",", ":"))
     root = str(broker.directory)
     paths = {"rocketmqHome": root, "storePathRootDir": root, "storePathCommitLog": str(broker.directory / "commitlog")}
-    settings = {**broker.settings.told(is_v5=broker.release.is_v5), **paths}
+    settings = {**broker.settings.configuration(is_v5=broker.release.is_v5), **paths}
     return call.answer(reply=GetBrokerConfigReply(version=version), body=format_settings(settings))
 
 

@@ -19,10 +19,10 @@ def query_assignment(broker: Broker, _request: QueryAssignment, call: Call) -> N
     query = AssignmentQuery.from_bytes(call.command.body)
     pop = pop_of(broker)
 
-    def found(queues: tuple[MessageQueue, ...]) -> None:
+    def answer(queues: tuple[MessageQueue, ...]) -> None:
         call.respond(call.answer(body=assignments(pop.ground, pop.modes, query, queues).to_bytes()))
 
-    pop.routes.queues(query.topic, found)
+    pop.routes.queues(query.topic, answer)
 
 
 @handles(SetMessageRequestMode)

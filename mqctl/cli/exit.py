@@ -102,8 +102,8 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
 def _asks_for_json(arguments: Sequence[str]) -> bool:
     """Reads the output format before parsing, because the parse itself may be what fails."""
     for word, following in zip(arguments, [*arguments[1:], ""], strict=False):
-        asked = following if word in ("-o", "--output") else word.removeprefix("--output=").removeprefix("-o")
-        if asked in ("json", "ndjson") and word.startswith("-"):
+        output_format = following if word in ("-o", "--output") else word.removeprefix("--output=").removeprefix("-o")
+        if output_format in ("json", "ndjson") and word.startswith("-"):
             return True
     return False
 

@@ -18,5 +18,5 @@ def command(output: OutputOption = Output.TABLE, no_color: NoColorOption = False
     from mqctl.render.settings import history_document
 
     unread = UnreadRecords()
-    emit(history_document(entries(unread), unread.told), output)
+    emit(history_document(entries(unread), unread.reasons), output)
     return unread.exit_code

@@ -78,7 +78,7 @@ def command(
             return print_frames(frames, pace, sort, output, once=once)
         if plain or count is not None or not sys.stderr.isatty() or not _has_screen():
             return show_frames(frames, pace, sort)
-        from mqctl.operations.top.asked import runner
+        from mqctl.operations.top.answers import runner
         from mqctl.operations.top.walk import WalkRequest, walk_through
 
         narrowed = (*(("-g", name) for name in group or ()), *(("-t", name) for name in topic or ()))

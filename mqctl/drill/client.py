@@ -187,10 +187,10 @@ def consumer_of(task: DrillTask) -> PushConsumer:
             if task.work_ms:
                 sleep(task.work_ms / 1000)
             producer, number, key = message.body.decode().split(" ", 3)[:3]
-            asked = bool(task.fails) and (decimal(number) or 0) % task.fails == 0 and not message.reconsume_times
+            is_refused = bool(task.fails) and (decimal(number) or 0) % task.fails == 0 and not message.reconsume_times
             place = f"{message.queue.topic} {message.queue.broker_name} {message.queue.queue_id} {message.queue_offset}"
-            say(f"d {now_us()} {producer} {number} {key} {place} {int(asked)}")
-            later |= asked
+            say(f"d {now_us()} {producer} {number} {key} {place} {int(is_refused)}")
+            later |= is_refused
         return again if later else Consumed.SUCCESS
 
     client = settings_of(task)

@@ -136,16 +136,18 @@ class Course:
         actors: defaultdict[int, list[int]] = defaultdict(list)
         for actor, member in self._members.items():
             actors[member.group].append(actor)
-        found: list[DrillReader] = []
+        readers: list[DrillReader] = []
         for number, group in self.groups.items():
             if group.mode != "broadcast":
                 mine = np.array(actors[number], np.int64)
                 last_us = max((self._members[actor].left_us for actor in actors[number]), default=_NEVER)
-                found.append(DrillReader(name=group.name, group=number, mode=group.mode, actors=mine, until_us=last_us))
+                readers.append(
+                    DrillReader(name=group.name, group=number, mode=group.mode, actors=mine, until_us=last_us)
+                )
                 continue
             for actor in actors[number]:
                 member = self._members[actor]
-                found.append(
+                readers.append(
                     DrillReader(
                         name=f"{group.name}/{member.name}",
                         group=number,
@@ -155,7 +157,7 @@ class Course:
                         until_us=member.left_us,
                     )
                 )
-        return found
+        return readers
 
     def is_topics_own(self, queue: int) -> bool:
         """Tells whether a queue is one of the drill's topic, and not of a group's retry topic."""
@@ -166,36 +168,36 @@ class Course:
 
     def explains_repeat(self, reader: DrillReader, first: Times, again: Times) -> Times:
         """For what was consumed at `first` and came again at `again`."""
-        found = np.full(len(first), -1, np.int64)
+        event_numbers = np.full(len(first), -1, np.int64)
         for number, each in self._of(reader):
             near = (first >= each.at_us - each.allows.repeats_back_us) & (first <= each.settled_us)
-            found[near & (again >= each.at_us)] = number
-        return found
+            event_numbers[near & (again >= each.at_us)] = number
+        return event_numbers
 
     def explains_loss(self, reader: DrillReader, sent: Times, acknowledged: Times) -> Times:
         """For acknowledged messages that never came."""
-        found = np.full(len(sent), -1, np.int64)
+        event_numbers = np.full(len(sent), -1, np.int64)
         for number, each in self._of(reader):
             if each.allows.loses_back_us:
                 back_us = each.at_us - each.allows.loses_back_us
-                found[(acknowledged >= back_us) & (acknowledged <= each.until_us)] = number
+                event_numbers[(acknowledged >= back_us) & (acknowledged <= each.until_us)] = number
             if each.allows.skips:
-                found[sent < each.at_us] = number
-        return found
+                event_numbers[sent < each.at_us] = number
+        return event_numbers
 
     def overlapping(
         self, reader: DrillReader | None, since: Times, until: Times, *, losing: bool = False, routed: bool = False
     ) -> Times:
         """For spans: a disturbance between `since` and `until`, only one that loses or skips, or moves routes."""
-        found = np.full(len(since), -1, np.int64)
+        event_numbers = np.full(len(since), -1, np.int64)
         for number, each in self._of(reader):
             if losing and not (each.allows.loses_back_us or each.allows.skips):
                 continue
             if routed and not each.allows.moves_route:
                 continue
             begin_us = each.at_us - each.allows.loses_back_us
-            found[(since <= each.settled_us) & (until >= begin_us)] = number
-        return found
+            event_numbers[(since <= each.settled_us) & (until >= begin_us)] = number
+        return event_numbers
 
     def _of(self, reader: DrillReader | None) -> list[tuple[int, Disturbance]]:
         return [

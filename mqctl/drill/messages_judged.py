@@ -50,9 +50,9 @@ class MessageBlock:
 
     def _first(self, kind: Kind) -> Times:
         indices = np.flatnonzero(self.rows[:, At.KIND] == kind)[::-1]
-        found = np.full(self.size, _NONE, np.int64)
-        found[self.place[indices]] = indices
-        return found
+        deliveries = np.full(self.size, _NONE, np.int64)
+        deliveries[self.place[indices]] = indices
+        return deliveries
 
     def column(self, indices: Times, column: At) -> Times:
         """Returns a column at these rows; -1 where there is none."""
@@ -65,15 +65,15 @@ class MessageBlock:
 
     def first_of(self, deliveries: Times) -> Times:
         """Returns for each message the first of these rows, or -1."""
-        found = np.full(self.size, _NONE, np.int64)
-        found[self.place[deliveries[::-1]]] = deliveries[::-1]
-        return found
+        rows = np.full(self.size, _NONE, np.int64)
+        rows[self.place[deliveries[::-1]]] = deliveries[::-1]
+        return rows
 
     def story(self, place: int, *others: int) -> list[Rows]:
         """Returns the rows of a message's sending, with these others."""
         fates = (self.sent, self.acknowledged, self.failed, self.unknown, self.committed, self.rolled_back)
-        found = [int(each[place]) for each in fates if each[place] >= 0]
-        return [self.rows[index] for index in (*found, *others) if index >= 0]
+        fate_rows = [int(each[place]) for each in fates if each[place] >= 0]
+        return [self.rows[index] for index in (*fate_rows, *others) if index >= 0]
 
 
 class MessageJudge:
@@ -123,13 +123,13 @@ class MessageJudge:
         if not self._course.ended:
             return
         first = block.first_of(block.deliveries(self._everyone.actors))
-        found = np.flatnonzero((first >= 0) & (block.sent < 0))
+        places = np.flatnonzero((first >= 0) & (block.sent < 0))
         self._accusations.look_at(Promise.UNSENT, int((first >= 0).sum()))
         self._accusations.accuse(
             Promise.UNSENT,
             None,
-            np.full(len(found), _NONE, np.int64),
-            lambda at: ("delivered, and nobody sent it", [block.rows[first[found[at]]]]),
+            np.full(len(places), _NONE, np.int64),
+            lambda at: ("delivered, and nobody sent it", [block.rows[first[places[at]]]]),
         )
 
     def _lost(self, block: MessageBlock, reader: DrillReader, taken: Times) -> None:
@@ -142,11 +142,11 @@ class MessageJudge:
         missing = owed & (taken < 0)
         over = block.due + patience_us <= self._course.last_us
         self.undecided[reader.name] += int((missing & ~over).sum() + alone.sum())
-        found = np.flatnonzero(missing & over)
-        explained = self._course.explains_loss(reader, block.sent_us[found], block.acknowledged_us[found])
+        places = np.flatnonzero(missing & over)
+        explained = self._course.explains_loss(reader, block.sent_us[places], block.acknowledged_us[places])
 
         def evidence(at: int) -> tuple[str, Sequence[Rows]]:
-            place = int(found[at])
+            place = int(places[at])
             rows = block.story(place)
             acknowledged = block.rows[block.acknowledged[place]]
             offsets = self._committed.get((reader.group, int(acknowledged[At.QUEUE])))
@@ -166,12 +166,12 @@ class MessageJudge:
             (Promise.REFUSED, refused, "the producer was told that it failed, and it was delivered"),
         ):
             self._accusations.look_at(promise, int(forbidden.sum()))
-            found = np.flatnonzero(forbidden & (first >= 0))
+            places = np.flatnonzero(forbidden & (first >= 0))
 
-            def evidence(at: int, found: Times = found, what: str = what) -> tuple[str, Sequence[Rows]]:
-                return what, block.story(int(found[at]), int(first[found[at]]))
+            def evidence(at: int, places: Times = places, what: str = what) -> tuple[str, Sequence[Rows]]:
+                return what, block.story(int(places[at]), int(first[places[at]]))
 
-            self._accusations.accuse(promise, reader, np.full(len(found), _NONE, np.int64), evidence)
+            self._accusations.accuse(promise, reader, np.full(len(places), _NONE, np.int64), evidence)
 
     def _repeated(self, block: MessageBlock, reader: DrillReader, deliveries: Times) -> None:
         rows = block.rows

@@ -38,14 +38,14 @@ class Overtaken:
     @property
     def since(self) -> Times:
         """When the first of the four things of a pair happened."""
-        found: Times = np.min([each[:, At.TIME] for each in (*self.earlier, *self.later)], axis=0)
-        return found
+        earliest_us: Times = np.min([each[:, At.TIME] for each in (*self.earlier, *self.later)], axis=0)
+        return earliest_us
 
     @property
     def until(self) -> Times:
         """When the last of them happened."""
-        found: Times = np.max([each[:, At.TIME] for each in (*self.earlier, *self.later)], axis=0)
-        return found
+        latest_us: Times = np.max([each[:, At.TIME] for each in (*self.earlier, *self.later)], axis=0)
+        return latest_us
 
     @property
     def moved(self) -> np.typing.NDArray[np.bool_]:
@@ -89,10 +89,10 @@ def find_overtaken(state: Overtaking, lanes: Times, values: Times, limits: Times
     came = values[order] + base
     running = np.maximum.accumulate(came)
     holder = np.maximum.accumulate(np.where(came == running, np.arange(len(order)), 0))
-    found = np.flatnonzero(running > limits[order] + base)
+    positions = np.flatnonzero(running > limits[order] + base)
     last = np.append(np.flatnonzero(np.diff(base)), len(order) - 1)
     for lane, end in zip(present.tolist(), holder[last].tolist(), strict=True):
         index = int(order[end])
         state.latest[lane] = (int(values[index]), tuple(each[index].copy() for each in rows))
-    held, members = order[holder[found]], order[found]
+    held, members = order[holder[positions]], order[positions]
     return Overtaken(tuple(each[held] for each in rows), tuple(each[members] for each in rows))

@@ -91,11 +91,11 @@ class QueueJudge:
         passed = np.flatnonzero(at < len(offsets.offsets))
         passed_us = np.array([row[At.TIME] for row in offsets.rows], np.int64)[at[passed]]
         ahead = first[passed, At.TIME] > passed_us
-        found, seen_us = passed[ahead], passed_us[ahead]
-        explained = self._course.overlapping(reader, seen_us, first[found, At.TIME], losing=True)
+        late, seen_us = passed[ahead], passed_us[ahead]
+        explained = self._course.overlapping(reader, seen_us, first[late, At.TIME], losing=True)
 
         def evidence(number: int) -> tuple[str, Sequence[Rows]]:
-            row = first[found[number]]
+            row = first[late[number]]
             shown = offsets.passed(int(row[At.OFFSET]))
             acknowledged = stored[stored[:, At.OFFSET] == row[At.OFFSET]]
             rows = [row, *acknowledged[:1], *([shown] if shown is not None else [])]

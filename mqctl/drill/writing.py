@@ -63,14 +63,14 @@ class Owed:
 
     def missing(self, reader: int) -> int:
         """Returns how many messages a reader is still owed, those that nobody has decided about included."""
-        found = len(self._undecided)
+        missing_count = len(self._undecided)
         for producer, bits in list(self._owed.items()):
             owed = np.frombuffer(bytes(bits), np.uint8)
             taken = np.zeros(len(owed), np.uint8)
             has = np.frombuffer(bytes(self._taken[reader, producer][: len(owed)]), np.uint8)
             taken[: len(has)] = has
-            found += int(np.count_nonzero(owed & ~taken))
-        return found
+            missing_count += int(np.count_nonzero(owed & ~taken))
+        return missing_count
 
 
 def _mark(bits: bytearray, number: int) -> None:
@@ -211,7 +211,7 @@ class HistoryWriter:
 
 
 def _number(word: str) -> int:
-    found = decimal(word, low=-1)
-    if found is None:
+    number = decimal(word, low=-1)
+    if number is None:
         raise ValueError
-    return found
+    return number

@@ -41,7 +41,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     since_s: float
 
-    def told(self) -> str:
+    def description(self) -> str:
         """Returns one line about it, the command included where it can be learned."""
         since = datetime.fromtimestamp(self.since_s, UTC)
         line = f"{self.who}, process {self.pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
@@ -144,7 +144,7 @@ def forget_dead(notes: Iterable[Path]) -> None:
 
 def _told(note: Path) -> str:
     try:
-        return msgspec.json.decode(read_whole(note), type=Holder).told()
+        return msgspec.json.decode(read_whole(note), type=Holder).description()
     except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return "it has not said who yet"
 

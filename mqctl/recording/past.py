@@ -82,16 +82,16 @@ def _broker(
     facts: Mapping[Aspect, Mapping[str, str]],
     members: Mapping[tuple[str, str], list[Member]],
 ) -> BrokerSnapshot:
-    told = dict(zip(COLUMNS[RowKind.BROKERS].values, values, strict=True))
+    recorded = dict(zip(COLUMNS[RowKind.BROKERS].values, values, strict=True))
     delay = facts.get(Aspect.DELAY, {}).get("")
     gaps = _decoded(facts.get(Aspect.GAPS, {}).get("", "[]"), tuple[Gap, ...])
-    reserved = told["file_reserved_ms"]
+    reserved = recorded["file_reserved_ms"]
     return BrokerSnapshot(
         name=name,
         broker_id=number,
-        cluster=_text(told["cluster"]),
-        address=_text(told["address"]),
-        version=_text(told["version"]),
+        cluster=_text(recorded["cluster"]),
+        address=_text(recorded["address"]),
+        version=_text(recorded["version"]),
         file_reserved_ms=None if reserved is None else int(reserved),
         topics=tuple(_all(facts, Aspect.TOPIC, TopicConfig)),
         groups=tuple(_all(facts, Aspect.GROUP, SubscriptionGroupConfig)),

@@ -127,7 +127,7 @@ def broker_row(broker: LiveBroker) -> BrokerRow:
 
 def broker_rows(brokers: Sequence[LiveBroker]) -> list[BrokerRow]:
     """Builds the rows of all brokers of a list: slaves are held against their masters."""
-    slaves = {item.address: item for item in replicas(broker.told() for broker in brokers)}
+    slaves = {item.address: item for item in replicas(broker.snapshot() for broker in brokers)}
     return [_beside_master(broker_row(broker), slaves.get(broker.address.address)) for broker in brokers]
 
 

@@ -71,18 +71,18 @@ def _summary(verdict: DrillVerdict) -> str:
 
 def unjudged(verdict: DrillVerdict) -> list[str]:
     """Returns why a verdict does not speak about everything, in sentences."""
-    found = []
+    reasons = []
     if not verdict.complete:
-        found.append("The history has no end: the drill was interrupted, or still runs.")
+        reasons.append("The history has no end: the drill was interrupted, or still runs.")
     if verdict.cut_bytes:
-        found.append(f"Its last line is torn; {units.count(verdict.cut_bytes)} bytes of it were left out.")
-    found += [
+        reasons.append(f"Its last line is torn; {units.count(verdict.cut_bytes)} bytes of it were left out.")
+    reasons += [
         f"{name} was still owed {units.count(count)} when the history ended, and had time left for them."
         for name, count in verdict.undecided.items()
     ]
     if not any(each.looked_at for each in verdict.promises if each.promise is Promise.LOST):
-        found.append("Nothing was owed to anybody: no message was acknowledged, or no group took part.")
-    return found
+        reasons.append("Nothing was owed to anybody: no message was acknowledged, or no group took part.")
+    return reasons
 
 
 def evidence_lines(breach: Breach) -> list[str]:

@@ -44,17 +44,17 @@ def run_document(
 ) -> Document:
     """Builds the document of `mqctl report run`; sentences for people are in their language."""
 
-    def told(language: Lang | None) -> list[RunFinding]:
+    def rows_in(language: Lang | None) -> list[RunFinding]:
         lines = ((name, line) for name, value in reports.items() for line in findings(name, value, language))
         return [RunFinding(report=name, finding=line) for name, line in lines]
 
-    rows = told(None)
+    rows = rows_in(None)
     columns = (Column("report", "report"), Column("finding", "what stands out"))
     return Document(
         schema="report.run/1",
         value=RunReported(stores=list(stores), html=html, saved=saved, findings=rows),
         records=rows,
-        blocks=[Table(columns, told(lang), empty=sayer(lang)("nothing"))],
+        blocks=[Table(columns, rows_in(lang), empty=sayer(lang)("nothing"))],
     )
 
 

@@ -148,7 +148,7 @@ def _fitted(block: Table | Paragraphs, *, wide: bool, room: int) -> Iterator[lis
 
 def row_style(table: Table, row: object) -> str:
     """Returns the style of a row that has a severity; else the empty name."""
-    return next((found for column in table.columns if (found := _style(column, row))), "")
+    return next((style for column in table.columns if (style := _style(column, row))), "")
 
 
 def _with_style(text: str, style: str) -> str:

@@ -82,12 +82,12 @@ class FollowCounts:
     """What a follower has done.
 
     Attributes:
-        found: copies that were there already when it began, or when an answer was lost.
+        already_there: copies that were there already when it began, or when an answer was lost.
         failed: attempts that failed and were made again.
     """
 
     sent: int = 0
-    found: int = 0
+    already_there: int = 0
     failed: int = 0
 
 
@@ -156,7 +156,7 @@ class TopicFollower:
         if place.looking:
             count = self._count(copy)
             if count:
-                self._add(found=1)
+                self._add(already_there=1)
                 return
             # Where the broker does not tell, the message is sent again: one that is there twice is told, a gap never.
             place.looking, place.watch_count = count is None, _WATCHED
@@ -190,8 +190,8 @@ class TopicFollower:
             return None
         return sum(copy.key in message.keys for message in stored)
 
-    def _add(self, *, sent: int = 0, found: int = 0, failed: int = 0) -> None:
+    def _add(self, *, sent: int = 0, already_there: int = 0, failed: int = 0) -> None:
         with self._lock:
             self.counts.sent += sent
-            self.counts.found += found
+            self.counts.already_there += already_there
             self.counts.failed += failed

@@ -42,17 +42,17 @@ def proxy_addresses(text: str) -> tuple[str, ...]:
     Raises:
         UsageError: nothing there, or something that is no address.
     """
-    found = []
+    addresses = []
     for part in filter(None, text.replace(",", ";").replace(" ", ";").split(";")):
         address = part if ":" in part.rpartition("]")[2] else f"{part}:{_PROXY_PORT}"
         try:
             split_address(address)
         except UsageError as error:
             raise UsageError(f"{part!r} is no address of a proxy", remedy="write HOST or HOST:PORT") from error
-        found.append(address)
-    if not found:
+        addresses.append(address)
+    if not addresses:
         raise UsageError("no proxy is named", remedy="write HOST or HOST:PORT")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(addresses))
 
 
 class TopAddressing:

@@ -115,8 +115,8 @@ def command(
         if again:
             from mqctl.operations.lag.watch import Again, look_again
 
-            asked = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
-            return look_again(target, request, asked, rows, output)
+            look = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
+            return look_again(target, request, look, rows, output)
         view = one_look(target, request)
     return show(choice.of(view), request, rows, output)
 

@@ -45,6 +45,6 @@ def command(
         look.ask(ask_runtime, brokers)
         look.ask(ask_settings, brokers)
         look.ask(ask_replication, brokers)
-        shown = [item.told() for item in brokers]
+        shown = [item.snapshot() for item in brokers]
         since_ms = missing_since(look.asking, wanted_times(shown)) if look.asking is not None else {}
     return answer(status_document(replica_rows(shown, since_ms, now_ms)), broker_gaps(brokers), output)

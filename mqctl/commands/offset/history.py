@@ -20,5 +20,5 @@ def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_c
 
     unread = UnreadRecords()
     records = [record for record in journal().offsets.all(unread) if not group or record.subject in group]
-    emit(history_document(records, unread.told), output)
+    emit(history_document(records, unread.reasons), output)
     return unread.exit_code

@@ -36,7 +36,7 @@ def command(
 
         unread = UnreadRecords()
         reports = [report_of(record) for record in book.all(unread)]
-        emit(replay_list_document(reports, unread.told), output)
+        emit(replay_list_document(reports, unread.reasons), output)
         return unread.exit_code
     record = book.read(replay_id)
     if record.group is None:

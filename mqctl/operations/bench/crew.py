@@ -33,12 +33,12 @@ class CrewMember:
     def hear(self, data: bytes) -> None:
         *lines, self.rest = (self.rest + data).split(b"\n")
         for line in lines:
-            told = msgspec.json.decode(line, type=Told)
-            self.is_ready |= told.is_ready
-            self.trouble = told.trouble or self.trouble
-            self.end = told.end or self.end
-            if told.second is not None:
-                self.seconds.append(told.second)
+            report = msgspec.json.decode(line, type=Told)
+            self.is_ready |= report.is_ready
+            self.trouble = report.trouble or self.trouble
+            self.end = report.end or self.end
+            if report.second is not None:
+                self.seconds.append(report.second)
 
 
 class Crew:

@@ -46,9 +46,9 @@ class LimitEvidence:
 
 def limit_of(run: LimitEvidence) -> BenchLimit:
     """Names the limit, the surest evidence first: what refused, what was kept, what was busy, what waited."""
-    found = _refused(run) or _short(run) or _kept(run) or _busy(run) or _waited(run) or _blocked(run)
-    if found is not None:
-        return found
+    limit = _refused(run) or _short(run) or _kept(run) or _busy(run) or _waited(run) or _blocked(run)
+    if limit is not None:
+        return limit
     if run.workload.mode is SendMode.ONEWAY or run.service is None:
         return BenchLimit(
             what=LimitKind.UNKNOWN,

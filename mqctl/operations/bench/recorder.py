@@ -64,7 +64,7 @@ class Recorder:
 
     def take(self, second: int) -> SecondTold:
         """Returns what happened since the last call."""
-        told = SecondTold(
+        second_of_run = SecondTold(
             second=second,
             request_count=self.request_count,
             message_count=self.message_count,
@@ -77,7 +77,7 @@ class Recorder:
         self._errors.clear()
         self._latency.reset()
         self._service.reset()
-        return told
+        return second_of_run
 
 
 def _clamped(duration_s: float) -> int:

@@ -27,10 +27,10 @@ class Summed:
     series: Sequence[BenchSecond]
 
 
-def summed(told: Iterable[SecondTold], *, warm_up_s: int) -> Summed:
+def summed(seconds: Iterable[SecondTold], *, warm_up_s: int) -> Summed:
     """Adds up what processes told; seconds of warming up show in the series only."""
     by_second: dict[int, list[SecondTold]] = {}
-    for item in told:
+    for item in seconds:
         by_second.setdefault(item.second, []).append(item)
     latency, service = new_histogram(), new_histogram()
     errors: dict[str, tuple[int, str]] = {}

@@ -19,8 +19,8 @@ from mqctl.operations.bench.task import BenchTask, Told
 _LONGEST_TASK = 1 << 26
 
 
-def _say(told: Told) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(told) + b"\n")
+def _say(report: Told) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
     sys.stdout.buffer.flush()
 
 

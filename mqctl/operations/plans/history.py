@@ -39,7 +39,7 @@ class UnreadRecords:
         tell(f"  next: {error.remedy}")
 
     @property
-    def told(self) -> list[str]:
+    def reasons(self) -> list[str]:
         """File and reason of each."""
         return [gap.reason for gap in self._gaps]
 

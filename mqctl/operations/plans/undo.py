@@ -24,7 +24,7 @@ def newest_change() -> str:
     """
     unread = UnreadRecords()
     newest = newest_undoable(unread)
-    if unread.told:
+    if unread.reasons:
         raise RefusedError(
             "cannot tell which change is the newest", reason="not every record can be read", remedy="mqctl undo ID"
         )

@@ -272,7 +272,7 @@ def _follow(target: ClusterTarget, asking: Asking, request: FollowRequest, plann
         group=group,
         state="drained" if left == 0 else "stopped",
         sent_count=counts.sent,
-        found_count=counts.found,
+        found_count=counts.already_there,
         failed_count=counts.failed,
         repeated=repeats.keys,
         unknown_count=repeats.unknown,

@@ -35,7 +35,7 @@ class About:
     message_id: str | None = None
     code: str | None = None
 
-    def told(self, row: object, names: Mapping[str, str]) -> About:
+    def with_row(self, row: object, names: Mapping[str, str]) -> About:
         """Returns these facts with those of a row.
 
         Args:

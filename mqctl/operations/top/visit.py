@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from mqctl.model.lang import Lang
-from mqctl.operations.top.asked import Asked
+from mqctl.operations.top.answers import PageAnswer
 from mqctl.operations.top.frames import TopFrames
 from mqctl.operations.top.pages import LIVE, PAGES, About, PageName
 from mqctl.render.document import Document, Table
@@ -33,7 +33,7 @@ class Visit:
     facts: About
     wanted: str = ""
     sorting: Sorting = field(default_factory=Sorting)
-    asked: Asked | None = None
+    answer: PageAnswer | None = None
     asked_at_ms: int = 0
     due_s: float = 0.0
     selected: About | None = None
@@ -66,7 +66,7 @@ class PageTables:
 
     def document(self, visit: Visit) -> Document | None:
         """Returns what a command answered; None where it failed, or has not answered."""
-        document = visit.asked.document if visit.asked is not None else None
+        document = visit.answer.document if visit.answer is not None else None
         return self._spoken(document) if document is not None else None
 
     def table(self, visit: Visit) -> Table | None:
@@ -74,7 +74,7 @@ class PageTables:
         if visit.name in LIVE:
             return self._live_table(visit)
         page = PAGES[visit.name]
-        document = visit.asked.document if visit.asked is not None else None
+        document = visit.answer.document if visit.answer is not None else None
         if document is None or not page.row:
             return None
         if page.columns:

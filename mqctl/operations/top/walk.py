@@ -24,7 +24,7 @@ from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.language import spoken
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.lang import Lang
-from mqctl.operations.top.asked import Asked, Run, ask, command_line
+from mqctl.operations.top.answers import PageAnswer, Run, ask, command_line
 from mqctl.operations.top.frames import TopFrames
 from mqctl.operations.top.lines import Lines
 from mqctl.operations.top.pages import BY_KEY, LIVE, PAGES, About, PageName
@@ -77,10 +77,10 @@ class Looked(Message):
 class Answered(Message):
     """A command ended."""
 
-    def __init__(self, visit: Visit, asked: Asked) -> None:
+    def __init__(self, visit: Visit, answer: PageAnswer) -> None:
         super().__init__()
         self.visit = visit
-        self.asked = asked
+        self.answer = answer
 
 
 class WalkScreen(App[None]):
@@ -165,7 +165,7 @@ class WalkScreen(App[None]):
         every_s = PAGES[visit.name].every_s
         visit.due_s = inf if every_s is None else monotonic() + every_s
         visit.asked_at_ms = round(time() * 1000)
-        visit.asked = message.asked
+        visit.answer = message.answer
         self._note_rows(visit, self._seen.table(visit), visit.asked_at_ms)
         if visit is self._visits[-1]:
             self._draw()
@@ -184,7 +184,7 @@ class WalkScreen(App[None]):
 
     def _past_key(self, name: PageName, row: object) -> tuple[object, ...]:
         # A broker name has several processes: a master and its slaves.
-        return (name, getattr(row, "broker_id", None), About().told(row, PAGES[name].row))
+        return (name, getattr(row, "broker_id", None), About().with_row(row, PAGES[name].row))
 
     # What is drawn.
 
@@ -205,7 +205,7 @@ class WalkScreen(App[None]):
         else:
             self._draw_text(visit, table)
         self._told.update(self._when(visit))
-        talk = visit.asked.told if visit.asked is not None and visit.asked.document is not None else ()
+        talk = visit.answer.talk if visit.answer is not None and visit.answer.document is not None else ()
         notes = (self._problem(), *list(talk)[:2], self._said, self._state(visit, table))
         self._note.update("\n".join(line for line in notes if line))
 
@@ -227,7 +227,7 @@ class WalkScreen(App[None]):
         """Returns where the selected row stands now."""
         if visit.selected is None:
             return visit.place
-        facts = [visit.facts.told(row, PAGES[visit.name].row) for row in self._rows]
+        facts = [visit.facts.with_row(row, PAGES[visit.name].row) for row in self._rows]
         if visit.place < len(facts) and facts[visit.place] == visit.selected:
             return visit.place
         return facts.index(visit.selected) if visit.selected in facts else visit.place
@@ -236,10 +236,10 @@ class WalkScreen(App[None]):
         self._rows = ()
         room = max(20, self._lines.size.width)
         document = self._seen.document(visit)
-        if visit.name not in LIVE and visit.asked is None:
+        if visit.name not in LIVE and visit.answer is None:
             lines = [phrase("screen_asking", self._lang)]
         elif document is None:
-            lines = list(visit.asked.told) if visit.asked is not None else []
+            lines = list(visit.answer.talk) if visit.answer is not None else []
         elif table is not None and not PAGES[visit.name].columns:
             lines = [table.empty]
         else:
@@ -256,7 +256,7 @@ class WalkScreen(App[None]):
     def _when(self, visit: Visit) -> str:
         if visit.name in LIVE:
             return self._seen.head()
-        if visit.asked is None or self._asking:
+        if visit.answer is None or self._asking:
             return phrase("screen_asking", self._lang)
         return phrase("screen_asked", self._lang).format(time=instant(visit.asked_at_ms))
 
@@ -316,7 +316,7 @@ class WalkScreen(App[None]):
         visit, cursor = self._visits[-1], self._lines.cursor
         if cursor is not None and cursor < len(self._rows):
             visit.place = cursor
-            visit.selected = visit.facts.told(self._rows[cursor], PAGES[visit.name].row)
+            visit.selected = visit.facts.with_row(self._rows[cursor], PAGES[visit.name].row)
 
     def _facts(self) -> About:
         """Returns what the page is about, and what the selected row tells."""

@@ -62,9 +62,9 @@ def missing_members(
     from mqctl.client.admin.broker_queries import consume_stats
     from mqctl.snapshot.live.consumption import behind_proxy
 
-    asked = ((number, item.address.address, consume_stats(group)) for number, item in enumerate(brokers))
-    told = source.asking.put(asked).values
-    gaps = ((number, behind_proxy(group, [stats])) for number, stats in sorted(told.items()))
+    requests = ((number, item.address.address, consume_stats(group)) for number, item in enumerate(brokers))
+    stats_by_broker = source.asking.put(requests).values
+    gaps = ((number, behind_proxy(group, [stats])) for number, stats in sorted(stats_by_broker.items()))
     return [gap.at(brokers[number].name) for number, gap in gaps if gap is not None]
 
 

@@ -71,7 +71,7 @@ class LiveBroker:
     def name(self) -> str:
         return self.address.broker_name
 
-    def told(self) -> BrokerSnapshot:
+    def snapshot(self) -> BrokerSnapshot:
         """Returns what it told of itself and of replication."""
         return BrokerSnapshot(
             name=self.name,

@@ -78,14 +78,14 @@ def gather_consumption(
     }
 
 
-def behind_proxy(group: str, told: Iterable[ConsumeStats]) -> Gap | None:
+def behind_proxy(group: str, stats_of_brokers: Iterable[ConsumeStats]) -> Gap | None:
     """Returns what is probably missing of a group of which no broker knows a member, and to which one of 5.x hands out
     messages: in cluster mode a proxy alone knows its clients. None where nothing was handed out in the last minute.
 
     Args:
         told: what one broker counts of it (208).
     """
-    known = list(told)
+    known = list(stats_of_brokers)
     is_v5 = any(place.pull_offset is not None for item in known for place in item.offset_table.values())
     if not is_v5 or sum(item.consume_tps for item in known) <= 0:
         return None

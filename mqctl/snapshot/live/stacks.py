@@ -91,11 +91,11 @@ class GroupLooks:
         return StackLook(at_ms=now_ms, sights=sights, lags=lags, unavailable=(*gaps, *self.gaps.values()))
 
     def _wanted(self) -> Memberships:
-        def asked(name: str) -> bool:
+        def is_wanted(name: str) -> bool:
             return name not in self.gaps and self.client_id in (None, name)
 
         return {
-            number: tuple(replace(item, client_ids=tuple(filter(asked, item.client_ids))) for item in items)
+            number: tuple(replace(item, client_ids=tuple(filter(is_wanted, item.client_ids))) for item in items)
             for number, items in self.memberships.items()
         }
 

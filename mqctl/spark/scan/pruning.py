@@ -31,10 +31,10 @@ class TopicPlaces:
         self._bytes = np.zeros(len(self._files))
         self._starts = np.array([file.start for file in self._files], dtype=np.int64)
         for topic, queue_id in store.queue_ids():
-            asked = wanted.wants_topic(topic) and (not wanted.queue_ids or queue_id in wanted.queue_ids)
+            is_wanted = wanted.wants_topic(topic) and (not wanted.queue_ids or queue_id in wanted.queue_ids)
             for _, entries in store.consume_queue(topic, queue_id).runs():
                 kept = entries[~is_filler(entries)]
-                self._add(kept["physical_offset"].astype(np.int64), kept["size"].astype(np.int64), is_wanted=asked)
+                self._add(kept["physical_offset"].astype(np.int64), kept["size"].astype(np.int64), is_wanted=is_wanted)
 
     def _add(self, physical: NDArray[np.int64], sizes: NDArray[np.int64], *, is_wanted: bool) -> None:
         number = np.searchsorted(self._starts, physical, side="right") - 1
@@ -46,7 +46,7 @@ class TopicPlaces:
             place = self._first[number] + (physical - self._starts[number]) // self._step
             self._holds[place[place < len(self._holds)]] = True
 
-    def told(self, used: Callable[[MappedFile], int]) -> list[bool]:
+    def all_counted(self, used: Callable[[MappedFile], int]) -> list[bool]:
         """Tells for each file whether the queues account for all of its records."""
         return [_ends_at(file, int(size), used) for file, size in zip(self._files, self._bytes.tolist(), strict=True)]
 
@@ -87,6 +87,6 @@ def ranges_left(
         return {}
     return {
         file.start: {low for low in range(0, file.size_bytes, step) if places.may_hold(number, low)}
-        for number, (file, verdict) in enumerate(zip(files, places.told(used), strict=True))
+        for number, (file, verdict) in enumerate(zip(files, places.all_counted(used), strict=True))
         if verdict
     }

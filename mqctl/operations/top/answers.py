@@ -18,16 +18,16 @@ Run = Callable[[Sequence[str]], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PageAnswer:
     """What a command answered.
 
     Attributes:
         document: None where it failed as a whole.
-        told: its lines of talk, or why it failed and what helps.
+        talk: its lines of talk, or why it failed and what helps.
     """
 
     document: Document | None = None
-    told: Sequence[str] = field(default=())
+    talk: Sequence[str] = field(default=())
 
 
 def runner(context: typer.Context) -> Run:
@@ -46,16 +46,16 @@ def command_line(words: Sequence[str], target: ClusterTarget) -> str:
     return f"mqctl {shlex.join(words)} {target.option}"
 
 
-def ask(run: Run, words: Sequence[str], target: ClusterTarget) -> Asked:
+def ask(run: Run, words: Sequence[str], target: ClusterTarget) -> PageAnswer:
     """Runs a command; its failure is an answer, too."""
     with overheard() as listener:
         try:
             run([*words, *shlex.split(target.option)])
         except MqctlError as error:
             failure = f"{error.problem}: {error.reason}" if error.reason else error.problem
-            return Asked(told=[failure, *([f"next: {error.remedy}"] if error.remedy else [])])
+            return PageAnswer(talk=[failure, *([f"next: {error.remedy}"] if error.remedy else [])])
         except typer.TyperException as error:
-            return Asked(told=[error.format_message()])
+            return PageAnswer(talk=[error.format_message()])
         except OSError as error:
-            return Asked(told=[error.strerror or str(error)])
-    return Asked(document=listener.documents[-1] if listener.documents else None, told=listener.talk)
+            return PageAnswer(talk=[error.strerror or str(error)])
+    return PageAnswer(document=listener.documents[-1] if listener.documents else None, talk=listener.talk)
