@@ -1,7 +1,9 @@
 """Builds the folder for hosts without Python: the interpreter that runs this, base dependencies, mqctl and its embedded
 broker, without Spark, packed as dist/mqctl-VERSION-linux-x86_64.tar.gz.
 
-Usage: python .ci/folder.py WHEEL DIRECTORY
+Usage: python .ci/folder.py WHEEL DIRECTORY [EXTRA,...]
+
+The extras named are added to those that it always has, for instance `record`.
 
 The folder holds a whole interpreter, because mqctl starts itself again as a child (`local up`, playbooks, scenarios) by
 `python -m`, and because that starts fastest: `--version` takes 20 ms of CPU, where the same built by PyInstaller takes
@@ -26,8 +28,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-# The gRPC endpoint of the embedded broker comes with it: 8 MB of the archive's 60.
-EXTRAS = ("grpc",)
+# Small, and missed on a broker's host: the gRPC endpoint of the embedded broker, the full-screen `top`, `bench`.
+EXTRAS = ("grpc", "screen", "bench")
 # What of the standard library no command needs; readline, because its library is under the GPL.
 LEFT_OUT = re.compile(
     r"test|tests|idlelib|tkinter|turtledemo|turtle\.py|ensurepip|lib2to3|distutils|pydoc_data|venv|curses|dbm"
@@ -62,14 +64,15 @@ README = """mqctl {version} for Linux on x86_64, without Python on the host. It 
     mqctl --version
 
 Man pages, and completions for bash, zsh and fish, lie in share/ as they belong under /usr/local/share;
-`mqctl completion bash|zsh|fish` prints the latter, too. Without Spark, the recorder and the readers of RocksDB and S3:
+`mqctl completion bash|zsh|fish` prints the latter, too. Without Spark, the recorder and the readers of RocksDB and S3,
+unless they were added when it was built:
 those come with `pip install 'mqctl[spark]'` and the other extras. Nothing is written into this folder.
 
 Licences of all parts: licences/README.md. Python {python}.
 """
 
 
-def main(wheel: Path, directory: Path) -> Path:
+def main(wheel: Path, directory: Path, *more: str) -> Path:
     """Builds the folder and its archive below `directory`; returns the archive."""
     version = wheel.name.split("-")[1]
     name = f"mqctl-{version}-linux-{platform.machine()}"
@@ -78,7 +81,7 @@ def main(wheel: Path, directory: Path) -> Path:
     library = folder / "python" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = library / "site-packages"
     copy_interpreter(folder / "python", library)
-    distributions = sorted(needed(wheel), key=lambda item: item.name.lower())
+    distributions = sorted(needed(wheel, (*EXTRAS, *more)), key=lambda item: item.name.lower())
     for distribution in distributions:
         copy_distribution(distribution, packages, folder / "python" / "bin")
     unpack_wheel(wheel, packages, folder)
@@ -108,13 +111,13 @@ def copy_interpreter(python: Path, library: Path) -> None:
             shutil.copytree(place, library, ignore=ignored, dirs_exist_ok=True)
 
 
-def needed(wheel: Path) -> list[metadata.Distribution]:
-    """The installed distributions that the wheel asks for, and all that these ask for."""
+def needed(wheel: Path, chosen: tuple[str, ...]) -> list[metadata.Distribution]:
+    """The installed distributions that the wheel asks for with the extras chosen, and all that these ask for."""
     with zipfile.ZipFile(wheel) as archive:
         about = next(item for item in archive.namelist() if item.endswith(".dist-info/METADATA"))
         lines = archive.read(about).decode().partition("\n\n")[0].splitlines()
     asked = [line.removeprefix("Requires-Dist: ") for line in lines if line.startswith("Requires-Dist: ")]
-    waiting = [(Requirement(text), EXTRAS) for text in asked]
+    waiting = [(Requirement(text), chosen) for text in asked]
     found: dict[str, metadata.Distribution] = {}
     while waiting:
         requirement, extras = waiting.pop()
@@ -275,4 +278,5 @@ def pack(folder: Path, archive: Path) -> Path:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())}\n")
+    chosen = [extra for text in sys.argv[3:] for extra in text.split(",") if extra]
+    sys.stdout.write(f"{main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), *chosen)}\n")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from markdown.extensions.toc import slugify
 
 ROOT = Path(__file__).resolve().parents[1]
 _STAGED = ROOT / "build" / "site"
@@ -67,6 +68,8 @@ def lay(name: str, pages: Path, language: str) -> None:
         if not linked.is_relative_to(ROOT) or not linked.exists():
             return link[0]  # mkdocs says so
         inside = linked.relative_to(ROOT)
+        if source.name.endswith(".zh.md") and inside.name.endswith(".zh.md"):
+            return link[0].replace(".zh.md", ".md")  # within the Chinese site
         if inside.name.endswith(".zh.md") or (source.name.endswith(".zh.md") and str(inside) == name):
             page = re.sub(r"README\.html$", "index.html", re.sub(r"(\.zh)?\.md$", ".html", str(inside)))
             other = "zh/" if language == "en" else "../"  # the same page of the other site
@@ -78,7 +81,22 @@ def lay(name: str, pages: Path, language: str) -> None:
             shutil.copyfile(linked, pages / inside)
         return link[0]
 
-    target.write_text(_LINK.sub(turned, source.read_text(encoding="utf-8")), encoding="utf-8")
+    text = _LINK.sub(turned, source.read_text(encoding="utf-8"))
+    if source.name.endswith(".zh.md"):
+        text = with_anchors(text, headings((ROOT / name).read_text(encoding="utf-8")))
+    target.write_text(text, encoding="utf-8")
+
+
+def headings(text: str) -> list[str]:
+    """The headings of a page, without the comments in its blocks of commands."""
+    return re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+
+
+def with_anchors(text: str, english: list[str]) -> str:
+    """A Chinese page whose headings have the anchors of the English ones, so that links to them lead to either."""
+    for own, other in zip(headings(text), english, strict=True):
+        text = re.sub(rf"^(#+ {re.escape(own)})$", rf"\1 {{#{slugify(other, '-')}}}", text, count=1, flags=re.MULTILINE)
+    return text
 
 
 def settings(language: str, pages: Path, place: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ The build itself is a step of CI (`.ci/site`): mkdocs fails on broken links and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,29 @@ def test_a_page_is_laid_in_its_language_and_leads_to_the_other(tmp_path: Path, l
     assert shown in text
     other = "../zh/docs/kafka.html" if language == "en" else "../../docs/kafka.html"
     assert f'<a href="{other}">' in text
+
+
+def commands(page: Path) -> set[str]:
+    """Command lines of mqctl on a page, in its text and in its blocks, whatever language they ask for."""
+    text = page.read_text(encoding="utf-8").replace(" --lang zh", "")
+    blocks = re.findall(r"^```(?:sh|console)$(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return {*re.findall(r"`(mqctl [^`\n]+)`", text), *(line for block in blocks for line in block.splitlines())}
+
+
+CHINESE = [page for place in ("*", "docs/**/*", "playbooks/*/*") for page in sorted(REPOSITORY.glob(f"{place}.zh.md"))]
+
+
+@pytest.mark.parametrize("page", CHINESE, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_a_chinese_page_names_the_same_commands_under_the_same_number_of_headings(page: Path) -> None:
+    english = page.with_name(page.name.replace(".zh.md", ".md"))
+    assert commands(page) ^ commands(english) == set()
+    mine, others = (site.headings(each.read_text(encoding="utf-8")) for each in (page, english))
+    assert len(mine) == len(others)
+
+
+def test_a_chinese_page_leads_to_chinese_pages(tmp_path: Path) -> None:
+    site.lay("docs/tasks/stuck-group.md", tmp_path, "zh")
+    assert "](../concepts/allocation.md)" in (tmp_path / "docs/tasks/stuck-group.md").read_text(encoding="utf-8")
 
 
 def test_pictures_and_examples_lie_beside_their_pages_and_sources_are_linked_where_they_are(tmp_path: Path) -> None:
