@@ -1,8 +1,10 @@
-"""`mqctl doctor`: judge a store directory or a snapshot by every rule that its evidence allows."""
+"""`mqctl doctor`: judge a cluster, a store directory, a snapshot or a recorded moment by every rule that its evidence
+allows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import shlex
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from mqctl.cli.options.doctor import (
     KnownOption,
     OnlyOption,
     ProbeOption,
+    RecordingOption,
     SkipOption,
     TimeScaleOption,
     WindowOption,
@@ -50,6 +53,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.known_states import load_known
+from mqctl.operations.recording.moment import read_recorded
 from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
 
@@ -59,6 +63,7 @@ EXAMPLES = (
     "mqctl doctor --known accepted.yaml --fail-on error",
     "mqctl doctor --store /backup/store",
     "mqctl doctor --store /backup/store --only 'MQ7*' --explain",
+    "mqctl doctor --recording /var/lib/mqctl/prod --at 'yesterday 03:00' -g order-service",
     "mqctl doctor --snapshot ticket-4711.snap -o json",
     "mqctl doctor --store /backup/store --fail-on error && echo good enough",
 )
@@ -71,6 +76,7 @@ def command(
     timeout: TimeoutOption = None,
     store: OptionalStoreOption = None,
     snapshot: SnapshotOption = None,
+    recording: RecordingOption = None,
     group: GroupOption = None,
     topic: TopicOption = None,
     broker: BrokersOption = None,
@@ -92,10 +98,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Diagnose a live cluster, a store directory or a saved snapshot, and say what to do.
+    """Diagnose a live cluster, a store directory, a saved snapshot or a recorded moment, and say what to do.
 
     Ends with 0 when nothing is wrong, 1 for warnings, 2 for errors and worse, 3 when evidence is missing and nothing
-    worse was found. Nothing is changed (--probe sends a message). Rules about movement (stuck offsets) need --window.
+    worse was found. Nothing is changed (--probe sends a message). Rules about movement (stuck offsets) need --window;
+    a recording has the looks before, and rules about weeks need it.
     """
     options = LiveOptions(
         namesrv=namesrv,
@@ -108,22 +115,42 @@ def command(
         window_ms=window_ms(window),
         with_stacks=stacks,
     )
-    state = read_snapshot(
-        store=store,
-        snapshot=snapshot,
-        at=at,
-        now=datetime.now().astimezone(),
-        levels=levels,
-        broker_name=broker_name,
-        quick=quick,
-        live=options,
-    )
+    files = {"store": store, "snapshot": snapshot}
+    reading = {"levels": levels, "broker_name": broker_name}
+    state = _gathered(recording, at, options, files, reading, quick=quick, probe=probe)
     state = _ready(state, options, probe=probe)
     settings = _settings(state, store, time_scale, rule_of(room_rule, profile))
     backlogs = _backlogs(state, options, settings)
     judged = _judged(state, options, settings, backlogs, rules=(only or (), skip or ()), known=known)
     emit(_document(state, judged, options, settings, backlogs, lang=lang, explain=explain), output)
     return _told(state, judged.diagnosis).exit_code(fail_on)
+
+
+def _gathered(
+    recording: str | None,
+    at: str | None,
+    options: LiveOptions,
+    files: Mapping[str, Path | None],
+    reading: Mapping[str, str | None],
+    *,
+    quick: bool,
+    probe: bool,
+) -> ClusterSnapshot:
+    """Reads a recording, or what else was named: a store, a snapshot, a live cluster."""
+    now = datetime.now().astimezone()
+    if recording is not None:
+        unfit = (*reading.values(), quick, probe)
+        return read_recorded(recording, at=at, now=now, live=options, elsewhere=files.values(), unfit=unfit)
+    return read_snapshot(
+        store=files["store"],
+        snapshot=files["snapshot"],
+        at=at,
+        now=now,
+        levels=reading["levels"],
+        broker_name=reading["broker_name"],
+        quick=quick,
+        live=options,
+    )
 
 
 def _settings(state: ClusterSnapshot, store: Path | None, scale: float | None, room_rule: RoomRule | None) -> Settings:
@@ -216,12 +243,19 @@ def _document(
         judged.diagnosis,
         lang=lang,
         explain=explain,
-        source=next_source(state, options.namesrv, options.profile),
+        source=_source(state, options),
         silenced=judged.silenced,
         backlogs=backlogs,
         time_scale=settings.time_scale,
         covered=coverage(judged.diagnosis, state, **_names(options)),
     )
+
+
+def _source(state: ClusterSnapshot, options: LiveOptions) -> str | None:
+    """Returns the options that lead to the cluster; that of a recording is asked as it is now."""
+    if state.past is not None:
+        return f"--namesrv {shlex.quote(state.origin.location)}"
+    return next_source(state, options.namesrv, options.profile)
 
 
 def _told(state: ClusterSnapshot, diagnosis: Diagnosis) -> Diagnosis:

@@ -75,6 +75,8 @@ def diagnose(
     whole = ClusterCase(snapshot, snapshot.origin.observed_at_ms, used)
     chosen = [entry for entry in rules if _not_shown(entry, snapshot) is None and _window_suffices(entry, whole)]
     outcomes: list[Finding | NotJudged] = [*_asked_in_vain(rules, chosen, only, snapshot)]
+    if snapshot.past is not None:
+        outcomes += _without_earlier(rules, chosen, whole)
     audience = Audience(snapshot, live=snapshot.origin.kind is OriginKind.LIVE)
     for entry in chosen:
         outcomes += [_gap(entry, [gap], broker=None) for gap in snapshot.unavailable if gap.part in entry.needs]
@@ -106,6 +108,8 @@ def _not_shown(entry: Rule, snapshot: ClusterSnapshot) -> Why | None:
         return Why(Reason.NO_STACKS)
     if Part.PROBE in entry.needs and not any(broker.probe for broker in snapshot.brokers):
         return Why(Reason.NO_PROBE)
+    if Part.PAST in entry.needs and snapshot.past is None:
+        return Why(Reason.NO_RECORDING)
     return None
 
 
@@ -115,8 +119,18 @@ def _asked_in_vain(
     """Yields what was asked for by its code, or by a pattern of which nothing is left, and cannot be judged."""
     named = {pattern.upper() for pattern in only}
     for entry in rules:
-        if entry not in chosen and (entry.code in named or (only and not chosen)):
+        compared = snapshot.past is not None and entry.least_window is not None
+        if entry not in chosen and not compared and (entry.code in named or (only and not chosen)):
             why = _not_shown(entry, snapshot) or Why(Reason.TWO_LOOKS)
+            yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), why=why)
+
+
+def _without_earlier(rules: list[Rule], chosen: list[Rule], case: ClusterCase) -> Iterator[NotJudged]:
+    """Yields what compares two looks, where a recording has only one: nothing is well that was not compared."""
+    for entry in rules:
+        if entry not in chosen and entry.least_window is not None:
+            least_ms = max(case.settings.scaled(entry.least_window(case.settings)), case.window_ms)
+            why = Why(Reason.NO_EARLIER, {"window_ms": least_ms})
             yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), why=why)
 
 

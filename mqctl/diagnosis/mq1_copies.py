@@ -20,7 +20,11 @@ _NAMED = 3
 
 
 @cluster_rule(
-    "MQ139", Severity.ERROR, source="SlaveSynchronize", needs=(Part.RUNTIME, Part.TOPICS), playbook="slave-behind"
+    "MQ139",
+    Severity.ERROR,
+    source="SlaveSynchronize",
+    needs=(Part.RUNTIME, Part.TOPICS, Part.REPLICATION),
+    playbook="slave-behind",
 )
 def tables_differ(case: ClusterCase) -> Iterator[Verdict]:
     """A slave without the topics, groups or offsets of its master: what it has of the log, nobody can read there."""
@@ -76,7 +80,11 @@ def _is_settled(case: ClusterCase, master: BrokerSnapshot, copied: CopiedTables)
 
 
 @cluster_rule(
-    "MQ140", Severity.ERROR, source="BrokerOuterAPI", needs=(Part.RUNTIME, Part.TOPICS), playbook="slave-behind"
+    "MQ140",
+    Severity.ERROR,
+    source="BrokerOuterAPI",
+    needs=(Part.RUNTIME, Part.TOPICS, Part.REPLICATION),
+    playbook="slave-behind",
 )
 def log_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
     """A slave that copies its master's tables and has no connection to its replication port."""
@@ -97,7 +105,11 @@ def log_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ141", Severity.ERROR, source="AutoSwitchHAService", needs=(Part.RUNTIME, Part.CONFIG), playbook="failover-drill"
+    "MQ141",
+    Severity.ERROR,
+    source="AutoSwitchHAService",
+    needs=(Part.RUNTIME, Part.CONFIG, Part.REPLICATION),
+    playbook="failover-drill",
 )
 def alone_in_sync_state_set(case: ClusterCase) -> Iterator[Verdict]:
     """A master under a controller with nobody beside it in the sync state set: if it fails, there is no master."""

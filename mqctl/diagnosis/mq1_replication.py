@@ -13,6 +13,7 @@ from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
 
 _RUNTIME = (Part.RUNTIME,)
+_COPYING = (Part.RUNTIME, Part.REPLICATION)
 # haSlaveFallbehindMax: beyond it a synchronous master of 4.9 answers that the slave is not available.
 _SLAVE_BEHIND_BYTES = 256 << 20
 # A slave needs up to 10 s for its first bytes; each file of its master takes a while.
@@ -73,7 +74,7 @@ def slave_behind(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ130", Severity.ERROR, source="HAConnection.WriteSocketService", needs=_RUNTIME, playbook="slave-behind"
+    "MQ130", Severity.ERROR, source="HAConnection.WriteSocketService", needs=_COPYING, playbook="slave-behind"
 )
 def slave_incomplete(case: ClusterCase) -> Iterator[Verdict]:
     """A slave that has nothing of its master's log, or not its beginning; a new one gets the last file only."""
@@ -126,7 +127,7 @@ def slave_diverged(case: ClusterCase) -> Iterator[Verdict]:
             yield of_slave(replica, undispatched_bytes=replica.undispatched_bytes)
 
 
-@cluster_rule("MQ133", Severity.ERROR, source="HAService.HAClient", needs=_RUNTIME, playbook="slave-behind")
+@cluster_rule("MQ133", Severity.ERROR, source="HAService.HAClient", needs=_COPYING, playbook="slave-behind")
 def replication_stopped(case: ClusterCase) -> Iterator[Verdict]:
     """A slave that got nothing while its master took messages, or that told its master nothing for 20 s."""
     before = _before(case)
@@ -151,7 +152,7 @@ def _stood(earlier: Replica, replica: Replica) -> bool:
     return earlier.end == replica.end < earlier.master_end <= replica.master_end
 
 
-@cluster_rule("MQ134", Severity.ERROR, source="DefaultHAConnection", needs=_RUNTIME, playbook="broker-down")
+@cluster_rule("MQ134", Severity.ERROR, source="DefaultHAConnection", needs=_COPYING, playbook="broker-down")
 def strangers(case: ClusterCase) -> Iterator[Verdict]:
     """Connections to the replication port that are no slaves, and count as such (5.x tells its connections)."""
     replicas_seen = replicas(case.snapshot.brokers)

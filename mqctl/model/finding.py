@@ -120,6 +120,8 @@ class Reason(StrEnum):
     NO_STACKS = "no_stacks"
     NO_PROBE = "no_probe"
     TWO_LOOKS = "two_looks"
+    NO_EARLIER = "no_earlier"
+    NO_RECORDING = "no_recording"
     NOBODY_ONLINE = "nobody_online"
     NOBODY_ANYWHERE = "nobody_anywhere"
     NO_BROKERS = "no_brokers"

@@ -54,6 +54,8 @@ class Part(StrEnum):
     ACCESS = "access"
     PROBE = "probe"
     NEWEST = "newest-messages"
+    REPLICATION = "replication"
+    PAST = "past"
 
 
 class Cause(StrEnum):

@@ -15,6 +15,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo
 from mqctl.model.newest import NewestMessage
 from mqctl.model.origin import Origin
+from mqctl.model.past import RecordedPast
 from mqctl.model.pop_share import PopShare
 from mqctl.model.probe import SendProbe
 from mqctl.model.queue_state import ConsumerOffsetState, OffsetJump, QueueState, TagSample
@@ -91,6 +92,7 @@ class ClusterSnapshot:
         seen_brokers: those that were registered when the cluster was looked at lately, from where this was gathered.
         between: who was connected in between, oldest first, of the groups that had members; nothing else is in them.
         earlier: the same cluster some time before, for rules that need movement.
+        past: what a recording tells of the weeks before; None for what was not recorded.
     """
 
     origin: Origin
@@ -101,6 +103,7 @@ class ClusterSnapshot:
     tag_samples: tuple[TagSample, ...] = ()
     earlier: ClusterSnapshot | None = None
     between: tuple[ClusterSnapshot, ...] = ()
+    past: RecordedPast | None = None
     unavailable: tuple[Gap, ...] = ()
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -23,7 +23,9 @@ from mqctl.recording.reader import Look, Recording
 T = TypeVar("T")
 # What looks of a recorder do not ask: rules that need it cannot judge.
 _NOT_RECORDED = (Part.ROUTES, Part.RUNNING_INFO, Part.TAGS, Part.CONSUMPTION, Part.STACKS, Part.NEWEST)
-_NOT_RECORDED_OF_BROKERS = (Part.TRANSACTIONS, Part.POP, Part.ACCESS, Part.MESSAGES)
+_NOT_RECORDED_OF_BROKERS = (Part.TRANSACTIONS, Part.POP, Part.ACCESS, Part.MESSAGES, Part.REPLICATION)
+# Looks between two that are compared: members share queues out anew every 20 s.
+_MOST_BETWEEN = 30
 _WHY = "a recorder does not ask for it"
 
 
@@ -34,16 +36,46 @@ def snapshot_at(recording: Recording, moment_ms: int) -> ClusterSnapshot:
         NotFoundError: nothing was recorded before it.
         BadInputError: a value cannot be understood.
     """
-    look = recording.look_at(moment_ms)
-    state = recording.state_at(look.moment_ms)
+    return _decoded_snapshot(recording, recording.look_at(moment_ms))
+
+
+def _decoded_snapshot(recording: Recording, look: Look, kinds: Collection[RowKind] | None = None) -> ClusterSnapshot:
     try:
-        return _snapshot(recording, look, state)
+        return _snapshot(recording, look, recording.state_at(look.moment_ms, kinds))
     except msgspec.DecodeError as error:
         raise BadInputError(
             f"could not read the recording {recording.place.text}",
             reason=str(error),
             remedy="use the mqctl that wrote it",
         ) from error
+
+
+def with_looks_before(recording: Recording, moment_ms: int, *, window_ms: int) -> ClusterSnapshot:
+    """Returns a recorded moment with the look that long before it, and members at the looks in between.
+
+    Where nobody recorded at that time, there is none: rules that compare two looks are then not judged.
+
+    Raises:
+        NotFoundError: nothing was recorded before the moment.
+        BadInputError: a value cannot be understood.
+    """
+    now = snapshot_at(recording, moment_ms)
+    look = recording.look_at(moment_ms)
+    answered = [item for item in recording.looks if item.has_rows and item.moment_ms < look.moment_ms]
+    before = [item for item in answered if look.moment_ms - item.moment_ms >= window_ms]
+    if not before or look.moment_ms - before[-1].moment_ms > window_ms + look.lasting_ms:
+        return now
+    first = before[-1]
+    between = [item for item in answered if item.moment_ms > first.moment_ms]
+    return replace(
+        now,
+        earlier=snapshot_at(recording, first.moment_ms),
+        between=tuple(_members_at(recording, item) for item in between[-_MOST_BETWEEN:]),
+    )
+
+
+def _members_at(recording: Recording, look: Look) -> ClusterSnapshot:
+    return _decoded_snapshot(recording, look, (RowKind.BROKERS, RowKind.MEMBERS, RowKind.FACTS))
 
 
 def _snapshot(recording: Recording, look: Look, state: Mapping[RowKind, Mapping[Key, Values]]) -> ClusterSnapshot:

@@ -10,6 +10,9 @@ from mqctl.recording.kinds import COLUMNS, Cell, Key, LookOutcome, RecordedPiece
 from mqctl.recording.place import RecordingPlace, open_place, pieces_in
 from mqctl.recording.tables import Arrow, table_in
 
+# Of looks that take long some are left out.
+_LOOKS_MISSED = 3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
@@ -29,6 +32,11 @@ class Look:
     @property
     def has_rows(self) -> bool:
         return self.outcome in (LookOutcome.WHOLE, LookOutcome.PARTIAL)
+
+    @property
+    def lasting_ms(self) -> int:
+        """How long after it the next look may come until nobody recorded in between."""
+        return _LOOKS_MISSED * self.every_ms + self.took_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,14 @@ from mqctl.model.finding import Finding, NotJudged
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
+from mqctl.model.past import RecordedPast
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
 from mqctl.render.advice import LINE_COLUMNS, BacklogLine, backlog_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule
 from mqctl.render.messages import evidence_text, phrase, reason, sentences
+from mqctl.render.recorded import recorded_lines
 
 FINDING_COLUMNS = (
     Column("severity", "severity", CellKind.SEVERITY),
@@ -146,6 +148,7 @@ class DiagnosisReport:
         online_group_count: consumer groups with members to judge; None where the source cannot show any, or no rule
             asked.
         movements: how groups moved between two looks; empty after one.
+        past: of a recording, what was recorded before the moment, and where it has gaps.
         time_scale: how many times shorter than RocketMQ's own the periods of the cluster and the rules' windows are.
     """
 
@@ -160,6 +163,7 @@ class DiagnosisReport:
     online_group_count: int | None = None
     movements: list[BacklogLine] = field(default_factory=list)
     time_scale: float = 1.0
+    past: RecordedPast | None = None
 
 
 def _online_groups(snapshot: ClusterSnapshot, diagnosis: Diagnosis) -> int | None:
@@ -241,6 +245,7 @@ def diagnosis_document(
             for finding, state in silenced
         ],
         time_scale=time_scale,
+        past=snapshot.past,
         covered=[_covered_row(item, lang) for item in covered],
     )
     report.movements.extend(map(backlog_line, backlogs))
@@ -267,6 +272,8 @@ def _headline(
 ) -> Iterable[str]:
     origin = snapshot.origin
     yield phrase("source", lang).format(source=origin.location, time=units.instant(origin.observed_at_ms))
+    if snapshot.past is not None:
+        yield from recorded_lines(snapshot.past, lang)
     names = sorted({item.name for view in snapshot.name_servers for item in view.endpoints})
     if names:
         # Named, so that whoever knows the cluster sees which one is missing, also at the first look ever.

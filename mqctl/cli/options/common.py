@@ -40,7 +40,7 @@ AtOption = Annotated[
         "--at",
         metavar="TIME",
         help="Judge as of this time: ISO, epoch milliseconds, `now`, `-2h`, `yesterday 10:00`. "
-        "Default: the store's own last instant.",
+        "Default: the last instant that the store, or the recording, has.",
     ),
 ]
 GroupOption = Annotated[

@@ -20,6 +20,14 @@ WindowOption = Annotated[
         "--window", metavar="SPAN", help="Look twice, so far apart, at what should move, and at members between: 60s."
     ),
 ]
+RecordingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--recording",
+        metavar="DIR",
+        help="A directory or URL of `mqctl record`: judge a recorded moment (--at) with all that came before it.",
+    ),
+]
 TimeScaleOption = Annotated[
     float | None,
     typer.Option(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from mqctl.render.messages.en.backlog import PHRASES as BACKLOG_PHRASES
 from mqctl.render.messages.en.playbooks import PHRASES as PLAYBOOK_PHRASES
 from mqctl.render.messages.en.reasons import PHRASES as REASON_PHRASES
+from mqctl.render.messages.en.recorded import PHRASES as RECORDED_PHRASES
 from mqctl.render.messages.en.screen import PHRASES as SCREEN_PHRASES
 
 PHRASES = {
     **BACKLOG_PHRASES,
     **PLAYBOOK_PHRASES,
     **REASON_PHRASES,
+    **RECORDED_PHRASES,
     **SCREEN_PHRASES,
     "source": "{source}, judged as of {time}",
     "broker": "{count} broker: {names}",

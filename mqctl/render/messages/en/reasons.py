@@ -15,6 +15,8 @@ PHRASES = {
     "why_no_stacks": "no stacks were taken: --stacks",
     "why_no_probe": "no message was sent: --probe",
     "why_two_looks": "it needs two looks: --window 2m",
+    "why_no_earlier": "it compares two looks, and nobody recorded {window_ms} before",
+    "why_no_recording": "only a recording shows it: --recording DIR",
     "why_nobody_online": "no member of the group is online",
     "why_nobody_anywhere": "no consumer group has members online",
     "why_no_brokers": "no broker is registered",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from mqctl.render.messages.zh.backlog import PHRASES as BACKLOG_PHRASES
 from mqctl.render.messages.zh.playbooks import PHRASES as PLAYBOOK_PHRASES
 from mqctl.render.messages.zh.reasons import PHRASES as REASON_PHRASES
+from mqctl.render.messages.zh.recorded import PHRASES as RECORDED_PHRASES
 from mqctl.render.messages.zh.screen import PHRASES as SCREEN_PHRASES
 
 PHRASES = {
     **BACKLOG_PHRASES,
     **PLAYBOOK_PHRASES,
     **REASON_PHRASES,
+    **RECORDED_PHRASES,
     **SCREEN_PHRASES,
     "source": "{source}，判断时刻 {time}",
     "broker": "{count} 个 Broker：{names}",

@@ -35,6 +35,8 @@ _PARTS = {
     Part.STACKS: "线程栈",
     Part.RECORDS: "消息记录",
     Part.ACCESS: "访问控制",
+    Part.REPLICATION: "主从复制",
+    Part.PAST: "历史录制",
 }
 _CAUSES = {
     Cause.SILENT: "无应答或连接中断",
@@ -57,6 +59,8 @@ PHRASES = {
     "why_no_stacks": "没有采集线程栈：--stacks",
     "why_no_probe": "没有发送消息：--probe",
     "why_two_looks": "需要看两次：--window 2m",
+    "why_no_earlier": "需要比较两次查看，而 {window_ms} 之前没有录制",
+    "why_no_recording": "只有录制数据能看到：--recording DIR",
     "why_nobody_online": "该消费组没有成员在线",
     "why_nobody_anywhere": "没有任何消费组有成员在线",
     "why_no_brokers": "没有 broker 注册",

@@ -1,0 +1,64 @@
+"""A recorded moment, with what came before it, as the evidence of a diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from mqctl.cli.emit import note
+from mqctl.cli.options.common import at_ms
+from mqctl.cli.sources.snapshot_source import LiveOptions
+from mqctl.errors import UsageError
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.operations.recording.loop import require_libraries
+from mqctl.render import units
+
+# What rules that compare two looks need at most.
+_WINDOW_MS = 120_000
+
+
+def read_recorded(
+    recording: str,
+    *,
+    at: str | None,
+    now: datetime,
+    live: LiveOptions,
+    elsewhere: Collection[Path | None],
+    unfit: Collection[str | bool | None],
+) -> ClusterSnapshot:
+    """Reads the look at or before a moment, the last one if none is named, with the looks before it.
+
+    Args:
+        elsewhere: what was given as another source.
+        unfit: what was given to options that go with other sources only.
+
+    Raises:
+        UsageError: an option belongs to another source.
+        NotFoundError: there is no recording, or nothing was recorded before the moment.
+        BadInputError: none of it can be read.
+    """
+    if any(elsewhere) or live.namesrv or live.profile or live.proxies:
+        raise UsageError("a recording, a store, a snapshot and a live cluster exclude each other", remedy="name one")
+    if any(unfit) or live.with_stacks:
+        raise UsageError(
+            "--stacks, --probe, --quick, --levels and --broker-name do not go with --recording",
+            reason="a recorded moment is over",
+        )
+    require_libraries()
+    from mqctl.recording.history import past_of
+    from mqctl.recording.past import with_looks_before
+    from mqctl.recording.reader import open_recording
+
+    opened = open_recording(recording)
+    wanted_ms = at_ms(at, now)
+    moment_ms = opened.looks[-1].moment_ms if wanted_ms is None else wanted_ms
+    state = with_looks_before(opened, moment_ms, window_ms=live.window_ms or _WINDOW_MS)
+    look = opened.look_at(moment_ms)
+    if moment_ms - look.moment_ms > look.lasting_ms:
+        span = units.duration(moment_ms - look.moment_ms)
+        note(f"nobody recorded at that moment: judged is the look before it, {span} earlier")
+    for problem in opened.problems.values():
+        note(str(problem))
+    return replace(state, past=past_of(opened, moment_ms))

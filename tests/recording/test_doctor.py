@@ -1,0 +1,85 @@
+"""`mqctl doctor --recording`: a recorded moment is judged with the looks before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mqctl.errors import UnreachableError
+from mqctl.recording.writer import LookTime
+from tests.conftest import Outcome
+from tests.recording.worlds import at, broker, look, writer
+
+MEMBERS = {"one@1": "10.0.0.1:1", "two@1": "10.0.0.2:1"}
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Group G stands still from minute 10 to 20, is reset at 30; the recorder is away from 31 to 95, and nobody answers
+    it from 98 to 100."""
+    place = tmp_path_factory.mktemp("night")
+    recorder = writer(place)
+    for minute in range(32):
+        stood = min(minute, 10) if minute < 20 else minute
+        look(recorder, minute, broker(end=minute * 10, offset=0 if minute >= 30 else stood * 10, members=MEMBERS))
+    recorder = writer(place)
+    for minute in (95, 96, 97, 101):
+        look(recorder, minute, broker(end=950, offset=950, members=MEMBERS))
+        if minute == 97:
+            for silent in (98, 99, 100):
+                error = UnreachableError("could not ask any name server", reason="refused")
+                recorder.failed(error, LookTime(wall_ms=at(silent), steady_ms=at(silent)))
+    return place
+
+
+def codes(text: str) -> dict[str, str]:
+    return {item["code"]: item["subject"] for item in json.loads(text)["findings"]}
+
+
+def test_a_moment_is_judged_with_its_own_past(mqctl: Callable[..., Outcome], night: Path) -> None:
+    def judged(minute: float, *more: str) -> dict[str, str]:
+        answer = mqctl("doctor", "--recording", night, "--at", at(minute), "-o", "json", *more)
+        assert answer.exit_code in (0, 1, 2, 3), answer.stderr
+        return codes(answer.stdout)
+
+    assert "MQ410" not in judged(8)
+    assert judged(15)["MQ410"] == "broker-a G Pay/0"
+    assert "MQ410" not in judged(11, "--window", "2m")
+    assert "MQ411" not in judged(29)
+    assert judged(30.5)["MQ411"] == "broker-a G Pay/0"
+    assert "MQ411" not in judged(30.5, "--only", "MQ410")
+    assert judged(30.5, "-g", "G").keys() >= {"MQ411"}
+
+
+def test_what_nobody_recorded_is_no_all_clear_and_gaps_are_named(mqctl: Callable[..., Outcome], night: Path) -> None:
+    # The world has no settings of topics and groups.
+    last = mqctl("doctor", "--recording", night, *(f"--skip={code}" for code in ("MQ201", "MQ604", "MQ625")))
+    assert last.exit_code == 3
+    assert "nobody answered the recorder (could not ask any name server" in last.stdout
+    assert "the recorder did not run" in last.stdout
+    assert "it compares two looks, and nobody recorded" in mqctl("doctor", "--recording", night, "--at", at(95)).stdout
+    assert "a recorder does not ask for it" in last.stdout
+    value = json.loads(mqctl("doctor", "--recording", night, "-o", "json").stdout)
+    assert value["observed_at_ms"] == at(101)
+    assert [(gap["since_ms"], gap["until_ms"], gap["kind"]) for gap in value["past"]["gaps"]] == [
+        (at(31), at(95), "silent"),
+        (at(97), at(101), "unanswered"),
+    ]
+    codes_left = {item["code"] for item in value["not_judged"]}
+    assert codes_left >= {"MQ309", "MQ133"}
+    assert "MQ410" not in codes_left
+    away = mqctl("doctor", "--recording", night, "--at", at(60))
+    assert "nobody recorded at that moment: judged is the look before it, 29 min earlier" in away.stderr
+    assert "需要比较两次查看" in mqctl("doctor", "--recording", night, "--at", at(95), "--lang", "zh").stdout
+
+
+def test_what_does_not_go_with_a_recording_is_refused(
+    mqctl: Callable[..., Outcome], night: Path, tmp_path: Path
+) -> None:
+    for words in (["--stacks"], ["--probe"], ["--quick"], ["--namesrv", "127.0.0.1:1"], ["--store", tmp_path]):
+        assert mqctl("doctor", "--recording", night, *words).exit_code == 64
+    assert mqctl("doctor", "--recording", night, "--at", at(-5)).exit_code == 66
+    assert mqctl("doctor", "--recording", tmp_path / "none").exit_code == 66
