@@ -29,6 +29,10 @@ rooms_entered.install()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Some environments forbid bytecode, containers above all: each worker would compile 700 modules anew, every time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # How long an example takes, or takes to be made up, says how busy the machine is: no test fails for that.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # A build must not fail by the luck of the draw: what is found elsewhere becomes an example of its own.

@@ -54,6 +54,7 @@ def test_a9_a_broker_that_does_not_tell_its_timers_is_a_gap(mqctl: Run) -> None:
     assert [gap["part"] for gap in judged.json["unavailable"]] == ["delay-timers"]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("store", ["store-5.3.3"])
 def test_a9_timers_of_a_recorded_store_are_counted_as_the_report_does(
     mqctl: Run, golden_store: Callable[[str], Path], store: str

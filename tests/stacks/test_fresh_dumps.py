@@ -30,6 +30,7 @@ def wrong(dump: StackDump) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not all(map(jdk_tool, ("javac", "java", "jstack"))), reason="no JDK here: javac, java and jstack are needed"
 )

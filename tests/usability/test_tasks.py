@@ -15,6 +15,9 @@ from tests.conftest import Outcome
 from tests.live.conftest import Run
 from tests.usability.night import night
 
+# A cluster of 2,000 groups is no quick start.
+pytestmark = pytest.mark.slow
+
 TWO_SCREENS = 100
 _SLOW = "order-service"
 
