@@ -52,6 +52,7 @@ MQ214: members subscribe by SQL92, and a broker does not filter by properties | 
 MQ215: a FIFO topic is consumed concurrently | the group is set to consume it in order
 MQ218: a group that may not broadcast does | such a group shares its messages
 MQ219: a member stays and its connections do not | a member joins the group
+MQ221: a machine's members left and came back six times in a day | three deployments restart them three times
 MQ301: a queue holds ten times as much as the others | the same on a topic of a few hundred messages
 MQ302: three instances share two queues | two instances share two queues
 MQ303: two instances share three queues | two instances share four queues
@@ -95,6 +96,11 @@ MQ419: a member is ahead of its stored offset a minute after it consumed | the s
 MQ420: an ordered queue is blocked for a minute and messages wait | a batch of it is consumed for 50 s
 MQ421: members take 90 s for what they pop for a minute | they take 50 s of the minute
 MQ422: a member pulls the queues of a topic that its group pops | all members pop it, and pull the classic retry topic
+MQ430: the best hour of each day is six hours further behind | it is as far behind by day, and up to date every night
+MQ431: a group consumes half as much each week, and as much is sent | half as much is sent each week, too
+MQ432: a group had no member and moved no offset for 30 days | a job used it for ten minutes twelve days ago
+MQ433: a group consumed a tenth of what is usual in this hour | a tenth of the usual was sent, on a holiday
+MQ434: a topic got five messages where a thousand are usual | it gets five at this hour of every Sunday
 MQ501: an orderly consumer has a queue without its lock | the same a minute after it was started
 MQ502: a listener has had one message for two minutes | a listener has had one message for 50 seconds
 MQ503: an orderly queue fails and does not move | an orderly queue has messages in its cache and moves

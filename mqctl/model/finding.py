@@ -122,6 +122,8 @@ class Reason(StrEnum):
     TWO_LOOKS = "two_looks"
     NO_EARLIER = "no_earlier"
     NO_RECORDING = "no_recording"
+    PAST_SHORT = "past_short"
+    PAST_HOLES = "past_holes"
     NOBODY_ONLINE = "nobody_online"
     NOBODY_ANYWHERE = "nobody_anywhere"
     NO_BROKERS = "no_brokers"

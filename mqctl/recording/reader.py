@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.recording.kinds import COLUMNS, Cell, Key, LookOutcome, RecordedPiece, RowKind, Values
 from mqctl.recording.place import RecordingPlace, open_place, pieces_in
-from mqctl.recording.tables import Arrow, table_in
+from mqctl.recording.tables import Arrow, schema_of, table_in
 
 # Of looks that take long some are left out.
 _LOOKS_MISSED = 3
@@ -91,6 +92,22 @@ class Recording:
                     tables.append(table.filter(pc.is_in(table["moment_ms"], moments)))
         return pa.concat_tables(tables).sort_by("moment_ms") if tables else None
 
+    def rows_at(self, kind: RowKind, moments: frozenset[int]) -> Arrow:
+        """Returns the rows of a kind at these moments, of looks that were keyframes all there were, as an Arrow table.
+
+        Of files that keep keyframes apart, only those are read.
+        """
+        import pyarrow as pa
+
+        tables = [schema_of(kind).empty_table()]
+        ordered = sorted(moments)
+        for piece in self._pieces:
+            if piece.kind is kind and bisect_left(ordered, piece.first_ms) < bisect_right(ordered, piece.last_ms):
+                table = _read(self.place, piece, self.problems, moments=moments)
+                if table is not None:
+                    tables.append(table)
+        return pa.concat_tables(tables)
+
     def look_at(self, moment_ms: int) -> Look:
         """Returns the last look at or before a moment that was answered. Raises NotFoundError."""
         answered = [look for look in self.looks if look.moment_ms <= moment_ms and look.has_rows]
@@ -167,11 +184,16 @@ def _look(row: Mapping[str, Cell]) -> Look:
 
 
 def _read(
-    place: RecordingPlace, piece: RecordedPiece, problems: dict[str, BadInputError], clusters: set[str] | None = None
+    place: RecordingPlace,
+    piece: RecordedPiece,
+    problems: dict[str, BadInputError],
+    clusters: set[str] | None = None,
+    *,
+    moments: frozenset[int] | None = None,
 ) -> Arrow:
-    """Returns a file's table; None for one that cannot be read, which is noted."""
+    """Returns a file's table, or its rows of these moments; None for one that cannot be read, which is noted."""
     try:
-        table, cluster = table_in(piece.kind, place.read(piece.name), f"{place.text}/{piece.name}")
+        table, cluster = table_in(piece.kind, place.read(piece.name), f"{place.text}/{piece.name}", moments=moments)
     except BadInputError as error:
         problems[piece.name] = error
         return None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mqctl.errors import BadInputError
@@ -57,8 +59,11 @@ def file_of(kind: RowKind, tables: Iterable[Arrow], cluster: str) -> bytes:
     return sink.getvalue()
 
 
-def table_in(kind: RowKind, data: bytes, where: str) -> tuple[Arrow, str]:
+def table_in(kind: RowKind, data: bytes, where: str, *, moments: frozenset[int] | None = None) -> tuple[Arrow, str]:
     """Reads a file.
+
+    Args:
+        moments: read the rows of these only; None for all.
 
     Returns:
         its table, and the cluster it is of.
@@ -75,8 +80,27 @@ def table_in(kind: RowKind, data: bytes, where: str) -> tuple[Arrow, str]:
             raise BadInputError(
                 problem, reason=f"its format is {version}, not {FORMAT}", remedy="use the mqctl that wrote it"
             )
-        table = file.read().select(schema_of(kind).names).cast(schema_of(kind))
+        groups = list(range(file.num_row_groups)) if moments is None else _groups_with(file, moments)
+        table = file.read_row_groups(groups).select(schema_of(kind).names).cast(schema_of(kind))
+        if moments is not None:
+            table = table.filter(pc.is_in(table["moment_ms"], pa.array(sorted(moments), pa.int64())))
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise BadInputError(problem, reason=f"cut or damaged: {reason}", remedy="what is whole is used") from error
     return table, (metadata.get(CLUSTER_ENTRY) or b"").decode(errors="replace")
+
+
+def _groups_with(file: Arrow, moments: frozenset[int]) -> list[int]:
+    """Returns the row groups that may have rows of these moments."""
+    ordered = sorted(moments)
+    place = file.schema_arrow.names.index("moment_ms")
+    chosen = []
+    for number in range(file.num_row_groups):
+        bounds = file.metadata.row_group(number).column(place).statistics
+        if (
+            bounds is None
+            or not bounds.has_min_max
+            or (bisect_left(ordered, bounds.min) < bisect_right(ordered, bounds.max))
+        ):
+            chosen.append(number)
+    return chosen

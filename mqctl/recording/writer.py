@@ -19,7 +19,6 @@ from mqctl.recording.place import RecordingPlace, pieces_in, storage_error
 from mqctl.recording.rows import Changes, applied, changes, gaps_json, json, rows_of, unanswered
 from mqctl.recording.tables import file_of, table_in, table_of
 
-KEYFRAME_EVERY_MS = HOUR_MS
 _CLOCK_JUMP_MS = 5_000
 
 
@@ -97,7 +96,7 @@ class RecordingWriter:
             StorageError: the place does not take it; the next look is a keyframe.
         """
         moment_ms, jump_ms = self._moment(time)
-        keyframe = self._keyframe_at_ms is None or moment_ms - self._keyframe_at_ms >= KEYFRAME_EVERY_MS
+        keyframe = self._keyframe_at_ms is None or moment_ms // HOUR_MS != self._keyframe_at_ms // HOUR_MS
         rows = rows_of(snapshot, consumers_asked=consumers_asked)
         changed = changes(self._state, rows, unanswered(snapshot))
         after = applied(self._state, changed)

@@ -70,6 +70,13 @@ def instant(value_ms: int, zone: tzinfo | None = None) -> str:
         return f"{value_ms} ms"
 
 
+def to_the_hour(value_ms: int) -> tuple[int, str]:
+    """Returns the weekday (0 is Monday) and the nearest hour of an epoch instant, in local time."""
+    nearest_ms = (value_ms + HOUR_MS // 2) // HOUR_MS * HOUR_MS
+    when = datetime.fromtimestamp(nearest_ms / 1000, UTC).astimezone()
+    return when.weekday(), when.strftime("%Y-%m-%d %H:%M%z")
+
+
 def share(value: float) -> str:
     """Returns a fraction as a percentage with at most one decimal."""
     return f"{value:.1%}" if value < 0.1 else f"{value:.0%}"

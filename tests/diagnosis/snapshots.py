@@ -43,6 +43,7 @@ from tests.diagnosis.group_faults import SCENES, VARIANTS
 from tests.diagnosis.live_faults import DOUBLE_SCENES
 from tests.diagnosis.live_faults import SCENES as LIVE_SCENES
 from tests.diagnosis.observed_faults import SCENES as OBSERVED_SCENES
+from tests.diagnosis.past_faults import SCENES as PAST_SCENES
 from tests.diagnosis.replication_faults import SCENES as REPLICATION_SCENES
 from tests.diagnosis.room_faults import BY_PREFIX
 from tests.diagnosis.room_faults import SCENES as ROOM_SCENES
@@ -352,6 +353,7 @@ FAULTS = [
             *ADDRESS_SCENES,
             *ACCESS_SCENES,
             *OBSERVED_SCENES,
+            *PAST_SCENES,
             *REPLICATION_SCENES,
             *SETTING_SCENES,
             *STACK_SCENES,

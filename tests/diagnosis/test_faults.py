@@ -13,6 +13,7 @@ from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.probe import SendProbe
 from mqctl.model.snapshot import BrokerSnapshot
 from tests.diagnosis.live_snapshots import LIVE
+from tests.diagnosis.past_faults import STEADY
 from tests.diagnosis.snapshots import (
     DOUBLE_FAULTS,
     FAULTS,
@@ -49,13 +50,17 @@ def test_a_healthy_live_cluster_has_no_findings_and_no_gaps() -> None:
     assert diagnosis.findings == ()
     assert diagnosis.not_judged == ()
     asked = {code for code, entry in RULES.items() if entry.least_window is None and entry.applies_to(OriginKind.LIVE)}
-    on_request = {code for code in asked if {Part.STACKS, Part.PROBE} & {*RULES[code].needs}}
+    on_request = {code for code in asked if {Part.STACKS, Part.PROBE, Part.PAST} & {*RULES[code].needs}}
     assert set(diagnosis.rules_run) == asked - on_request
     idle = tuple(replace(info, stacks=IDLE_POOL) for info in LIVE.running)
     took = tuple(replace(item, probe=SendProbe(topic=item.name or "", status="SEND_OK")) for item in LIVE.brokers)
     with_stacks = diagnose(replace(LIVE, running=idle, brokers=took))
     assert (with_stacks.findings, with_stacks.not_judged) == ((), ())
-    assert set(with_stacks.rules_run) == asked
+    over_time = {code for code in asked if Part.PAST in RULES[code].needs}
+    assert set(with_stacks.rules_run) == asked - over_time
+    with_past = diagnose(STEADY)
+    assert with_past.findings == ()
+    assert set(with_past.rules_run) == asked - on_request | over_time
     assert set(RULES) == {code for code, entry in RULES.items() if any(map(entry.applies_to, OriginKind))}
 
 

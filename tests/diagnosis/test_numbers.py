@@ -13,6 +13,7 @@ from tests.diagnosis.address_faults import SCENES as ADDRESS_SCENES
 from tests.diagnosis.group_faults import NUMBERS as GROUP_NUMBERS
 from tests.diagnosis.live_faults import DOUBLE_SCENES, SCENES
 from tests.diagnosis.observed_faults import SCENES as OBSERVED_SCENES
+from tests.diagnosis.past_faults import SCENES as PAST_SCENES
 from tests.diagnosis.replication_faults import SCENES as REPLICATION_SCENES
 from tests.diagnosis.room_faults import SCENES as ROOM_SCENES
 from tests.diagnosis.setting_faults import DOUBLE_SCENES as SETTING_DOUBLE_SCENES
@@ -22,7 +23,16 @@ from tests.diagnosis.stack_faults import DOUBLE_SCENES as STACK_DOUBLE_SCENES
 from tests.diagnosis.stack_faults import SCENES as STACK_SCENES
 
 DOUBLES = [*DOUBLE_SCENES, *SETTING_DOUBLE_SCENES, *STACK_DOUBLE_SCENES]
-ONES = [*SCENES, *ADDRESS_SCENES, *ACCESS_SCENES, *OBSERVED_SCENES, *REPLICATION_SCENES, *SETTING_SCENES, *STACK_SCENES]
+ONES = [
+    *SCENES,
+    *ADDRESS_SCENES,
+    *ACCESS_SCENES,
+    *OBSERVED_SCENES,
+    *PAST_SCENES,
+    *REPLICATION_SCENES,
+    *SETTING_SCENES,
+    *STACK_SCENES,
+]
 LIVE_FAULTS = [*ONES, *(scene for scene, _ in DOUBLES)]
 ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]
 COMMIT_LOG = {"commit_log_bytes": 90_000}

@@ -22,6 +22,7 @@ from tests.diagnosis import access_faults as access
 from tests.diagnosis import address_faults as addresses
 from tests.diagnosis import live_faults as live
 from tests.diagnosis import observed_faults as observed
+from tests.diagnosis import past_faults as past
 from tests.diagnosis import replication_faults as replication
 from tests.diagnosis import setting_faults as settings
 from tests.diagnosis import stack_faults as stacks
@@ -407,6 +408,7 @@ TWINS: dict[str, Twin] = {
             **addresses.STATES,
             **access.STATES,
             **observed.STATES,
+            **past.STATES,
             **replication.STATES,
             **settings.STATES,
         }.items()

@@ -65,8 +65,10 @@ def cluster(*brokers: BrokerSnapshot, moment_ms: int = BEGIN_MS) -> ClusterSnaps
     return ClusterSnapshot(origin=origin, brokers=brokers)
 
 
-def writer(directory: Path, *, name_server: str = "ns:9876", keep_ms: int = 14 * DAY_MS) -> RecordingWriter:
-    return RecordingWriter(open_place(str(directory)), name_server, every_ms=MINUTE_MS, keep_ms=keep_ms)
+def writer(
+    directory: Path, *, name_server: str = "ns:9876", keep_ms: int = 14 * DAY_MS, every_ms: int = MINUTE_MS
+) -> RecordingWriter:
+    return RecordingWriter(open_place(str(directory)), name_server, every_ms=every_ms, keep_ms=keep_ms)
 
 
 def look(into: RecordingWriter, minutes: float, *brokers: BrokerSnapshot) -> None:

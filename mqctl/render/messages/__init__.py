@@ -10,6 +10,7 @@ import importlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mqctl.model.lang import Lang
@@ -181,7 +182,7 @@ def _agreeing(words: str, *, single: bool) -> str:
 
 
 def _plural(noun: str) -> str:
-    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
 
 
 def _values(finding: Finding, lang: Lang | None) -> dict[str, str]:
@@ -189,6 +190,14 @@ def _values(finding: Finding, lang: Lang | None) -> dict[str, str]:
     return values | {item.name: written(item.name, item.value, lang) for item in finding.evidence}
 
 
+def _to_the_hour(lang: Lang | None, value_ms: int) -> str:
+    """Writes the instant of a forecast: weekday and hour are as much as can be said."""
+    weekday, hour = units.to_the_hour(value_ms)
+    return phrase("to_the_hour", lang).format(weekday=phrase(f"weekday_{weekday}", lang), hour=hour)
+
+
+_FORECAST = "_expected_time_ms"
+_UNITS = (("_time_ms", units.instant), ("_ms", units.duration), ("_bytes", units.size))
 _FRACTIONS = (("_share", units.share), ("_tps", units.rate))
 
 
@@ -205,7 +214,7 @@ def written(name: str, value: Value, lang: Lang | None) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         if name.endswith("_count"):
             return _Counted(units.count(value), single=value == 1)
-        for suffix, write in (("_time_ms", units.instant), ("_ms", units.duration), ("_bytes", units.size)):
+        for suffix, write in ((_FORECAST, partial(_to_the_hour, lang)), *_UNITS):
             if name.endswith(suffix):
                 return write(value)
     if isinstance(value, float):

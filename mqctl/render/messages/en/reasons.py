@@ -17,6 +17,8 @@ PHRASES = {
     "why_two_looks": "it needs two looks: --window 2m",
     "why_no_earlier": "it compares two looks, and nobody recorded {window_ms} before",
     "why_no_recording": "only a recording shows it: --recording DIR",
+    "why_past_short": "it needs {needed_ms} of recording; so far: {recorded_ms} (mqctl record --keep)",
+    "why_past_holes": "it needs {needed_ms} of recording without long gaps; missing: {missing_ms}",
     "why_nobody_online": "no member of the group is online",
     "why_nobody_anywhere": "no consumer group has members online",
     "why_no_brokers": "no broker is registered",

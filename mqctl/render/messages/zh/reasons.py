@@ -61,6 +61,8 @@ PHRASES = {
     "why_two_looks": "需要看两次：--window 2m",
     "why_no_earlier": "需要比较两次查看，而 {window_ms} 之前没有录制",
     "why_no_recording": "只有录制数据能看到：--recording DIR",
+    "why_past_short": "需要 {needed_ms} 的录制，目前只有 {recorded_ms}（mqctl record --keep）",
+    "why_past_holes": "需要 {needed_ms} 的录制，其中缺少 {missing_ms}",
     "why_nobody_online": "该消费组没有成员在线",
     "why_nobody_anywhere": "没有任何消费组有成员在线",
     "why_no_brokers": "没有 broker 注册",

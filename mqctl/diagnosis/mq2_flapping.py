@@ -1,0 +1,54 @@
+"""MQ221: members that come and go over a day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.diagnosis.audience import EVERY
+from mqctl.diagnosis.group_view import named_clients
+from mqctl.diagnosis.past_view import too_short
+from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.past import MemberReturns
+from mqctl.model.spans import DAY_MS, HOUR_MS
+
+# Three deployments of a day each restart every member once.
+_LEAST_RETURNS = 4
+_OFTEN = 12
+
+
+@cluster_rule(
+    "MQ221",
+    Severity.WARNING,
+    source="ConsumerManager.doChannelCloseEvent",
+    needs=(Part.PAST,),
+    playbook="subscription-change",
+    groups=EVERY,
+)
+def flapping_for_a_day(case: ClusterCase) -> Iterator[Verdict | Unknown]:
+    """Machines whose members of a group were gone and back again and again within the last day."""
+    past = case.snapshot.past
+    if past is None:
+        return
+    by_group: dict[str, list[MemberReturns]] = {}
+    for item in past.returns:
+        if item.return_count >= _LEAST_RETURNS:
+            by_group.setdefault(item.group, []).append(item)
+    for group, hosts in sorted(by_group.items()):
+        count = sum(item.return_count for item in hosts)
+        first_ms, last_ms = min(item.first_ms for item in hosts), max(item.last_ms for item in hosts)
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.GROUP, group=group),
+            params={"group": group, "hosts": named_clients({item.host for item in hosts})},
+            evidence={
+                "return_count": count,
+                "host_count": len(hosts),
+                "first_time_ms": first_ms,
+                "last_time_ms": last_ms,
+            },
+            confidence=Confidence.HIGH if count >= _OFTEN else Confidence.MEDIUM,
+            variant=None if past.until_ms - last_ms < HOUR_MS else "over",
+        )
+    if not by_group:
+        yield from too_short(case, DAY_MS)

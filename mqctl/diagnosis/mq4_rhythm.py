@@ -1,0 +1,109 @@
+"""MQ433, MQ434: hours that are unlike the same hour of former days."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from mqctl.diagnosis.audience import APPLICATION, COMMITTING
+from mqctl.diagnosis.past_view import Expectation, Rhythm, last_whole_hour, rhythm_before, too_short
+from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
+from mqctl.model.gap import Part
+from mqctl.model.past import Hours, RecordedPast
+from mqctl.model.spans import DAY_MS
+
+# A week, and the day that is judged.
+_NEEDED_MS = 8 * DAY_MS
+# Of fewer messages an hour a fall to nothing is chance.
+_LEAST_HOURLY = 100
+
+
+@cluster_rule(
+    "MQ433",
+    Severity.WARNING,
+    source="ConsumerOffsetManager.commitOffset",
+    needs=(Part.PAST,),
+    playbook="backlog",
+    groups=COMMITTING,
+    topics=APPLICATION,
+)
+def consumption_out_of_rhythm(case: ClusterCase) -> Iterator[Verdict | Unknown]:
+    """A group that consumed far less than in this hour of former days, of a topic that got as much as ever."""
+    past = case.snapshot.past
+    if past is None:
+        return
+    yield from too_short(case, _NEEDED_MS)
+    index = last_whole_hour(past)
+    for item in past.groups:
+        if _departure(item.consumed_counts, index) is not _Departure.LESS:
+            continue
+        if _departure(item.sent_counts, index) is not _Departure.LESS:
+            subject = Subject(kind=SubjectKind.GROUP, group=item.group, topic=item.topic)
+            numbers = {**_numbers(past, item.consumed_counts, index), "sent_count": item.sent_counts[index]}
+            yield Verdict(
+                subject=subject,
+                params={"group": item.group, "topic": item.topic},
+                evidence=numbers,
+                confidence=_confidence(rhythm_before(item.consumed_counts, index)),
+            )
+
+
+@cluster_rule(
+    "MQ434",
+    Severity.WARNING,
+    source="SendMessageProcessor",
+    needs=(Part.PAST,),
+    playbook="broker-down",
+    topics=APPLICATION,
+)
+def traffic_out_of_rhythm(case: ClusterCase) -> Iterator[Verdict | Unknown]:
+    """A topic that got far less, or far more, than in this hour of former days."""
+    past = case.snapshot.past
+    if past is None:
+        return
+    yield from too_short(case, _NEEDED_MS)
+    index = last_whole_hour(past)
+    for item in past.topics:
+        departure = _departure(item.sent_counts, index)
+        if departure is not None:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.TOPIC, topic=item.topic),
+                params={"topic": item.topic},
+                evidence=_numbers(past, item.sent_counts, index),
+                confidence=_confidence(rhythm_before(item.sent_counts, index)),
+                variant=None if departure is _Departure.LESS else "more",
+            )
+
+
+class _Departure(StrEnum):
+    LESS = "less"
+    MORE = "more"
+
+
+def _departure(hours: Hours, index: int) -> _Departure | None:
+    """Tells how an hour differs from what former days let expect; None where it does not, or nothing is expected."""
+    value = hours[index] if 0 <= index < len(hours) else None
+    rhythm = rhythm_before(hours, index)
+    if value is None or not rhythm.is_known:
+        return None
+    expected = rhythm.expectations
+    if all(item.usual >= _LEAST_HOURLY and item.is_below(value) for item in expected):
+        return _Departure.LESS
+    is_more = value >= _LEAST_HOURLY and all(item.is_above(value) for item in expected)
+    return _Departure.MORE if is_more else None
+
+
+def _numbers(past: RecordedPast, hours: Hours, index: int) -> dict[str, Value]:
+    rhythm = rhythm_before(hours, index)
+    nearest: Expectation = min(rhythm.expectations, key=lambda item: abs(item.usual - (hours[index] or 0)))
+    return {
+        "hour_count": hours[index],
+        "usual_count": round(nearest.usual),
+        "day_count": len(rhythm.weekdays) if rhythm.by_weekday else len(rhythm.days),
+        "hour_time_ms": past.hour_ms(index),
+    }
+
+
+def _confidence(rhythm: Rhythm) -> Confidence:
+    return Confidence.HIGH if rhythm.by_weekday else Confidence.MEDIUM
