@@ -69,6 +69,14 @@ _NOTES = {
         "from retry: nothing surely acknowledged a delivery. Unseen: from retry, too, though no delivery was seen, for "
         "the kill cut off the answer.",
     ),
+    "pop_stores": (
+        "What a group that pops is said to hold",
+        "python -m tests.reliability.pop_stores --rounds 400 --seed N",
+        "Stores made by random sends, pops, ordered pops, acknowledgements (single, batches, twice, late) and changes "
+        "of invisible times, on virtual time, with and without the buffer and with both names of retry topics. Each is "
+        "judged live and as a store: ready, invisible, due and waiting must be what clients saw and what the broker "
+        "hands out afterwards (else a problem).",
+    ),
     "failover": (
         "A master and its slave",
         "python -m tests.reliability.failover --rounds 96 --seed N",

@@ -91,7 +91,7 @@ MQ414: more arrives than the group consumes | the group consumes more than arriv
 MQ415: a group begins at the end of a queue with messages | the same setting in a group that has its offsets
 MQ416: popped messages have been due for a minute | the same within the minute, while they are being revived
 MQ417: retries lie under the second name and the broker reads the first | the broker reads the second name
-MQ418: offsets rise and nobody is online | offsets of a group without members go back
+MQ418: messages are popped and nobody is online | an administrator moves the offsets of a group without members
 MQ419: a member is ahead of its stored offset a minute after it consumed | the same 20 seconds after it consumed
 MQ420: an ordered queue is blocked for a minute and messages wait | a batch of it is consumed for 50 s
 MQ421: members take 90 s for what they pop for a minute | they take 50 s of the minute

@@ -236,24 +236,34 @@ def _verdict(advice: BacklogAdvice, window_ms: int, variant: str, severity: Seve
 @cluster_rule(
     "MQ418",
     Severity.INFO,
-    source="ConsumerOffsetManager.commitOffset",
-    needs=(Part.CONSUMER_OFFSETS, Part.MEMBERS),
+    source="PopMessageProcessor, HeartbeatSyncer",
+    needs=(Part.CONSUMER_OFFSETS, Part.MEMBERS, Part.POP),
     playbook="backlog",
     groups=frozenset({GroupKind.OFFLINE}),
     least_window=any_window,
 )
 def moves_unseen(case: ClusterCase) -> Iterator[Verdict]:
-    """A group whose offsets rise although no broker knows anybody of it."""
-    if case.snapshot.earlier is None:
+    """A group whose messages are popped although no broker knows anybody of it.
+
+    Offsets alone tell nothing: an administrator moves them, too.
+    """
+    earlier = case.snapshot.earlier
+    if earlier is None:
         return
     online = {item.group for broker in case.snapshot.brokers for item in broker.memberships}
-    online |= {item.group for broker in case.snapshot.earlier.brokers for item in broker.memberships}
-    before = _committed(case.snapshot.earlier)
+    online |= {item.group for broker in earlier.brokers for item in broker.memberships}
+    popped = {
+        (share.group, share.topic)
+        for broker in case.snapshot.brokers
+        for share in broker.pop
+        if share.last_pop_ms is not None and share.last_pop_ms >= earlier.origin.observed_at_ms
+    }
+    before = _committed(earlier)
     moved: dict[str, int] = {}
     for key, offset in _committed(case.snapshot).items():
-        group = key[0]
-        if group not in online and offset > before.get(key, offset):
-            moved[group] = moved.get(group, 0) + offset - before[key]
+        group, topic, _, _ = key
+        if group not in online and (group, topic) in popped and offset > before.get(key, 0):
+            moved[group] = moved.get(group, 0) + offset - before.get(key, 0)
     for group, count in sorted(moved.items()):
         yield Verdict(
             subject=Subject(kind=SubjectKind.GROUP, group=group),

@@ -27,6 +27,7 @@ class PopShare:
         invisible_ms: for how long most messages were popped, milliseconds; None when nothing tells.
         blocked_since_ms: when the batch was popped that blocks an ordered queue for longest, epoch milliseconds.
         blocked_times: how often a message of a blocking batch was delivered before, the most of them.
+        last_pop_ms: when a message was popped last, epoch milliseconds; None where no record is left.
         oldest_due_ms: since when the oldest of the due messages is, epoch milliseconds; None without any.
         next_visible_ms: the next moments at which invisible messages come back, epoch milliseconds.
     """
@@ -47,6 +48,7 @@ class PopShare:
     blocked_since_ms: int | None = None
     blocked_times: int = 0
     oldest_due_ms: int | None = None
+    last_pop_ms: int | None = None
 
     @property
     def back_ms(self) -> int | None:
@@ -88,6 +90,7 @@ def _sum(first: PopShare, second: PopShare) -> PopShare:
         blocked_since_ms=_earlier(first.blocked_since_ms, second.blocked_since_ms),
         blocked_times=max(first.blocked_times, second.blocked_times),
         oldest_due_ms=_earlier(first.oldest_due_ms, second.oldest_due_ms),
+        last_pop_ms=max((at for at in (first.last_pop_ms, second.last_pop_ms) if at is not None), default=None),
         next_visible_ms=tuple(sorted({*first.next_visible_ms, *second.next_visible_ms})[:NEXT_MOMENTS]),
     )
 

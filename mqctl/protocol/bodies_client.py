@@ -97,6 +97,29 @@ class ConsumerConnection(Body):
     subscription_table: Mapping[str, SubscriptionData] = EMPTY
 
 
+class ProxyHeartbeat(Body):
+    """What a proxy of 5.x tells the others of one client, by a message (`HeartbeatSyncerData`).
+
+    Attributes:
+        channel_data: JSON text of the client's channel.
+        heartbeat_type: `REGISTER` or `UNREGISTER`.
+        local_proxy_id: host, remoting port and gRPC port of the proxy, between `%`.
+    """
+
+    channel_data: str = ""
+    client_id: str
+    consume_from_where: str | None = None
+    consume_type: str | None = None
+    group: str
+    heartbeat_type: str
+    language: str | None = None
+    last_update_timestamp: int = 0
+    local_proxy_id: str = ""
+    message_model: str | None = None
+    subscription_data_set: tuple[SubscriptionData, ...] = ()
+    version: int = 0
+
+
 class ProducerConnection(Body):
     """Connections of a producer group."""
 

@@ -108,6 +108,18 @@ class PopLedger:
         except BadInputError:
             self.unreadable_count += 1
 
+    def is_emptying(self, now_ms: int) -> bool:
+        """Whether the slot that the timer wheel was seen in last may still hold records."""
+        return not self.is_whole and now_ms - self._wheel_ms <= _EMPTYING_MS
+
+    def tells_the_wheel(self, taken: Iterable[Message], now_ms: int) -> bool:
+        """Whether records of the revive topic, with what was taken before, say how far the timer wheel is for sure.
+
+        Of the last slot all must be taken while it is emptied. What was late when it was written went past the wheel.
+        """
+        slots = [slot_ms for message in taken if (slot_ms := decimal(message.properties.get(_OUT_MS)))]
+        return bool(slots) and (min(slots) < self._wheel_ms or not self.is_emptying(now_ms))
+
     def _is_revived(self, known: _Checkpoint, notes: PopNotes, now_ms: int) -> bool:
         if known.revive_place is not None:
             return known.revive_place[1] <= notes.revived.get(known.revive_place[0], -1)
@@ -115,7 +127,7 @@ class PopLedger:
             return False
         slot_ms = (known.checkpoint.due_ms - _CHECKPOINT_EARLIER_MS - 1) // _SLOT_MS * _SLOT_MS
         # A slot is emptied at once; while that may be going on, the one seen last is taken to hold something.
-        return slot_ms < self._wheel_ms or (slot_ms == self._wheel_ms and now_ms - slot_ms > _EMPTYING_MS)
+        return slot_ms < self._wheel_ms or (slot_ms == self._wheel_ms and not self.is_emptying(now_ms))
 
     def _acked(self, known: _Checkpoint) -> set[int]:
         """Returns the offsets that are acknowledged; reviving does not see what lies before the checkpoint."""
@@ -152,12 +164,14 @@ class PopLedger:
             counts.setdefault(share, Counter())[checkpoint.invisible_ms] += len(checkpoint.offsets)
         return {share: counted.most_common(1)[0][0] for share, counted in counts.items()}
 
-    def shares(self) -> set[Share]:
-        """Returns who popped what."""
-        return {
-            (item.checkpoint.consumer_group, popped_topic(item.checkpoint.topic, item.checkpoint.consumer_group))
-            for item in self._checkpoints.values()
-        }
+    def last_pops(self) -> dict[Share, int]:
+        """Returns who popped what, and when last."""
+        last: dict[Share, int] = {}
+        for item in self._checkpoints.values():
+            checkpoint = item.checkpoint
+            share = (checkpoint.consumer_group, popped_topic(checkpoint.topic, checkpoint.consumer_group))
+            last[share] = max(last.get(share, 0), checkpoint.pop_ms)
+        return last
 
 
 def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShare, ...]:
@@ -178,10 +192,15 @@ def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShar
                 own.blocked_since_ms = min(own.blocked_since_ms or batch.pop_ms, batch.pop_ms)
                 times = [(batch.delivered or {}).get(offset, 0) for offset, _ in unacked]
                 own.blocked_times = max(own.blocked_times, *times)
-    known = ledger.shares() | notes.modes.keys() | open_shares.keys() | _by_retry_topics(notes)
+    last_pops = ledger.last_pops()
+    known = last_pops.keys() | notes.modes.keys() | open_shares.keys() | _by_retry_topics(notes)
     spans = ledger.invisible_ms()
     return tuple(
-        replace(_share(share, open_shares.get(share, _Open()), notes, now_ms), invisible_ms=spans.get(share))
+        replace(
+            _share(share, open_shares.get(share, _Open()), notes, now_ms),
+            invisible_ms=spans.get(share),
+            last_pop_ms=last_pops.get(share),
+        )
         for share in sorted(known)
     )
 

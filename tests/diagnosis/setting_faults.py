@@ -8,6 +8,7 @@ from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.delay_level import DEFAULT_TABLE
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
 from mqctl.model.member import TopicRates
+from mqctl.model.pop_share import PopShare
 from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import PendingTransaction, TransactionState
@@ -121,6 +122,17 @@ def offline(offset: int) -> ClusterSnapshot:
     return replace(LIVE, brokers=(first, *others), running=())
 
 
+def popping(base: ClusterSnapshot, *, ago_ms: int = MINUTE) -> ClusterSnapshot:
+    """The group popped then, for the last time."""
+    first, *others = base.brokers
+    held = first.consumer_offsets[0]
+    share = PopShare(
+        group=held.group, topic=held.topic, mode=None, ready_count=0, invisible_count=0, due_count=0, retry_count=0,
+        given_up_count=0, blocked_queue_count=None, last_pop_ms=NOW - ago_ms,
+    )  # fmt: skip
+    return replace(base, brokers=(replace(first, pop=(share,)), *others))
+
+
 def failing(base: ClusterSnapshot) -> ClusterSnapshot:
     rates = (TopicRates(topic="Pay", consume_ok_tps=90.0, consume_failed_tps=10.0),)
     return replace(base, running=(base.running[0], replace(base.running[1], rates=rates)))
@@ -184,7 +196,7 @@ SCENES: list[Scene] = [
     ("MQ312", None, replace(LIVE, running=(
         saying(maxReconsumeTimes="16")(LIVE.running[0]), saying(maxReconsumeTimes="3")(LIVE.running[1])
     )), {"member_count": 2, "value_count": 2}),
-    ("MQ418", None, after(offline(900), offline(700)), {"consumed_count": 200, "window_ms": 2 * MINUTE}),
+    ("MQ418", None, after(popping(offline(900)), offline(700)), {"consumed_count": 200, "window_ms": 2 * MINUTE}),
     ("MQ419", None, with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - MINUTE)),
      {"ahead_count": 300, "queue_count": 1}),
     ("MQ424", None, with_second(holding(cached_count=40, cached_min_offset=970, cached_max_offset=1_009)),
@@ -235,7 +247,7 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ219": after(LIVE, with_members(client_ids=(ONE,), members=(member(ONE, 5_001),))),
     "MQ311": waiting(60, pullInterval="1000", pullBatchSize="32"),
     "MQ312": replace(LIVE, running=tuple(saying(maxReconsumeTimes="3")(info) for info in LIVE.running)),
-    "MQ418": after(offline(700), offline(900)),
+    "MQ418": after(popping(offline(900), ago_ms=10 * MINUTE), offline(700)),
     "MQ419": with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - 20_000)),
     "MQ424": with_second(holding(cached_count=40, cached_min_offset=1_000, cached_max_offset=1_039)),
     "MQ640": typed("NORMAL", timerWheelEnable="false", rejectTransactionMessage="true"),

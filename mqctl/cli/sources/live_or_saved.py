@@ -142,7 +142,7 @@ class LiveOrSaved:
     ) -> tuple[tuple[RunningInfo, ...], tuple[Gap, ...]]:
         """Returns what the instances say of themselves, and which did not."""
         if self.saved is None:
-            from mqctl.snapshot.live.members import gather_running
+            from mqctl.snapshot.live.running import gather_running
 
             return gather_running(self._live(), brokers, memberships)
         groups = {item.group for items in memberships.values() for item in items}

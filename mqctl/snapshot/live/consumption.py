@@ -14,7 +14,8 @@ from mqctl.model.queue_state import QueueState
 from mqctl.protocol.bodies_stats import ConsumeStats
 from mqctl.snapshot.live.asking import Answers, Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker
-from mqctl.snapshot.live.members import gather_memberships, gather_running
+from mqctl.snapshot.live.members import gather_memberships
+from mqctl.snapshot.live.running import gather_running
 
 _Key = tuple[int, str, str]
 

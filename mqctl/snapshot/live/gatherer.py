@@ -26,12 +26,13 @@ from mqctl.snapshot.live.access import ask_checked_access
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
 from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
-from mqctl.snapshot.live.members import ask_unplaced, gather_memberships, gather_running, without_stacks
+from mqctl.snapshot.live.members import ask_unplaced, gather_memberships
 from mqctl.snapshot.live.newest import ask_newest
 from mqctl.snapshot.live.pop import gather_pop
 from mqctl.snapshot.live.queues import gather_offsets, gather_queues
 from mqctl.snapshot.live.replication import ask_copies, ask_replication
 from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
+from mqctl.snapshot.live.running import gather_running, without_stacks
 from mqctl.snapshot.live.tags import sample_tags
 from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from mqctl.client.admin import broker_queries as ask
-from mqctl.client.remoting.answers import AnswerError
-from mqctl.errors import DeadlineError, MqctlError
-from mqctl.model.gap import Cause, Gap, GapSubject, Part
+from mqctl.errors import MqctlError
+from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.member import (
     GroupMembership,
-    HeldQueue,
     Member,
     MessageModel,
-    RunningInfo,
     Subscription,
-    TopicRates,
-    is_grpc_client,
 )
 from mqctl.model.names import RETRY_PREFIX, is_retry_topic, is_system_group
 from mqctl.model.names_alike import plain
 from mqctl.model.queue_state import QueueState
-from mqctl.protocol.bodies_client import ConsumerConnection, ConsumerRunningInfo, SubscriptionData
+from mqctl.protocol.bodies_client import ConsumerConnection, SubscriptionData
 from mqctl.protocol.bodies_pop import POP
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes
+from mqctl.snapshot.live.proxies import groups_of_proxies
 
 OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
 
@@ -79,23 +75,43 @@ def with_proxied(
     wanted: Sequence[tuple[int, str]],
     memberships: dict[int, tuple[GroupMembership, ...]],
 ) -> dict[int, tuple[GroupMembership, ...]]:
-    """Adds the members that only proxies know (203, 38 at their remoting ports), at the brokers that hold the group.
+    """Adds the members that only proxies know, at the brokers that hold the group.
 
-    In cluster mode a proxy pops for its clients, and no broker hears of them. Proxies tell each other of theirs.
+    In cluster mode a proxy pops for its clients, and no broker hears of them. Proxies that are named are asked (203, 38
+    at their remoting ports). Without any, what proxies tell each other is read from the brokers.
 
     Args:
         wanted: groups by the number of the broker.
     """
-    if not asking.cluster.proxies:
-        return memberships
     groups = sorted({group for _, group in wanted})
+    at: dict[str, list[int]] = {}
+    for number, group in wanted:
+        at.setdefault(group, []).append(number)
+    proxied = _at_proxies(asking, brokers, groups, at) if asking.cluster.proxies else {}
+    unseen = [group for group in groups if group not in proxied and not _is_known(group, memberships)]
+    if unseen and not asking.cluster.proxies:
+        by_heartbeats, gaps = groups_of_proxies(asking, unseen)
+        for group, clients in by_heartbeats.items():
+            proxied[group] = replace(membership_of(group, (), clients.connection), proxied=clients.proxies)
+        if gaps:
+            brokers[0].gaps += gaps
+    by_group = {number: {item.group: item for item in items} for number, items in memberships.items()}
+    held = {(number, group) for number, broker in enumerate(brokers) for group in _groups_of(broker)}
+    held_anywhere = {group for _, group in held}
+    for number, group in wanted:
+        if group in proxied and ((number, group) in held or group not in held_anywhere):
+            of_broker = by_group.setdefault(number, {})
+            of_broker[group] = _joined(of_broker.get(group), proxied[group])
+    return {number: tuple(items.values()) for number, items in by_group.items()}
+
+
+def _at_proxies(
+    asking: Asking, brokers: list[LiveBroker], groups: list[str], at: Mapping[str, list[int]]
+) -> dict[str, GroupMembership]:
     keys = [(proxy, group) for proxy in asking.cluster.proxies for group in groups]
     connections = asking.put((key, key[0], ask.consumer_connections(key[1])) for key in keys)
     ids = asking.put((key, key[0], ask.consumer_ids(key[1])) for key in connections.values)
     proxied: dict[str, GroupMembership] = {}
-    at: dict[str, list[int]] = {}
-    for number, group in wanted:
-        at.setdefault(group, []).append(number)
     for key in keys:
         proxy, group = key
         if key in connections.values:
@@ -105,14 +121,11 @@ def with_proxied(
         elif not refused_with(connections.errors[key], OFFLINE):
             for number in at[group]:
                 brokers[number].miss(Part.MEMBERS, connections.errors[key], GapSubject(group=group))
-    by_group = {number: {item.group: item for item in items} for number, items in memberships.items()}
-    held = {(number, group) for number, broker in enumerate(brokers) for group in _groups_of(broker)}
-    held_anywhere = {group for _, group in held}
-    for number, group in wanted:
-        if group in proxied and ((number, group) in held or group not in held_anywhere):
-            of_broker = by_group.setdefault(number, {})
-            of_broker[group] = _joined(of_broker.get(group), proxied[group])
-    return {number: tuple(items.values()) for number, items in by_group.items()}
+    return proxied
+
+
+def _is_known(group: str, memberships: Mapping[int, tuple[GroupMembership, ...]]) -> bool:
+    return any(item.group == group and item.client_ids for items in memberships.values() for item in items)
 
 
 def _groups_of(broker: LiveBroker) -> set[str]:
@@ -241,145 +254,3 @@ def membership_of(
         subscriptions=tuple(read_subscription(item) for _, item in sorted(connection.subscription_table.items())),
         popped_topics=popped,
     )
-
-
-def gather_running(
-    asking: Asking,
-    brokers: list[LiveBroker],
-    memberships: Mapping[int, tuple[GroupMembership, ...]],
-    *,
-    with_stacks: bool = False,
-    limit_ms: int | None = None,
-) -> tuple[tuple[RunningInfo, ...], tuple[Gap, ...]]:
-    """Asks every instance, through a broker or the proxy that knows it, what it is doing: all at once.
-
-    Args:
-        limit_ms: how long they have; a third of the time that is left when not given.
-    """
-    ways = _ways(brokers, memberships)
-    questions = ((key, way, ask.running_info(*key, with_stacks=with_stacks)) for key, way in sorted(ways.items()))
-    answers = asking.put(questions, relayed=True, limit_ms=limit_ms)
-    running = tuple(_running(key, answers.values[key]) for key in sorted(answers.values))
-    behind = {
-        (item.group, name)
-        for items in memberships.values()
-        for item in items
-        for name in item.client_ids
-        if name in item.proxied or is_grpc_client(name)
-    }
-    gaps = (
-        _not_passed_on(key, error) if key in behind else Gap.of(Part.RUNNING_INFO, error, _client(key))
-        for key, error in sorted(answers.errors.items())
-        if not refused_with(error, OFFLINE)
-    )
-    return running, tuple(gaps)
-
-
-def _client(key: tuple[str, str]) -> GapSubject:
-    return GapSubject(group=key[0], client=key[1])
-
-
-def _not_passed_on(key: tuple[str, str], error: MqctlError) -> Gap:
-    """Returns the gap of a client of a proxy: 5.3.3 loses the question on the way to it, and nobody answers."""
-    if not isinstance(error, AnswerError | DeadlineError):
-        return Gap.of(Part.RUNNING_INFO, error, _client(key))
-    reason = "its proxy passed the question on to no one: RocketMQ 5.3.3 asks no gRPC client what it is doing"
-    return Gap(part=Part.RUNNING_INFO, cause=Cause.UNSUPPORTED, reason=reason, subject=_client(key))
-
-
-def without_stacks(running: Iterable[RunningInfo]) -> list[Gap]:
-    """Names the instances that answered without the stacks they were asked for."""
-    reason = "it answers without stacks: its client does not support them"
-    return [
-        Gap(
-            part=Part.STACKS,
-            cause=Cause.UNSUPPORTED,
-            reason=reason,
-            subject=GapSubject(group=info.group, client=info.client_id),
-        )
-        for info in running
-        if not info.stacks
-    ]
-
-
-def _ways(
-    brokers: list[LiveBroker], memberships: Mapping[int, tuple[GroupMembership, ...]]
-) -> dict[tuple[str, str], str]:
-    """Returns the address through which each instance is asked, by (group, client id).
-
-    Brokers that know it take turns: each passes on 16 questions at a time (`adminBrokerThreadPoolNums`), and one whose
-    consumer is silent holds a thread of it for ten seconds.
-    """
-    known: dict[tuple[str, str], list[int]] = {}
-    for number, items in memberships.items():
-        for item in items:
-            for client in item.client_ids:
-                if client not in item.proxied:
-                    known.setdefault((item.group, client), []).append(number)
-    load = dict.fromkeys(memberships, 0)
-    ways = {
-        (item.group, name): proxy
-        for items in memberships.values()
-        for item in items
-        for name, proxy in item.proxied.items()
-        if name in item.client_ids
-    }
-    for key, numbers in sorted(known.items()):
-        chosen = min(numbers, key=lambda number: (load[number], number))
-        load[chosen] += 1
-        ways[key] = brokers[chosen].address.address
-    return ways
-
-
-def _running(key: tuple[str, str], info: ConsumerRunningInfo) -> RunningInfo:
-    group, client = key
-    return RunningInfo(
-        group=group,
-        client_id=client,
-        subscriptions=tuple(sorted(map(read_subscription, info.subscription_set), key=lambda item: item.topic)),
-        queues=tuple(_held(info)),
-        rates=tuple(
-            TopicRates(
-                topic=topic,
-                pull_rt_ms=status.pull_rt,
-                pull_tps=status.pull_tps,
-                consume_rt_ms=status.consume_rt,
-                consume_ok_tps=status.consume_ok_tps,
-                consume_failed_tps=status.consume_failed_tps,
-                consume_failed_count=status.consume_failed_msgs,
-            )
-            for topic, status in sorted(info.status_table.items())
-        ),
-        properties=dict(info.properties),
-        stacks=info.jstack,
-        pops=bool(info.mq_pop_table),
-        held_counts=_held_counts(info),
-    )
-
-
-def _held_counts(info: ConsumerRunningInfo) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for queue, state in sorted((info.mq_pop_table or {}).items()):
-        counts[queue.topic] = counts.get(queue.topic, 0) + state.wait_ack_count
-    return counts
-
-
-def _held(info: ConsumerRunningInfo) -> Iterable[HeldQueue]:
-    for queue, state in sorted(info.mq_table.items()):
-        yield HeldQueue(
-            queue=queue,
-            commit_offset=state.commit_offset,
-            cached_min_offset=state.cached_msg_min_offset,
-            cached_max_offset=state.cached_msg_max_offset,
-            cached_count=state.cached_msg_count,
-            cached_mib=state.cached_msg_size_in_mib,
-            transaction_min_offset=state.transaction_msg_min_offset,
-            transaction_max_offset=state.transaction_msg_max_offset,
-            transaction_count=state.transaction_msg_count,
-            locked=state.locked,
-            try_unlock_count=state.try_unlock_times,
-            last_lock_time_ms=state.last_lock_timestamp,
-            last_pull_time_ms=state.last_pull_timestamp,
-            last_consume_time_ms=state.last_consume_timestamp,
-            dropped=state.dropped,
-        )

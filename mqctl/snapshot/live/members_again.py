@@ -11,7 +11,8 @@ from mqctl.model.member import GroupMembership
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
-from mqctl.snapshot.live.members import OFFLINE, gather_running, membership_of, with_proxied
+from mqctl.snapshot.live.members import OFFLINE, membership_of, with_proxied
+from mqctl.snapshot.live.running import gather_running
 
 
 def look_at_members(cluster: Cluster, deadline: Deadline, first: ClusterSnapshot, *, now_ms: int) -> ClusterSnapshot:

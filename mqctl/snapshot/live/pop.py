@@ -25,7 +25,7 @@ from mqctl.snapshot.pop_records import Place, PopLedger, PopNotes, pop_shares
 
 MOST_RECORDS = 20_000
 """Records of the timer topic that are read, the newest ones; and of each revive queue at most."""
-_PULLED = 32
+_PULLED, _MOST_BACK = 32, 2_048
 
 
 def gather_pop(
@@ -72,7 +72,10 @@ def _shares(
         if end - first > MOST_RECORDS:
             reason = f"only the newest {MOST_RECORDS:,} of {end - first:,} records were read, pops before count as none"
             broker.gaps.append(_limit(place, reason))
-    popped = ledger.shares() | modes.keys()
+    for place, (low, _) in bounds.items():
+        if place[0] == revive:
+            _read_back(asking, broker, place, (low, max(low, revived.get(place[1], 0))), (ledger, now_ms))
+    popped = ledger.last_pops().keys() | modes.keys()
     names = {name for group, topic in popped for name in (topic, dlq_topic(group), *_retries(group, topic))}
     for group, name, _ in offsets:
         original = popped_topic(name, group)
@@ -106,6 +109,29 @@ def _retries(group: str, topic: str) -> tuple[str, str]:
 def _bounds(asking: Asking, broker: LiveBroker, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
     queues = {MessageQueue(topic, broker.name, queue_id): broker.address.address for topic, queue_id in places}
     return {(queue.topic, queue.queue_id): ends for queue, ends in sure_bounds(asking, queues).items()}
+
+
+def _read_back(
+    asking: Asking, broker: LiveBroker, place: Place, span: tuple[int, int], to: tuple[PopLedger, int]
+) -> None:
+    """Takes what the timer wheel gave out last from before the end of a span, though it is done with.
+
+    The timer topic still has it, and only its place in the revive topic says that it did not come just now.
+    Raises MqctlError.
+    """
+    ledger, now_ms = to
+    low, start = span
+    low = max(low, start - _MOST_BACK)
+    address = broker.address.address
+    while start > low:
+        first = max(low, start - _PULLED)
+        question = messages.pull(READER_GROUP, *place, first, max_count=start - first)
+        taken = asking.cluster.ask(address, question, asking.deadline).messages
+        for message in taken:
+            ledger.take(message)
+        if ledger.tells_the_wheel(taken, now_ms):
+            return
+        start = first
 
 
 def _read(asking: Asking, broker: LiveBroker, place: Place, span: tuple[int, int], ledger: PopLedger) -> None:

@@ -16,7 +16,7 @@ from mqctl.model.stack_look import Sight, StackLook
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.lag import gather_live_lag
-from mqctl.snapshot.live.members import gather_running, without_stacks
+from mqctl.snapshot.live.running import gather_running, without_stacks
 from mqctl.stacks.parse import read_dumps
 
 Memberships = Mapping[int, tuple[GroupMembership, ...]]

@@ -11,6 +11,7 @@ from mqctl.client.admin.broker_changes import put_group
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.protocol.bodies_cluster import TopicConfigTable
 from tests.embedded_broker.messages import send
+from tests.embedded_broker.test_pop import pop, popped
 from tests.embedded_broker.wire import Peer
 from tests.live.doctor.stage import BROKERS, HOUR_MS, ONE, TWO, Act, Fault, Stage, all_of, prove, staged
 
@@ -59,6 +60,11 @@ def committed(offset: int) -> Act:
     return act
 
 
+def popping(stage: Stage) -> None:
+    with Peer(stage.cluster.broker("broker-a").address, version=479) as peer:
+        assert len(popped(pop(peer, "Pay", "H", queue_id=0, max_msg_nums=4, invisible_time=HOUR_MS))) == 4
+
+
 def broadcasting(stage: Stage) -> None:
     for broker in BROKERS:
         stage.ask(broker, put_group(SubscriptionGroupConfig(name="B", consume_broadcast_enable=False)))
@@ -104,7 +110,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "MQ418": Fault(
         before=committed(1),
-        inject=committed(5),
+        inject=popping,
         beside=frozenset({"MQ401", "MQ410", "MQ414"}),
         says={"consumed_count": 4},
     ),

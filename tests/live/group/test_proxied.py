@@ -8,13 +8,15 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from embedded_broker import EmbeddedCluster
+from mqctl.client.admin.broker_changes import commit_offset, put_group
+from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.protocol.frame import RemotingCommand
 from tests.client.wire_server import Peer as Asker
 from tests.client.wire_server import WireServer, closed_address
-from tests.embedded_broker.messages import send
+from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.test_pop import ack, pop, popped
 from tests.embedded_broker.wire import Peer
-from tests.live.conftest import Run
+from tests.live.conftest import Run, change
 from tests.pop_recording import recorded_pop_frames
 
 CLIENTS = ("client-host@1@1@cons", "client-host@1@4@push")
@@ -123,3 +125,32 @@ def test_a_group_that_is_served_unseen_is_named_as_probably_behind_a_proxy(mqctl
         assert not told("lag", "-g", "G", "--proxy", proxy.address)
         cluster.advance(120_000)
         assert not told("members", "-g", "G"), "nothing was handed out lately"
+
+
+def test_members_are_known_by_what_proxies_tell_each_other(live: Run, cluster: EmbeddedCluster) -> None:
+    """No proxy is named: recorded heartbeats of one lie on a broker. They count while a proxy is connected."""
+    heartbeats = [
+        frame.command.body
+        for frame in recorded_pop_frames()
+        if frame.request_code == 310 and not frame.is_ours and b'"group":"GGN","heartbeatType"' in frame.command.body
+    ]
+    topic, address = "DefaultHeartBeatSyncerTopic", cluster.broker("broker-a").address
+    change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name="GGN")))
+    change(cluster, "broker-a", commit_offset("GGN", "Pay", 0, 1))
+    with Peer(address, version=479) as proxy:
+        for body in heartbeats:
+            assert proxy.call(send(topic, queues=1), body).code == 0
+        assert live("group", "members", "-g", "GGN", "-o", "json").json["members"] == [], "no proxy is connected"
+        heartbeat(proxy, "192.0.2.2@DEFAULT", group=f"CID_{topic}", subscriptions={topic: "*"})
+        outcome = live("group", "members", "-g", "GGN", "-o", "json")
+        assert {row["brokers"] for row in outcome.json["members"]} == {"proxy 127.0.0.1:18080"}, outcome
+        assert {row["language"] for row in outcome.json["members"]} == {"PYTHON"}
+        assert "--proxy 127.0.0.1:18080" in outcome.stderr
+        assert NOBODY not in live("doctor", "-g", "GGN").stdout
+        online = live("group", "lag", "--online", "-o", "json").json["groups"]
+        assert [row["group"] for row in online] == ["GGN"]
+        last = json.loads(heartbeats[-1])
+        left = {**last, "heartbeatType": "UNREGISTER", "lastUpdateTimestamp": last["lastUpdateTimestamp"] + 1}
+        assert proxy.call(send(topic, queues=1), json.dumps(left).encode()).code == 0
+        still = live("group", "members", "-g", "GGN", "-o", "json").json["members"]
+        assert last["clientId"] not in {row["client_id"] for row in still}

@@ -72,13 +72,13 @@ RULES: dict[str, Text] = {
         next_command="mqctl group lag {source} -g {group} --advise",
     ),
     "MQ418": Text(
-        title="A group's offsets move although no member is online",
+        title="A group's messages are popped although no member is online",
         what={
-            "": "Group {group} consumed {consumed_count:message} within {window_ms}, and no broker knows a member of it."
+            "": "Group {group} popped {consumed_count:message} within {window_ms}, and no broker knows a member of it."
         },
         effect="Its members cannot be listed or judged from here.",
-        advice="Its clients probably sit behind a Proxy, or commit offsets without heartbeats (a connector, Spark, a tool). Ask the Proxy for its clients.",
-        explain="Compares committed offsets of two looks. Clients of a Proxy are connected to it and to no broker.",
+        advice="Its clients probably sit behind a Proxy whose heartbeats the brokers do not have, or a tool pops without heartbeats. Ask the Proxy for its clients: --proxy HOST:PORT.",
+        explain="Compares committed offsets of two looks and reads when the group popped last: offsets that an administrator moved are not reported. Clients of a Proxy are connected to it and to no broker; what Proxies tell each other through the brokers is read.",
         next_command="mqctl group lag {source} -g {group}",
     ),
     "MQ419": Text(

@@ -54,11 +54,11 @@ RULES: dict[str, Text] = {
         "窗口短于消费者提交间隔（5 秒）时没有速率。",
     ),
     "MQ418": Text(
-        title="没有成员在线而位点在前进",
-        what={"": "消费组 {group} 在 {window_ms} 内消费了 {consumed_count} 条消息，而没有任何 broker 知道它的成员。"},
+        title="没有成员在线而消息在被 POP",
+        what={"": "消费组 {group} 在 {window_ms} 内 POP 了 {consumed_count} 条消息，而没有任何 broker 知道它的成员。"},
         effect="从这里无法列出或判断它的成员。",
-        advice="它的客户端可能在 Proxy 之后，或不发心跳只提交位点（连接器、Spark、工具）。请向 Proxy 查询客户端。",
-        explain="比较两次查看的已提交位点。Proxy 的客户端只与 Proxy 连接，不与 broker 连接。",
+        advice="它的客户端可能在某个 Proxy 之后，而 broker 上没有该 Proxy 的心跳；或有工具在不发心跳地 POP。请向 Proxy 查询客户端：--proxy HOST:PORT。",
+        explain="比较两次查看的已提交位点，并读取该组最近一次 POP 的时间：管理员移动的位点不会被报告。Proxy 的客户端只与 Proxy 连接，不与 broker 连接；Proxy 之间经由 broker 互相通告的内容会被读取。",
     ),
     "MQ419": Text(
         title="没有保存的进度",
