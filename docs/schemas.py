@@ -26,7 +26,6 @@ from mqctl.render.consumed import ConsumeReport
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
 from mqctl.render.delay import DelayCheckReport, DelayLevels
 from mqctl.render.delay_plans import ChainReport, RelayReport
-from mqctl.render.drill import DrillAnnounced
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.follow import FollowPlan, FollowReport
@@ -152,7 +151,6 @@ SCHEMAS: dict[str, type] = {
     "delay.relay/1": RelayReport,
     "delay.repair/1": StepReport,
     "doctor/1": DiagnosisReport,
-    "drill.plan/1": DrillAnnounced,
     "drill.verdict/1": DrillVerdict,
     "group.lag/1": LagReport,
     "history/1": History,

@@ -11,12 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from embedded_broker.remoting.faults import Answer, CloseConnection, CutFrame, Delay, Drop
+    from embedded_broker.remoting.faults import Alter, Answer, CloseConnection, CutFrame, Delay, Drop
     from embedded_broker.testing.embedded import EmbeddedBroker, EmbeddedCluster
 
-__all__ = ["Answer", "CloseConnection", "CutFrame", "Delay", "Drop", "EmbeddedBroker", "EmbeddedCluster"]
+__all__ = ["Alter", "Answer", "CloseConnection", "CutFrame", "Delay", "Drop", "EmbeddedBroker", "EmbeddedCluster"]
 
-_HOMES = dict.fromkeys(("Answer", "CloseConnection", "CutFrame", "Delay", "Drop"), "embedded_broker.remoting.faults")
+_HOMES = dict.fromkeys(
+    ("Alter", "Answer", "CloseConnection", "CutFrame", "Delay", "Drop"), "embedded_broker.remoting.faults"
+)
 _HOMES |= dict.fromkeys(("EmbeddedBroker", "EmbeddedCluster"), "embedded_broker.testing.embedded")
 
 

@@ -46,6 +46,7 @@ class SystemClock:
             raise ValueError(f"a clock cannot run {scale} times as fast")
         self._loop = loop
         self._origin_ns = time.time_ns()
+        self._jumped_ms = 0
         self.scale = scale
 
     @property
@@ -57,7 +58,11 @@ class SystemClock:
         now_ns = time.time_ns()
         if self.scale != 1.0:
             now_ns = self._origin_ns + int((now_ns - self._origin_ns) * self.scale)
-        return now_ns // _NS_PER_MS
+        return now_ns // _NS_PER_MS + self._jumped_ms
+
+    def jump(self, ms: int) -> None:
+        """Sets the clock forward, or back, as an administrator or NTP does; timers that are set keep their delay."""
+        self._jumped_ms += ms
 
     def call_later(self, delay_ms: float, callback: Callable[[], object]) -> Handle:
         return self._loop.call_later(max(0.0, delay_ms) / 1000 / self.scale, callback)

@@ -12,6 +12,7 @@ from pathlib import Path
 from embedded_broker.broker import PORT_DISTANCES, Broker
 from embedded_broker.clock import Clock, SystemClock, VirtualClock
 from embedded_broker.consumers.locks import LOCK_LIVE_MS
+from embedded_broker.log.power import zero_unsynced
 from embedded_broker.log.scratch import make_throw_away_directory
 from embedded_broker.namesrv.nameserver import NameServer
 from embedded_broker.namesrv.nsaddr import AddressService
@@ -331,6 +332,14 @@ class RunningCluster:
     async def kill_broker(self, name: str) -> None:
         """Ends a broker as on kill -9."""
         await self._take_out(name).kill()
+
+    async def lose_power(self, name: str) -> None:
+        """Ends a broker as a power cut does: what its commit log had not synced reads as zeros afterwards."""
+        broker = self._take_out(name)
+        log = broker.storage.log
+        durable, end = log.durable, log.position
+        await broker.kill()
+        zero_unsynced(log, durable, end)
 
     def _take_out(self, name: str) -> Broker:
         broker = self.broker(name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from embedded_broker.clock import Clock
 from embedded_broker.remoting.handler_table import Call
-from mqctl.protocol.frame import RemotingCommand, encode
+from mqctl.protocol.frame import FrameDecoder, RemotingCommand, encode
 
 _LOGGED_REQUESTS = 10_000
 _SECRET = "secretKey"
@@ -51,7 +51,22 @@ class CutFrame:
     """Do what the request asks, send the first half of the answer, close the connection."""
 
 
-Action = Answer | Delay | Drop | CloseConnection | CutFrame
+def _same(command: RemotingCommand) -> RemotingCommand:
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """Lie: the handler gets what `request` makes of the request, the client what `answer` makes of the answer.
+
+    Both run on the loop's thread and must not block. Only for brokers of the own process.
+    """
+
+    request: Callable[[RemotingCommand], RemotingCommand] = _same
+    answer: Callable[[RemotingCommand, RemotingCommand], RemotingCommand] = lambda _, answer: answer
+
+
+Action = Answer | Delay | Drop | CloseConnection | CutFrame | Alter
 
 
 @dataclass(slots=True)
@@ -113,6 +128,21 @@ class _CutCall(Call):
     def respond_frame(self, frame: bytes) -> None:
         self.connection.write(frame[: len(frame) // 2])
         self.connection.close()
+
+
+class _AlteredCall(Call):
+    __slots__ = ("alter",)
+
+    def __init__(self, call: Call, alter: Alter) -> None:
+        super().__init__(alter.request(call.command), call.connection, call.arrived_ms, call.version, call.on_resume)
+        self.alter = alter
+
+    def respond(self, command: RemotingCommand) -> None:
+        super().respond(self.alter.answer(self.command, command))
+
+    def respond_frame(self, frame: bytes) -> None:
+        for command in FrameDecoder().feed(frame):
+            self.respond(command)
 
 
 class Control:
@@ -191,5 +221,7 @@ class Control:
             self._clock.call_later(action.ms, lambda: proceed(call))
         elif isinstance(action, CloseConnection):
             call.connection.close()
+        elif isinstance(action, Alter):
+            proceed(_AlteredCall(call, action))
         elif isinstance(action, CutFrame):
             proceed(_CutCall(call.command, call.connection, call.arrived_ms, call.version, call.on_resume))

@@ -14,6 +14,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 
+from embedded_broker.clock import SystemClock
 from embedded_broker.cluster import RunningCluster
 from embedded_broker.remoting.faults import Action, Answer, CloseConnection, CutFrame, Delay, Drop, Fault
 from mqctl.errors import MqctlError, UsageError
@@ -42,6 +43,8 @@ class ControlSocket:
             "start_broker": lambda words: self._cluster.start_broker(_text(words, "name")),
             "stop_broker": lambda words: self._cluster.stop_broker(_text(words, "name")),
             "kill_broker": lambda words: self._cluster.kill_broker(_text(words, "name")),
+            "lose_power": lambda words: self._cluster.lose_power(_text(words, "name")),
+            "jump_clock": self._jump_clock,
             "start_name_server": lambda words: self._cluster.start_name_server(_text(words, "name")),
             "stop_name_server": lambda words: self._cluster.stop_name_server(
                 _text(words, "name"), kill=words.get("kill") is True
@@ -131,6 +134,11 @@ class ControlSocket:
 
     async def _advance(self, words: Words) -> None:
         await self._cluster.advance(_integer(words, "ms"))
+
+    async def _jump_clock(self, words: Words) -> None:
+        if not isinstance(self._cluster.clock, SystemClock):
+            raise UsageError("a virtual clock does not jump", remedy="advance it")
+        self._cluster.clock.jump(_integer(words, "ms"))
 
     async def _now(self, _words: Words) -> int:
         return self._cluster.clock.now_ms()

@@ -106,6 +106,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("dlq", "resend"), "Send dead letters again, by plan, each one once.", "changes"),
     Entry(("dlq", "show"), "Show the dead letters of a group: failures, reason, origin."),
     Entry(("drill", "check"), "Judge the history of a drill: lost, repeated, out of order, late."),
+    Entry(("drill", "clean"), "Delete the topics and groups of drills, by plan.", "destroys"),
     Entry(("drill", "run"), "Run verifiable traffic with a schedule of events, and judge it.", "changes"),
     Entry(("explain", "kafka"), "Explain a term of Kafka: what RocketMQ calls it, what differs."),
     Entry(("export", "prometheus"), "Serve metrics of a cluster to Prometheus."),

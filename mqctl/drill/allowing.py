@@ -7,6 +7,8 @@ s, a lock of a lost member lasts 60 s, routes are looked up every 30 s.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from mqctl.drill.declarations import Allowances
 from mqctl.drill.plan import DrillLimits, DrillPlan
 from mqctl.model.spans import span_ms
@@ -38,10 +40,24 @@ class Protocol:
         """A broker stops, dies, comes back, or its slave takes over reading."""
         return self._allow(_PERSIST_MS + _FLUSH_MS + _SLAVE_MS, _REBALANCES_MS + _LOCK_MS + _ROUTE_MS, moves_route=True)
 
+    def power(self, loses_back: str) -> Allowances:
+        """A broker loses what it had not flushed; its offsets and those of its slave may be older, too."""
+        return replace(self.broker(), loses_back_us=span_us(loses_back))
+
+    def clock(self, by_us: int) -> Allowances:
+        """Clocks of brokers jump: locks and members expire early, delays end early or late.
+
+        A clock that is set back makes delayed messages due at once whose delay would end later than if they came only
+        now (`correctDeliverTimestamp`).
+        """
+        allowed = self._allow(_PERSIST_MS, _REBALANCES_MS + _LOCK_MS)
+        return replace(allowed, settle_us=allowed.settle_us + max(0, -by_us), early_us=by_us if by_us > 0 else _EVER_US)
+
     def reset(self) -> Allowances:
-        """Offsets are moved back: anything may come again."""
+        """Offsets are moved back: anything may come again, within the time that a message may take at all."""
         allowed = self._allow(_PERSIST_MS, _REBALANCES_MS)
-        return Allowances(repeats_back_us=_EVER_US, settle_us=allowed.settle_us)
+        again_us = allowed.settle_us + span_us(self._limits.lost_after)
+        return replace(allowed, repeats_back_us=_EVER_US, again_us=again_us)
 
     def _allow(self, back_ms: int, settle_ms: int, *, moves_route: bool = False) -> Allowances:
         back, settle = self._limits.repeats_back, self._limits.settle

@@ -26,13 +26,16 @@ from mqctl.drill.declarations import (
 from mqctl.drill.ground import DrillGround, DrillNames
 from mqctl.drill.plan import (
     Ask,
+    BrokerStep,
     Burst,
     DrillPlan,
     GroupPlanned,
     Join,
+    JumpClock,
     Kill,
     KillBrokerFor,
     Leave,
+    LosePower,
     ProducerPlanned,
     ResetOffsets,
     Step,
@@ -83,24 +86,12 @@ class Conductor:
         self._ordered: dict[str, int] = {}
         self._looked_us = 0
         self._quota_us = span_us(plan.quota.time)
-        self._back: list[tuple[int, str, str, int]] = []
+        self._back: list[tuple[int, str, Happened]] = []
 
-    def conduct(self) -> list[str]:
-        """Makes topic and groups, runs the drill, and takes them away; returns what could not be taken away, in words.
-
-        Raises:
-            MqctlError: the drill could not be run; what was made is taken away all the same.
-        """
+    def conduct(self) -> None:
+        """Runs the drill on topic and groups that are there. Raises MqctlError: it could not be run to its end."""
         self._declare()
-        left: list[str] = []
-        try:
-            self._ground.make()
-            self._run()
-        finally:
-            left += self._ground.clean()
-            for line in left:
-                self._means.tell(f"left behind: {line}")
-        return left
+        self._run()
 
     def _run(self) -> None:
         with self._ended():
@@ -111,8 +102,8 @@ class Conductor:
             for at_us, step in sorted(self._timetable(), key=lambda item: item[0]):
                 self._wait_until(began_us + at_us)
                 self._happen(step)
-            while self._back:
-                self._wait_until(min(self._back)[0])
+            while self._back:  # brokers come back, whatever the quota says
+                self._tick()
             self._rest()
             for name in list(self._clients):
                 self._leave(name, tell=False)
@@ -210,7 +201,9 @@ class Conductor:
 
     def _start_producers(self) -> None:
         for each in self._plan.producers:
-            self._history.declare(ProducerNamed(actor=self._history.actor(each.name), name=each.name))
+            actor = self._history.actor(each.name)
+            self._history.owed.body_bytes[actor] = each.body_bytes
+            self._history.declare(ProducerNamed(actor=actor, name=each.name))
             self._start(self._task(each, each.name), -1)
         for each in self._plan.producers:
             self._clients[each.name].wait_until_ready()
@@ -238,31 +231,41 @@ class Conductor:
                 self._send(step.producer, step.messages, 0)
                 self._means.tell(f"{step.producer} sends {step.messages} at once")
             case KillBrokerFor():
-                self._broker("kill_broker", step.broker, "killed", step.back_after)
+                self._broker("kill_broker", step, "was killed", self._protocol.broker())
             case StopBrokerFor():
-                self._broker("stop_broker", step.broker, "stopped", step.back_after)
+                self._broker("stop_broker", step, "was stopped", self._protocol.broker())
+            case LosePower():
+                self._broker("lose_power", step, "lost power", self._protocol.power(step.loses_back))
+            case JumpClock():
+                self._jump(step)
             case ResetOffsets():
                 self._reset(step)
             case Ask():
                 self._asked(step)
 
-    def _broker(self, do: str, name: str, word: str, back_after: str | None) -> None:
+    def _broker(self, do: str, step: BrokerStep, word: str, allows: Allowances) -> None:
         at_us = self._history.at_us()
-        what = f"{name} was {word}"
-        self._history.declare(Happened(at_us=at_us, what=what, allows=self._protocol.broker()))
-        self._ground.broker(do, name)
-        self._means.tell(what)
-        if back_after is not None:
-            self._back.append((at_us + span_us(back_after), name, what, at_us))
+        away = Happened(at_us=at_us, what=f"{step.broker} {word}", allows=allows)
+        self._history.declare(away)
+        self._ground.broker(do, step.broker)
+        self._means.tell(away.what)
+        if step.back_after is not None:
+            self._back.append((at_us + span_us(step.back_after), step.broker, away))
 
     def _bring_back(self) -> None:
-        for each in sorted(self._back):
-            due_us, name, what, since_us = each
+        for each in list(self._back):
+            due_us, broker, away = each
             if due_us <= self._history.at_us():
-                self._ground.broker("start_broker", name)
+                self._ground.broker("start_broker", broker)
                 self._back.remove(each)
                 until_us = self._history.at_us()
-                self._happened(f"{what}, and came back", since_us, until_us, self._protocol.broker())
+                self._happened(f"{away.what}, and came back", away.at_us, until_us, away.allows)
+
+    def _jump(self, step: JumpClock) -> None:
+        by_us = span_us(step.by.removeprefix("-")) * (-1 if step.by.startswith("-") else 1)
+        what = f"the brokers' clock was set {'forward' if by_us > 0 else 'back'} by {step.by.removeprefix('-')}"
+        self._happened(what, self._history.at_us(), None, self._protocol.clock(by_us))
+        self._ground.jump_clock(by_us // 1000)
 
     def _happened(self, what: str, since_us: int, until_us: int | None, allows: Allowances) -> None:
         self._history.declare(Happened(at_us=since_us, until_us=until_us, what=what, allows=allows))
@@ -324,6 +327,8 @@ class Conductor:
             over = f"the time of {quota.time}"
         elif sum(owed.sent.values()) > quota.messages:
             over = f"{quota.messages} messages"
+        elif owed.sent_bytes > quota.mebibytes << 20:
+            over = f"{quota.mebibytes} MiB"
         if not over:
             return False
         producing = [name for name, client in self._clients.items() if client.task.role == "producer"]

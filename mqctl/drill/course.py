@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,6 +48,11 @@ class Disturbance:
     def settled_us(self) -> int:
         """When all is quiet again."""
         return self.until_us + self.allows.settle_us
+
+    @property
+    def repeats_until_us(self) -> int:
+        """What comes again later than this is explained by nothing."""
+        return self.until_us + max(self.allows.settle_us, self.allows.again_us)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,16 +177,48 @@ class Course:
         event_numbers = np.full(len(first), -1, np.int64)
         for number, each in self._of(reader):
             near = (first >= each.at_us - each.allows.repeats_back_us) & (first <= each.settled_us)
-            event_numbers[near & (again >= each.at_us)] = number
+            event_numbers[near & (again >= each.at_us) & (again <= self._served_again_us(reader, each))] = number
         return event_numbers
 
+    def _served_again_us(self, reader: DrillReader, event: Disturbance) -> int:
+        """Returns when an event's repeats are over; the time in which nobody of the group was there does not count.
+
+        Whoever joins then begins at the offset that was committed before.
+        """
+        over_us = event.repeats_until_us
+        for left_us, joined_us in self._absences(reader.group):
+            if event.until_us < joined_us and left_us <= over_us:
+                over_us += joined_us - max(left_us, event.until_us)
+        return over_us
+
+    def _absences(self, group: int) -> Iterator[tuple[int, int]]:
+        """Yields when the last member of a group left, and when the next one joined."""
+        here_until_us = 0
+        members = [each for each in self._members.values() if each.group == group]
+        for member in sorted(members, key=lambda each: each.joined_us):
+            if member.joined_us > here_until_us:
+                yield here_until_us, member.joined_us
+            here_until_us = max(here_until_us, member.left_us)
+
+    def explains_early(self, sent: Times, first: Times, ahead: Times) -> Times:
+        """For delayed messages that came `ahead` too soon: a clock that was set meanwhile by at least as much."""
+        explained = np.full(len(sent), -1, np.int64)
+        for number, each in enumerate(self.disturbances):
+            jumped = (sent <= each.at_us) & (first >= each.at_us) & (ahead <= each.allows.early_us)
+            explained[jumped & (each.allows.early_us > 0)] = number
+        return explained
+
     def explains_loss(self, reader: DrillReader, sent: Times, acknowledged: Times) -> Times:
-        """For acknowledged messages that never came."""
+        """For acknowledged messages that never came.
+
+        A queue that lost its end gives its offsets a second time: readers that were beyond them pass by what is stored
+        there, until a pull corrects them.
+        """
         event_numbers = np.full(len(sent), -1, np.int64)
         for number, each in self._of(reader):
             if each.allows.loses_back_us:
                 back_us = each.at_us - each.allows.loses_back_us
-                event_numbers[(acknowledged >= back_us) & (acknowledged <= each.until_us)] = number
+                event_numbers[(acknowledged >= back_us) & (acknowledged <= each.settled_us)] = number
             if each.allows.skips:
                 event_numbers[sent < each.at_us] = number
         return event_numbers

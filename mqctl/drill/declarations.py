@@ -26,15 +26,22 @@ class Allowances(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         repeats_back_us: a message consumed at most so long before the event may be delivered again after it: its offset
             need not have been committed.
-        settle_us: how long after the event the same holds for what is consumed then, and delays are no surprise.
+        settle_us: how long after the event the same holds for what is consumed then, and delays are no surprise. What
+            comes again later than that is explained by nothing.
+        again_us: how long after the event a repeat may come, where that is longer: a group that was sent back takes its
+            time.
+        early_us: how much too soon a delayed message may come: a clock was set forward by so much.
         loses_back_us: an acknowledged message may be lost when it was acknowledged at most so long before the event:
-            what `ASYNC_FLUSH` and `ASYNC_MASTER` do not promise.
+            what `ASYNC_FLUSH` and `ASYNC_MASTER` do not promise. Also what is stored until all has settled: readers may
+            be beyond the end of a queue that lost messages.
         moves_route: queues may vanish from the route and come back, so that a key can change its queue.
         skips: messages sent before the event are no longer owed: offsets were moved forward.
     """
 
     repeats_back_us: int = 0
     settle_us: int = 0
+    again_us: int = 0
+    early_us: int = 0
     loses_back_us: int = 0
     moves_route: bool = False
     skips: bool = False

@@ -6,22 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mqctl.client.admin.broker_changes import delete_group, delete_topic, put_group, put_topic, reset_offsets
+from mqctl.client.admin.broker_changes import put_group, put_topic, reset_offsets
 from mqctl.client.admin.broker_pops import set_request_mode
 from mqctl.client.admin.broker_queries import consumer_offset
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.admin.nameserver import delete_route
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import LinkSettings
 from mqctl.drill.plan import DrillPlan
-from mqctl.errors import MqctlError, NotFoundError
+from mqctl.errors import MqctlError
 from mqctl.local.breaking import control
 from mqctl.local.scenario import Scenario
 from mqctl.local.stage import Stage
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.own_names import Purpose, own_name
 from mqctl.protocol.bodies_pop import POP
 
-PREFIX = "mqctl-drill-"
 _TIMEOUT_MS = 10_000
 _LOOK_MS = 1_000
 
@@ -31,10 +30,13 @@ class DrillNames:
 
     Args:
         mark: tells this run from others.
+
+    Raises:
+        UsageError: brokers would refuse such a name.
     """
 
     def __init__(self, mark: str) -> None:
-        self.topic = f"{PREFIX}{mark}"
+        self.topic = own_name(Purpose.DRILL, mark)
 
     def group(self, name: str) -> str:
         """Returns a consumer group's, or a producer group's, own name."""
@@ -76,40 +78,20 @@ class DrillGround:
         return tuple(sorted(self._masters))
 
     def make(self) -> None:
-        """Creates topic and groups. Raises what brokers answer."""
-        groups = [(each, self._names.group(each.name)) for each in self._plan.groups]
+        """Creates topic and groups on a cluster that is thrown away afterwards. Raises what brokers answer."""
         queues = self._plan.queues
         for address in self._masters.values():
             config = TopicConfig(name=self._names.topic, read_queue_count=queues, write_queue_count=queues, perm=6)
             self._cluster.ask(address, put_topic(config))
-            for each, group in groups:
-                self._cluster.ask(address, put_group(SubscriptionGroupConfig(name=group)))
-                if each.mode.startswith("pop"):
-                    self._cluster.ask(address, set_request_mode(group, self._names.topic, POP))
-
-    def clean(self) -> list[str]:
-        """Removes topic and groups; returns what could not be removed, in words."""
-        left = []
-        for broker, address in self._masters.items():
             for each in self._plan.groups:
-                group = self._names.group(each.name)
-                try:
-                    self._cluster.ask(address, delete_group(group, with_offsets=True))
-                except NotFoundError:
-                    continue
-                except MqctlError as error:
-                    left.append(f"group {group} on {broker}: {error}")
-            for topic in (self._names.topic, *(f"%RETRY%{self._names.group(each.name)}" for each in self._plan.groups)):
-                try:
-                    self._cluster.ask(address, delete_topic(topic))
-                except MqctlError as error:
-                    left.append(f"topic {topic} on {broker}: {error}")
-        try:
-            for server in self._cluster.name_servers.addresses():
-                self._cluster.ask(server, delete_route(self._names.topic))
-        except MqctlError as error:
-            left.append(f"the route of {self._names.topic}: {error}")
-        return left
+                self._cluster.ask(address, put_group(SubscriptionGroupConfig(name=self._names.group(each.name))))
+
+    def set_modes(self) -> None:
+        """Has brokers serve the groups of the plan that pop by POP. Raises what brokers answer."""
+        popping = [self._names.group(each.name) for each in self._plan.groups if each.mode.startswith("pop")]
+        for address in self._masters.values():
+            for group in popping:
+                self._cluster.ask(address, set_request_mode(group, self._names.topic, POP))
 
     def offsets(self, group: str) -> Iterator[tuple[str, int, int]]:
         """Yields broker, queue id and committed offset; a broker that does not answer is left out."""
@@ -130,10 +112,17 @@ class DrillGround:
 
     def broker(self, do: str, name: str) -> None:
         """Has the drill's own cluster kill, stop or start a broker. Raises RefusedError, UnreachableError."""
+        self._control(do, name=name)
+
+    def jump_clock(self, ms: int) -> None:
+        """Sets the clock of the drill's own cluster forward, or back. Raises RefusedError, UnreachableError."""
+        self._control("jump_clock", ms=ms)
+
+    def _control(self, do: str, **words: object) -> None:
         assert self._stage is not None  # a plan for another cluster has no such step
         at = self._stage.clusters[0].control
         assert at is not None  # every cluster of a stage is started with its control socket
-        control(at, do, name=name)
+        control(at, do, **words)
 
 
 @contextmanager

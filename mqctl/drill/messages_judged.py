@@ -223,7 +223,9 @@ class MessageJudge:
             ahead_us = block.sent_us[place] + block.delay_us[place] - first_us[place]
             return f"came {ahead_us // 1000} ms before it was due", block.story(place, int(first[place]))
 
-        self._accusations.accuse(Promise.EARLY, reader, np.full(len(early), _NONE, np.int64), earliness)
+        ahead_us = (block.sent_us + block.delay_us - first_us)[early]
+        explained = self._course.explains_early(block.sent_us[early], first_us[early], ahead_us)
+        self._accusations.accuse(Promise.EARLY, reader, explained, earliness)
 
     def _key_order(self, block: MessageBlock, reader: DrillReader, first: Times, producer: int) -> None:
         judged = np.flatnonzero(

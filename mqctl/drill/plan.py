@@ -126,6 +126,26 @@ class StopBrokerFor(_Part, frozen=True, kw_only=True, tag_field="do", tag="stop-
     back_after: str | None = None
 
 
+class LosePower(_Part, frozen=True, kw_only=True, tag_field="do", tag="lose-power"):
+    """The power of a broker's machine is cut: what it had not flushed is gone. It comes back after `back_after`.
+
+    Attributes:
+        loses_back: how long before it an acknowledged message may be lost; 0s where brokers flush before they answer.
+    """
+
+    at: str
+    broker: str
+    back_after: str | None = None
+    loses_back: str = "10s"
+
+
+class JumpClock(_Part, frozen=True, kw_only=True, tag_field="do", tag="jump-clock"):
+    """The clock of the drill's own brokers and name servers is set forward, or back (`-90s`)."""
+
+    at: str
+    by: str
+
+
 class ResetOffsets(_Part, frozen=True, kw_only=True, tag_field="do", tag="reset-offsets"):
     """The group's offsets are moved to where they were `back` ago, while it consumes."""
 
@@ -146,7 +166,8 @@ class Ask(_Part, frozen=True, kw_only=True, tag_field="do", tag="ask"):
     means: Literal["broker", "consumers"] = "broker"
 
 
-Step = Join | Leave | Kill | Burst | KillBrokerFor | StopBrokerFor | ResetOffsets | Ask
+Step = Join | Leave | Kill | Burst | KillBrokerFor | StopBrokerFor | LosePower | JumpClock | ResetOffsets | Ask
+BrokerStep = KillBrokerFor | StopBrokerFor | LosePower
 
 
 class DrillPlan(_Part, frozen=True, kw_only=True):
@@ -243,7 +264,9 @@ def _step_mistakes(plan: DrillPlan, step: Step) -> Iterator[str]:
         yield f"there is no producer {step.producer}"
     if isinstance(step, Leave | Kill) and step.consumer.rpartition("-")[0] not in groups:
         yield f"{step.consumer} is no consumer: they are called GROUP-1, GROUP-2, ..."
-    if isinstance(step, KillBrokerFor | StopBrokerFor):
+    if isinstance(step, JumpClock) and plan.cluster is None:
+        yield "the clock of a cluster that is not the drill's own is not touched; `ask` asks the operator"
+    if isinstance(step, BrokerStep):
         if plan.cluster is None:
             yield f"{step.broker} is not the drill's own; `ask` asks the operator"
         elif step.broker not in plan.cluster.brokers:
@@ -255,8 +278,12 @@ def _spans(plan: DrillPlan) -> list[str]:
     spans = [plan.quota.time, limits.lost_after, limits.late_after, limits.early, limits.settle, limits.repeats_back]
     for step in plan.schedule:
         spans.append(step.at)
-        if isinstance(step, KillBrokerFor | StopBrokerFor):
+        if isinstance(step, BrokerStep):
             spans.append(step.back_after)
+        if isinstance(step, LosePower):
+            spans.append(step.loses_back)
+        if isinstance(step, JumpClock):
+            spans.append(step.by.removeprefix("-"))
         if isinstance(step, ResetOffsets):
             spans.append(step.back)
     return [each for each in spans if each is not None]

@@ -26,6 +26,7 @@ class Owed:
     Attributes:
         last_due_us: when the last of them was due.
         sent, answered: by producer.
+        body_bytes: of each message, by producer; what `sent_bytes` adds up.
     """
 
     def __init__(self) -> None:
@@ -33,6 +34,7 @@ class Owed:
         self.sent: defaultdict[int, int] = defaultdict(int)
         self.answered: defaultdict[int, int] = defaultdict(int)
         self.sent_bytes = 0
+        self.body_bytes: dict[int, int] = {}
         self._delays: dict[tuple[int, int], int] = {}
         self._undecided: set[tuple[int, int]] = set()
         self._owed: defaultdict[int, bytearray] = defaultdict(bytearray)
@@ -41,6 +43,7 @@ class Owed:
     def begins(self, producer: int, number: int, delay_us: int, *, transactional: bool) -> None:
         """Notes a send."""
         self.sent[producer] += 1
+        self.sent_bytes += self.body_bytes.get(producer, 0)
         if delay_us:
             self._delays[producer, number] = delay_us
         if transactional:

@@ -28,6 +28,10 @@ def own_name(purpose: Purpose, name: str) -> str:
     return purpose + name
 
 
-def is_own(purpose: Purpose, name: str) -> bool:
-    """Tells whether a topic or group, or the group of a retry or dead-letter topic, was made for this purpose."""
-    return (group_of(name) or name).startswith(purpose)
+def is_own(purpose: Purpose, name: str, run: str = "") -> bool:
+    """Tells whether a topic or group, or the group of a retry or dead-letter topic, was made for this purpose.
+
+    Args:
+        run: and for this run, whose names begin with it.
+    """
+    return (group_of(name) or name).startswith(purpose + run)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.errors import ExitCode
 from mqctl.model.drill_verdict import Breach, DrillState, DrillVerdict, Promise, PromiseCount
 from mqctl.model.expectation import CheckResult, CheckState
+from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.checks import CheckFormat, formatted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.messages import Say, sayer
+
+ENGLISH = sayer(Lang.EN, "drill")
 
 _COLUMNS = (
     Column("promise", "promise"),
@@ -35,18 +38,23 @@ def verdict_exit(verdict: DrillVerdict) -> ExitCode:
     return _EXITS[verdict.state]
 
 
-def verdict_document(verdict: DrillVerdict) -> Document:
+def verdict_document(verdict: DrillVerdict, lang: Lang | None = None) -> Document:
     """Builds the document of a verdict: the state, the promises, and the evidence of each kind of breach."""
-    lines = [
-        f"{_WORDS[verdict.state]}: {_summary(verdict)}",
-        f"topic {verdict.topic}: {units.count(verdict.sent)} sent, {units.count(verdict.acknowledged)} acknowledged, "
-        f"{units.count(verdict.failed)} refused, {units.count(verdict.unknown)} without an answer, "
-        f"{units.count(verdict.delivered)} deliveries in {units.duration(verdict.lasted_ms)}",
-        *unjudged(verdict),
-    ]
+    say = sayer(lang, "drill")
+    traffic = say(
+        "traffic",
+        topic=verdict.topic,
+        sent=units.count(verdict.sent),
+        acknowledged=units.count(verdict.acknowledged),
+        failed=units.count(verdict.failed),
+        unknown=units.count(verdict.unknown),
+        delivered=units.count(verdict.delivered),
+        lasted=units.duration(verdict.lasted_ms),
+    )
+    lines = [_summary(verdict, say), traffic, *unjudged(verdict, say), *_unchecked(verdict, say)]
     severity = {DrillState.VIOLATED: "critical", DrillState.NOT_JUDGED: "unknown"}.get(verdict.state, "ok")
     blocks: list[Paragraphs | Table] = [Paragraphs(lines, severity=severity), Table(_COLUMNS, verdict.promises)]
-    blocks += [Paragraphs(evidence_lines(each)) for each in verdict.breaches]
+    blocks += [Paragraphs(evidence_lines(each, say)) for each in verdict.breaches]
     return Document(
         schema="drill.verdict/1",
         value=verdict,
@@ -56,41 +64,51 @@ def verdict_document(verdict: DrillVerdict) -> Document:
     )
 
 
-_WORDS = {DrillState.KEPT: "KEPT", DrillState.VIOLATED: "VIOLATED", DrillState.NOT_JUDGED: "NOT JUDGED"}
-
-
-def _summary(verdict: DrillVerdict) -> str:
+def _summary(verdict: DrillVerdict, say: Say) -> str:
     broken = [f"{each.promise} {units.count(each.outside)}" for each in verdict.promises if each.outside]
     if broken:
-        return ", ".join(broken)
+        return say("violated", broken=", ".join(broken))
     if verdict.state is DrillState.NOT_JUDGED:
-        return "nothing is broken in what could be judged"
+        return say("not-judged")
+    checked = sum(each.looked_at > 0 for each in verdict.promises)
     explained = sum(each.inside for each in verdict.promises)
-    return f"nothing is broken; the events of the drill explain {units.count(explained)}" if explained else "all of it"
+    key = "kept-explained" if explained else "kept"
+    return say(key, checked=checked, explained=units.count(explained))
 
 
-def unjudged(verdict: DrillVerdict) -> list[str]:
+def unjudged(verdict: DrillVerdict, say: Say = ENGLISH) -> list[str]:
     """Returns why a verdict does not speak about everything, in sentences."""
-    reasons = []
+    sentences = []
     if not verdict.complete:
-        reasons.append("The history has no end: the drill was interrupted, or still runs.")
+        sentences.append(say("no-end"))
     if verdict.cut_bytes:
-        reasons.append(f"Its last line is torn; {units.count(verdict.cut_bytes)} bytes of it were left out.")
-    reasons += [
-        f"{name} was still owed {units.count(count)} when the history ended, and had time left for them."
-        for name, count in verdict.undecided.items()
-    ]
+        sentences.append(say("torn", bytes=units.count(verdict.cut_bytes)))
+    sentences += [say("undecided", reader=name, count=units.count(count)) for name, count in verdict.undecided.items()]
     if not any(each.looked_at for each in verdict.promises if each.promise is Promise.LOST):
-        reasons.append("Nothing was owed to anybody: no message was acknowledged, or no group took part.")
-    return reasons
+        sentences.append(say("nothing-owed"))
+    return sentences
 
 
-def evidence_lines(breach: Breach) -> list[str]:
+def _unchecked(verdict: DrillVerdict, say: Say) -> list[str]:
+    """Says what the verdict is silent about: promises that nothing was held against, sends that promise nothing."""
+    missing = [each.promise for each in verdict.promises if not each.looked_at]
+    sentences = [say("no-limit")] if Promise.LATE in missing else []
+    others = [promise for promise in missing if promise is not Promise.LATE]
+    if others:
+        sentences.append(say("not-checked", promises=", ".join(others)))
+    if verdict.unknown:
+        sentences.append(say("unanswered", unknown=units.count(verdict.unknown)))
+    return sentences
+
+
+def evidence_lines(breach: Breach, say: Say = ENGLISH) -> list[str]:
     """Returns a breach for people: what it is, and the lines of the history."""
-    who = f" of {breach.producer}" if breach.producer is not None else ""
-    message = f" message {breach.number}{who}" if breach.number is not None else ""
+    message = ""
+    if breach.number is not None:
+        key = "message" if breach.producer is None else "message-of"
+        message = say(key, number=breach.number, producer=breach.producer)
     reader = f" {breach.reader}:" if breach.reader else ""
-    explained = " (explained by an event)" if breach.allowed_by is not None else ""
+    explained = say("explained") if breach.allowed_by is not None else ""
     return [
         f"{breach.promise}:{reader}{message} {breach.what}{explained}",
         *(f"  line {each.line}  {each.text}" for each in breach.excerpt),
@@ -128,30 +146,3 @@ def _result(count: PromiseCount, breaches: Sequence[Breach]) -> CheckResult:
 def verdict_formatted(verdict: DrillVerdict, form: CheckFormat) -> str:
     """Returns the verdict in the words of a CI system or a monitor, with a final line end."""
     return formatted(verdict_results(verdict), _STATES[verdict.state], form, "mqctl drill")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrillAnnounced:
-    """Machine form of a drill that was not carried out: what it would make, send and ask for, at most."""
-
-    plan: str
-    title: str
-    namesrv: str
-    topic: str
-    groups: list[str]
-    messages: int
-    mebibytes: int
-    time: str
-    asks: list[str]
-
-
-def announced_document(announced: DrillAnnounced) -> Document:
-    """Builds the document of a drill without --execute."""
-    lines = [
-        f"{announced.title}: on {announced.namesrv}",
-        f"makes topic {announced.topic} and the groups {', '.join(announced.groups)}, and removes them in the end",
-        f"sends at most {units.count(announced.messages)} messages or {announced.mebibytes} MiB, for {announced.time}",
-        *(f"asks you: {text}" for text in announced.asks),
-        "Nothing was done; add --execute.",
-    ]
-    return Document(schema="drill.plan/1", value=announced, records=[announced], blocks=[Paragraphs(lines)])

@@ -107,6 +107,11 @@ class CommitLogWriter:
         """Physical offset of the first byte kept."""
         return self.starts[0] if self.starts else 0
 
+    @property
+    def durable(self) -> int:
+        """Physical offset before which everything is known to be synced."""
+        return self._durable
+
     def path(self, physical_offset: int) -> str:
         """Names the file that covers `physical_offset`, whether it exists or not."""
         return f"{self.directory}/{physical_offset - physical_offset % self.file_bytes:020d}"

@@ -110,6 +110,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("acl", "revoke", "u"),
     ("acl", "update-user", "u", "--status", "disable"),
     ("bench", "clean"),
+    ("drill", "clean"),
     ("bench", "produce"),
     ("broker", "add-write-perm", "broker-a"),
     ("broker", "reach"),

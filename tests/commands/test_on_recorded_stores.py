@@ -229,7 +229,6 @@ ELSEWHERE = {
     "report.trends/1",
     "bench.compare/1",
     "delay.relay/1",
-    "drill.plan/1",
     "drill.verdict/1",
     "transaction.resume/1",
     "playbook.run/1",

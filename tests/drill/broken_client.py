@@ -9,7 +9,8 @@ from mqctl.client.producer.producer import Producer
 from mqctl.drill import client
 from mqctl.model.queue import MessageQueue
 
-DROPPED, REFUSED, TWICE, SWAPPED = 107, 113, 119, 125
+DROPPED, REFUSED, TWICE, SWAPPED, LATE = 107, 113, 119, 125, 199
+LATE_US = 5_500_000
 KEYS = 10
 _say, _send = client.say, Producer.send
 _waiting: list[str] = []
@@ -24,6 +25,8 @@ def say(line: str) -> None:
     if words[0] == "d" and number == SWAPPED:
         _waiting.append(line)
         return
+    if words[0] == "d" and number == LATE:
+        line = " ".join(["d", str(int(words[1]) + LATE_US), *words[2:]])
     _say(line)
     if words[0] == "d" and number == TWICE:
         _say(line)

@@ -65,6 +65,36 @@ def test_it_is_accused_of_exactly_that_with_the_lines_that_show_it(promise: Prom
     assert [texts[line.line - 1] for line in breach.excerpt] == [line.text for line in breach.excerpt]
 
 
+def test_what_an_event_explains_comes_soon_after_it(tmp_path: Path) -> None:
+    """A repeat long after an event is explained by it only if nobody was there meanwhile."""
+    late = sound().leaves(CONSUMER).joins(OTHER).passes(50_000).delivered(1, 1, actor=OTHER)
+    assert accused(late.ends().judged(tmp_path)) == {Promise.REPEATED: (0, 1)}
+    absent = sound().leaves(CONSUMER).passes(500_000).joins(OTHER).passes(4_000).delivered(1, 1, actor=OTHER)
+    assert accused(absent.ends().judged(tmp_path)) == {Promise.REPEATED: (1, 0)}
+    replay = Allowances(repeats_back_us=1 << 40, settle_us=5_000, again_us=90_000)
+    replayed = sound().happens("offsets were moved", replay).passes(80_000).delivered(1, 1)
+    assert accused(replayed.ends().judged(tmp_path)) == {Promise.REPEATED: (1, 0)}
+    too_late = sound().happens("offsets were moved", replay).passes(95_000).delivered(1, 1)
+    assert accused(too_late.ends().judged(tmp_path)) == {Promise.REPEATED: (0, 1)}
+
+
+def test_a_clock_that_was_set_explains_what_came_early_by_as_much(tmp_path: Path) -> None:
+    def early(allowed_us: int) -> dict[Promise, tuple[int, int]]:
+        sent = sound().sent(2, delay_us=9_000).acknowledged(2)
+        jumped = sent.happens("the clock was set", Allowances(early_us=allowed_us)).delivered(2, 2)
+        return accused(jumped.ends().judged(tmp_path))
+
+    assert (early(9_000), early(100)) == ({Promise.EARLY: (1, 0)}, {Promise.EARLY: (0, 1)})
+
+
+def test_what_is_stored_while_a_queue_is_shorter_than_its_readers_may_be_lost(tmp_path: Path) -> None:
+    """Its offsets are given a second time; readers that had them pass by, until a pull corrects them."""
+    cut = sound().happens("broker-a lost power", CRASH)
+    assert accused(cut.stored(2, 1).ends().judged(tmp_path))[Promise.LOST] == (1, 0)
+    settled = sound().happens("broker-a lost power", CRASH).passes(6_000).stored(2, 2)
+    assert accused(settled.ends().judged(tmp_path)) == {Promise.LOST: (0, 1)}
+
+
 def test_what_an_event_explains_is_inside(tmp_path: Path) -> None:
     killed = sound().leaves(CONSUMER).joins(OTHER).delivered(1, 1, actor=OTHER)
     assert accused(killed.ends().judged(tmp_path)) == {Promise.REPEATED: (1, 0)}

@@ -39,6 +39,16 @@ def test_a_broken_promise_ends_with_2_and_shows_the_lines(mqctl: Run, tmp_path: 
     assert f"line {sent}  s " in str(failure.get("message"))
 
 
+def test_a_verdict_says_what_it_could_not_check_in_both_languages(mqctl: Run, tmp_path: Path) -> None:
+    path = Written().stored(0, 0).delivered(0, 0).ends().file(tmp_path)
+    english, chinese = mqctl("drill", "check", path).stdout, mqctl("drill", "check", path, "--lang", "zh").stdout
+    assert "KEPT: none of the 5 promises that could be checked was broken." in english
+    assert "Not checked: late (the plan sets no late_after)." in english
+    assert "had nothing of the kind: delivered-though-rolled-back, delivered-though-refused, " in english
+    assert "通过：所检查的 5 项承诺均未被违反。" in chinese
+    assert "未检查：late" in chinese
+
+
 def test_an_interrupted_drill_ends_with_3_and_says_why(mqctl: Run, tmp_path: Path) -> None:
     path = Written().stored(0, 0).file(tmp_path)
     outcome = mqctl("drill", "check", path)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from embedded_broker import EmbeddedCluster
+from mqctl.client.admin.broker_queries import group_configs, topic_configs
+from mqctl.client.admin.cluster import Cluster
 from tests.drill import broken_client
-from tests.drill.broken_client import DROPPED, REFUSED, SWAPPED, TWICE
+from tests.drill.broken_client import DROPPED, LATE, REFUSED, SWAPPED, TWICE
 from tests.live.conftest import Run
 
 SMALL = """
@@ -25,10 +29,8 @@ schedule:
 """
 STRICT = """
 title: Nothing happens, and nothing is allowed
-cluster: {brokers: [broker-a]}
-time_scale: 40
 quota: {messages: 1000, mebibytes: 1, time: 3m}
-limits: {lost_after: 5s, settle: 0s, repeats_back: 0s}
+limits: {lost_after: 6s, late_after: 4s, settle: 0s, repeats_back: 0s}
 producers: [{name: orders, sends: keyed, keys: 10, messages: 200, rate: 200}]
 groups: [{name: ledger, mode: key-ordered, consumers: 1, threads: 1}]
 """
@@ -45,25 +47,48 @@ def test_a_sound_cluster_keeps_its_promises_while_things_die(mqctl: Run, tmp_pat
     assert mqctl("drill", "check", history).exit_code == 0
 
 
-def test_a_broken_client_is_accused_of_exactly_what_it_did(mqctl: Run, tmp_path: Path) -> None:
+def own_things(cluster: EmbeddedCluster) -> set[str]:
+    """The topics and groups of drills that the broker has."""
+    with Cluster(cluster.namesrv) as admin:
+        (master,) = admin.masters()
+        names = {*admin.ask(master.address, topic_configs()), *admin.ask(master.address, group_configs())}
+    return {name for name in names if "MQCTL_DRILL_" in name}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    """Somebody's cluster."""
+    with EmbeddedCluster(brokers=1) as running:
+        yield running
+
+
+def test_a_broken_client_is_accused_of_exactly_what_it_did(
+    mqctl: Run, tmp_path: Path, cluster: EmbeddedCluster
+) -> None:
     (tmp_path / "strict.yaml").write_text(STRICT)
     client = f"{sys.executable} {broken_client.__file__}"
-    outcome = mqctl(
-        "drill", "run", tmp_path / "strict.yaml", "--history", tmp_path / "h", "--client", client, "-o", "json"
-    )
+    words = ("drill", "run", tmp_path / "strict.yaml", "--namesrv", cluster.namesrv, "--history", tmp_path / "h")
+    env = {"MQCTL_STATE_DIR": str(tmp_path / "state")}
+    outcome = mqctl(*words, "--client", client, "-o", "json", "--execute", env=env)
+    assert own_things(cluster) == set(), outcome.stderr
+    changes = [each["subject"] for each in mqctl("history", "-o", "json", env=env).json["changes"]]
+    assert [subject for subject in changes if subject.startswith("MQCTL_DRILL_strict-")] == changes
+    assert len(changes) == 2
     assert outcome.exit_code == 2, (outcome.stdout, outcome.stderr)
-    accused = {each["promise"]: each["number"] for each in outcome.json["breaches"]}
-    # A commit that was seen while that message was held back is another proof of the same fault.
-    assert accused.pop("committed-ahead", SWAPPED) == SWAPPED
+    breaches = [(each["promise"], each["number"]) for each in outcome.json["breaches"]]
+    # A commit that was seen while a message was held back, or before it says it came, proves the same fault again.
+    ahead = {number for promise, number in breaches if promise == "committed-ahead"}
+    assert ahead <= {SWAPPED, LATE}
+    accused = {promise: number for promise, number in breaches if promise != "committed-ahead"}
     assert accused == {
         "lost": DROPPED,
         "delivered-though-refused": REFUSED,
         "repeated": TWICE,
+        "late": LATE,
         "key-order": SWAPPED + 10,
     }
-    assert {each["promise"]: each["outside"] for each in outcome.json["promises"] if each["outside"]} | {
-        "committed-ahead": 1
-    } == dict.fromkeys((*accused, "committed-ahead"), 1)
+    counts = {each["promise"]: each["outside"] for each in outcome.json["promises"] if each["outside"]}
+    assert counts == dict.fromkeys(accused, 1) | ({"committed-ahead": len(ahead)} if ahead else {})
 
 
 @pytest.mark.parametrize(
@@ -82,7 +107,12 @@ def test_a_plan_that_contradicts_itself_ends_with_65(mqctl: Run, tmp_path: Path,
     assert (outcome.exit_code, (tmp_path / "h").exists()) == (65, False)
 
 
-def test_on_another_cluster_nothing_is_done_without_execute(mqctl: Run, tmp_path: Path) -> None:
-    outcome = mqctl("drill", "run", "upgrade", "--namesrv", "192.0.2.1:9876", "-o", "json")
-    assert (outcome.exit_code, outcome.json["messages"]) == (0, 100_000)
-    assert outcome.json["topic"].startswith("mqctl-drill-upgrade-")
+def test_on_another_cluster_nothing_is_done_without_execute(
+    mqctl: Run, tmp_path: Path, cluster: EmbeddedCluster
+) -> None:
+    words = ("drill", "run", "upgrade", "--namesrv", cluster.namesrv, "--history", tmp_path / "h", "-o", "json")
+    outcome = mqctl(*words, env={"MQCTL_STATE_DIR": str(tmp_path / "state")})
+    assert outcome.exit_code == 0, outcome.stderr
+    assert {step["subject"].split("-")[0] for step in outcome.json["steps"]} == {"MQCTL_DRILL_upgrade"}
+    assert any("at most 100,000 messages, 64 MiB of bodies" in line for line in outcome.json["warnings"])
+    assert (own_things(cluster), (tmp_path / "h").exists()) == (set(), False)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from mqctl.render.messages.en import reports as en_reports
-from mqctl.render.messages.zh import reports as zh_reports
 from tests.conftest import Outcome
 
 Run = Callable[..., Outcome]
@@ -18,10 +17,14 @@ FIGURE = re.compile(r"(?<![\w/-])\d[\d,.:+-]*")
 PLACE = re.compile(r"\{(\w+)\}")
 
 
-def test_both_languages_have_the_same_sentences_with_the_same_figures() -> None:
-    assert zh_reports.SENTENCES.keys() == en_reports.SENTENCES.keys()
-    for key, english in en_reports.SENTENCES.items():
-        chinese = zh_reports.SENTENCES[key]
+@pytest.mark.parametrize("about", ["reports", "drill"])
+def test_both_languages_have_the_same_sentences_with_the_same_figures(about: str) -> None:
+    english_words, chinese_words = (
+        import_module(f"mqctl.render.messages.{lang}.{about}").SENTENCES for lang in ("en", "zh")
+    )
+    assert chinese_words.keys() == english_words.keys()
+    for key, english in english_words.items():
+        chinese = chinese_words[key]
         assert sorted(PLACE.findall(chinese)) == sorted(PLACE.findall(english)), key
         assert re.search(r"[\u4e00-\u9fff]", chinese) or not re.search(r"[a-z]{3}", PLACE.sub("", english)), key
 

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.cli.language import spoken
+from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.drill.checker import Checker
 from mqctl.errors import ExitCode
@@ -34,6 +35,7 @@ def command(
     form: FormatOption = None,
     excerpts: ExcerptsOption = 3,
     output: OutputOption = Output.TABLE,
+    lang: LangOption = None,
     no_color: NoColorOption = False,
 ) -> ExitCode:
     """Judge the history of a drill: lost, repeated, out of order, late; with the lines that show it.
@@ -46,5 +48,5 @@ def command(
     if form is not None:
         sys.stdout.write(verdict_formatted(verdict, form))
     else:
-        emit(verdict_document(verdict), output)
+        emit(verdict_document(verdict, spoken()), output)
     return verdict_exit(verdict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from datetime import datetime
@@ -12,14 +13,15 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, note
-from mqctl.cli.options.common import ExecuteOption, NoColorOption, OutputOption
+from mqctl.cli.language import spoken
+from mqctl.cli.options.common import ExecuteOption, LangOption, NoColorOption, OutputOption
 from mqctl.cli.terminal.interrupts import terminable
 from mqctl.commands.drill.check import ExcerptsOption, FormatOption
 from mqctl.drill.checker import Checker
 from mqctl.drill.plan import load_plan
 from mqctl.errors import ExitCode
-from mqctl.operations.drill.run import DrillRequest, announced, run_drill
-from mqctl.render.drill import announced_document, verdict_document, verdict_exit, verdict_formatted
+from mqctl.operations.drill.run import DrillRequest, prepare, run_drill
+from mqctl.render.drill import verdict_document, verdict_exit, verdict_formatted
 
 EXAMPLES = (
     "mqctl drill run scale-out",
@@ -45,6 +47,7 @@ def command(
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     output: OutputOption = Output.TABLE,
+    lang: LangOption = None,
     no_color: NoColorOption = False,
 ) -> ExitCode:
     """Send numbered messages, let a schedule happen, and judge what was lost, repeated, reordered or late.
@@ -56,16 +59,19 @@ def command(
     """
     drill = load_plan(plan)
     now = datetime.now().astimezone()
-    mark = f"{drill.name}-{now:%m%d-%H%M%S}"
+    mark = re.sub(r"[^A-Za-z0-9_-]", "-", f"{drill.name[:30]}-{now:%m%d-%H%M%S}")
     target = cluster_target(namesrv, profile, timeout) if drill.cluster is None else None
-    if target is not None and not execute:
-        emit(announced_document(announced(drill, mark, target.namesrv)), output)
-        return ExitCode.OK
     path = history or Path(f"{mark}.history")
-    request = DrillRequest(mark=mark, history=path, program=tuple(shlex.split(client)) if client else None)
+    program = tuple(shlex.split(client)) if client else None
+    request = DrillRequest(mark=mark, history=path, program=program, tell=note, ask=_ask)
+    if target is not None:
+        stopped = prepare(drill, target, mark, execute=execute)
+        if stopped is not None:
+            emit(stopped[0], output)
+            return ExitCode(stopped[1])
     with terminable():
         try:
-            run_drill(drill, target, request, note, _ask)
+            run_drill(drill, target, request)
         except KeyboardInterrupt:
             note("interrupted; the history is judged as far as it goes")
     note(f"judging {path}")
@@ -73,7 +79,7 @@ def command(
     if form is not None:
         sys.stdout.write(verdict_formatted(verdict, form))
     else:
-        emit(verdict_document(verdict), output)
+        emit(verdict_document(verdict, spoken()), output)
     return verdict_exit(verdict)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import time_ns
+from typing import TYPE_CHECKING
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.drill.client_process import OURS
@@ -14,8 +16,15 @@ from mqctl.drill.conductor import Conductor, DrillMeans
 from mqctl.drill.ground import DrillGround, DrillNames, own_cluster
 from mqctl.drill.plan import Ask, DrillPlan
 from mqctl.drill.writing import HistoryWriter
-from mqctl.errors import UsageError
-from mqctl.render.drill import DrillAnnounced
+from mqctl.errors import MqctlError, UsageError
+from mqctl.model.own_names import Purpose
+from mqctl.model.spans import span_ms
+from mqctl.operations.own_topics.cleaning import clean
+from mqctl.operations.own_topics.providing import OwnPlace, Quota, provide
+from mqctl.render.document import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,37 +34,40 @@ class DrillRequest:
     Attributes:
         mark: tells its topic and groups from those of other runs.
         program: words of the clients' program; None for ours.
+        keys: access and secret key, where the cluster wants them.
     """
 
     mark: str
     history: Path
     program: tuple[str, ...] | None = None
+    tell: Callable[[str], None] = lambda _: None
+    ask: Callable[[str], None] = lambda _: None
+    keys: tuple[str, str] | None = None
 
 
-def announced(plan: DrillPlan, mark: str, namesrv: str) -> DrillAnnounced:
-    """Returns what a drill would do on a cluster, at most."""
+def prepare(plan: DrillPlan, target: ClusterTarget, mark: str, *, execute: bool) -> tuple[Document, int] | None:
+    """Makes topic and groups on a cluster that is not the drill's own, by plan.
+
+    Returns:
+        None when the drill may begin; else the document and the exit code with which the command ends.
+    """
     names = DrillNames(mark)
-    return DrillAnnounced(
-        plan=plan.name,
-        title=plan.title,
-        namesrv=namesrv,
-        topic=names.topic,
-        groups=[names.group(each.name) for each in plan.groups],
+    quota = Quota(
         messages=plan.quota.messages,
-        mebibytes=plan.quota.mebibytes,
-        time=plan.quota.time,
-        asks=[step.text for step in plan.schedule if isinstance(step, Ask)],
+        size_bytes=plan.quota.mebibytes << 20,
+        time_ms=round(span_ms(plan.quota.time) or 0),
     )
+    announced = [
+        f"sends to {names.topic}: {quota.sentence()}; topic and groups are removed at the end",
+        *(f"asks you: {step.text}" for step in plan.schedule if isinstance(step, Ask)),
+    ]
+    groups = [names.group(each.name) for each in plan.groups]
+    place = OwnPlace(purpose=Purpose.DRILL, topic=names.topic, queues=plan.queues, groups=groups)
+    return provide(target, place, announced, execute=execute)
 
 
-def run_drill(
-    plan: DrillPlan,
-    target: ClusterTarget | None,
-    request: DrillRequest,
-    tell: Callable[[str], None],
-    ask: Callable[[str], None],
-) -> list[str]:
-    """Runs a drill on its own cluster, or on `target`; returns what it could not remove there, in words.
+def run_drill(plan: DrillPlan, target: ClusterTarget | None, request: DrillRequest) -> None:
+    """Runs a drill on its own cluster, or on `target`, where `prepare` made what it needs, which is removed.
 
     Raises:
         UsageError: our clients cannot reach the cluster.
@@ -66,19 +78,39 @@ def run_drill(
     names = DrillNames(request.mark)
     with tempfile.TemporaryDirectory(prefix="mqctl-drill-") as made:
         directory = Path(made)
-        keys = None
-        if target is not None and target.credentials is not None:
-            keys = (target.credentials.access_key, target.credentials.secret_key)
-        means = DrillMeans(program=request.program or OURS, tell=tell, ask=ask, directory=directory, keys=keys)
         if target is None:
             with own_cluster(plan, names, directory / "cluster") as ground:
-                return _conducted(plan, names, ground, request, means)
-        with DrillGround(plan, names, target.namesrv, target.links()) as ground:
-            return _conducted(plan, names, ground, request, means)
+                ground.make()
+                conduct(plan, ground, request, directory)
+            return
+        with cleaned(target, request), DrillGround(plan, names, target.namesrv, target.links()) as ground:
+            conduct(plan, ground, replace(request, keys=_keys(target)), directory)
 
 
-def _conducted(
-    plan: DrillPlan, names: DrillNames, ground: DrillGround, request: DrillRequest, means: DrillMeans
-) -> list[str]:
+def conduct(plan: DrillPlan, ground: DrillGround, request: DrillRequest, directory: Path) -> None:
+    """Conducts a drill where topic and groups are there. Raises MqctlError: it could not be run to its end."""
+    ground.set_modes()
+    program = request.program or OURS
+    means = DrillMeans(program=program, tell=request.tell, ask=request.ask, directory=directory, keys=request.keys)
     with HistoryWriter(request.history, time_ns() // 1000, lambda: time_ns() // 1000) as history:
-        return Conductor(plan, names, ground, history, means).conduct()
+        Conductor(plan, DrillNames(request.mark), ground, history, means).conduct()
+
+
+def _keys(target: ClusterTarget) -> tuple[str, str] | None:
+    credentials = target.credentials
+    return None if credentials is None else (credentials.access_key, credentials.secret_key)
+
+
+@contextmanager
+def cleaned(target: ClusterTarget, request: DrillRequest) -> Iterator[None]:
+    """Removes topic and groups of a run at its end, as a change in the journal; what cannot be removed is named."""
+    try:
+        yield
+    finally:
+        try:
+            _, code = clean(target, Purpose.DRILL, (), execute=True, run=request.mark)
+        except MqctlError as error:
+            code = 1
+            request.tell(f"topic and groups were not removed: {error}")
+        if code:
+            request.tell("mqctl drill clean shows what is left on the cluster; with --execute it removes it")

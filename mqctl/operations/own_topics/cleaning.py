@@ -19,18 +19,23 @@ from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics
 from mqctl.snapshot.live.topic_use import all_told
 
 
-def clean(target: ClusterTarget, purpose: Purpose, brokers: Sequence[str], *, execute: bool) -> tuple[Document, int]:
+def clean(
+    target: ClusterTarget, purpose: Purpose, brokers: Sequence[str], *, execute: bool, run: str = ""
+) -> tuple[Document, int]:
     """Plans to remove every topic and group of a purpose, and removes them when asked to.
+
+    Args:
+        run: only what belongs to one run: how its names go on after the prefix.
 
     Raises:
         RefusedError: a group of them has members: a run is still going on.
     """
     return run_setting_change(
-        target, lambda asking: plan_cleaning(asking, purpose, brokers), execute=execute, confirmed=None
+        target, lambda asking: plan_cleaning(asking, purpose, brokers, run), execute=execute, confirmed=None
     )
 
 
-def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str]) -> SettingPlan:
+def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str], run: str = "") -> SettingPlan:
     """Plans the removal; no step when nothing is there."""
     masters = touched_masters(asking, tuple(brokers))
     ask_topics(asking, masters)
@@ -40,10 +45,10 @@ def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str]) -> S
     topics: set[str] = set()
     groups: set[str] = set()
     for broker in masters:
-        for group in sorted(name for name in broker.groups if is_own(purpose, name)):
+        for group in sorted(name for name in broker.groups if is_own(purpose, name, run)):
             groups.add(group)
             steps.append(_removal(broker, SettingKind.GROUP, group, broker.groups[group]))
-        for topic in sorted(name for name in broker.topics if is_own(purpose, name)):
+        for topic in sorted(name for name in broker.topics if is_own(purpose, name, run)):
             topics.add(topic)
             steps.append(_removal(broker, SettingKind.TOPIC, topic, broker.topics[topic]))
     groups |= {group for group in map(group_of, topics) if group is not None}
@@ -54,7 +59,7 @@ def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str]) -> S
     return SettingPlan(
         kind="own-clean",
         noun="topic",
-        subject=f"{purpose}*",
+        subject=f"{purpose}{run}*",
         identity=identity_of(masters),
         made_at_ms=now_ms(),
         steps=tuple(steps),

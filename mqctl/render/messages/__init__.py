@@ -61,14 +61,14 @@ def _texts(lang: Lang | None) -> Mapping[str, Text]:
 
 
 class Say(Protocol):
-    """Fills a sentence of the reports over store directories."""
+    """Fills a sentence of a report."""
 
     def __call__(self, key: str, /, **values: object) -> str: ...
 
 
-def sayer(lang: Lang | None) -> Say:
-    """Returns what says the sentences of reports in a language."""
-    words: Mapping[str, str] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.reports").SENTENCES
+def sayer(lang: Lang | None, about: str = "reports") -> Say:
+    """Returns what says the sentences of reports, of a drill's verdict (`drill`), ... in a language."""
+    words: Mapping[str, str] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.{about}").SENTENCES
 
     def say(key: str, /, **values: object) -> str:
         return words[key].format_map(values)

@@ -1,0 +1,24 @@
+"""What a power cut leaves of a commit log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mqctl.store.log_writer import CommitLogWriter
+
+
+def zero_unsynced(log: CommitLogWriter, durable: int, end: int) -> None:
+    """Overwrites what was never synced with zeros: the operating system had it in memory only.
+
+    Args:
+        durable: physical offset before which everything was synced.
+        end: where the log ended.
+    """
+    while durable < end:
+        path, at = Path(log.path(durable)), durable % log.file_bytes
+        length = min(end - durable, log.file_bytes - at)
+        if path.exists():
+            with path.open("r+b") as file:
+                file.seek(at)
+                file.write(bytes(max(0, min(length, path.stat().st_size - at))))
+        durable += length
