@@ -14,10 +14,10 @@ OPTIONS = r"""
 -g,--group Only this consumer group.
 -t,--topic Only this topic.
 --broker Only this broker.
---window Look twice, so far apart, at what should move, and at members between: 60s.
+--window Look twice, this far apart, at what should move, and at members between: 60s.
 --stacks Take the stacks of the consumers in question as well, three times within two seconds.
 --probe Send one message to each broker's own topic, which nobody consumes, and try its VIP port (MQ120, MQ628).
---time-scale Periods of brokers and clients are X times as short (scenarios).
+--time-scale The cluster's time runs X times as fast (scenarios).
 --room-rule How names of brokers and clients tell their machine room: prefix:-, prefix:@, regex:PATTERN, map:FILE.
 --only Only these rules.
 --skip Leave these rules out.
@@ -61,9 +61,9 @@ user Name of the user: what clients sign with.
 --strategy What all instances use.
 -g,--group Begin with this live group.
 -t,--topic Its topic.
---queues Instead: so many queues on each broker.
---clients Instead: so many clients.
---client Instead: a client by name.
+--queues Instead of a group: queues on each broker.
+--clients Instead of a group: number of clients.
+--client Instead of a group: a client by name.
 --subscribes Instead of --client: a client and its topics, with commas.
 --brokers Brokers (in each room), with --queues.
 --rooms Rooms with commas, with --queues.
@@ -72,8 +72,8 @@ user Name of the user: what clients sign with.
 --threads Consume threads of a client, with --queues.
 --mode {concurrent,orderly,key-ordered} What stays in order, one thread at a time: nothing, each queue, or each key.
 --orderly The same as --mode orderly.
---hot-key So much of --rate is of one key: 0.2 for 20 %.
---window Look twice, so far apart, to measure what arrives.
+--hot-key Share of --rate with one and the same key: 0.2 for 20 %.
+--window Look twice, this far apart, to measure what arrives.
 --strategy avg, circle, hash, nearby[:INNER], room, config.
 --to-strategy Change to this one.
 --add-clients So many clients more.
@@ -84,15 +84,15 @@ user Name of the user: what clients sign with.
 --lose-room The clients of a room are gone.
 --with-brokers With --lose-room: its brokers are gone as well.
 --lose-broker A broker is gone.
---add-broker A broker more, with as many queues as others have.
---add-room A room more: B brokers of Q queues each, and C clients.
+--add-broker One more broker, with as many queues as others have.
+--add-room One more room: B brokers of Q queues each, and C clients.
 --serve-rooms Rooms of the strategy room, with commas.
 --config Lists of the strategy config: YAML, `client: [broker-a/0, ...]`.
 --compare All strategies side by side.
 --as Beside it what Kafka would do: range, roundrobin or sticky.
 before JSON of a run: bench produce -o json.
 after JSON of the other run.
---threshold From which a difference counts.
+--threshold The smallest difference that counts.
 --name Of the topic and group of its own, after MQCTL_BENCH_.
 -t,--topic Another topic.
 --foreign-topic The topic belongs to somebody else, and that is meant.
@@ -122,7 +122,7 @@ broker Names or addresses.
 broker Name (its master is asked) or address.
 --grpc-port gRPC port of the proxies.
 settings Properties and their new values.
-file What is expected, in YAML.
+file File of expectations (YAML).
 -g,--group Instead of a file: this group, or those like `order-*`.
 --except Groups, or those like `*-test`, that patterns do not mean.
 --max-lag Most messages behind, of --group.
@@ -130,20 +130,20 @@ file What is expected, in YAML.
 --max-dead-letters Most dead letters, of --group.
 --require-members Somebody of --group must be online.
 --brokers So many brokers must answer at least.
---as {junit,nagios,prometheus,github} In the words of a CI system or a monitor.
---wait Look again until all holds, at most so long: 5m.
---window Look twice, so far apart, at what should not grow.
+--as {junit,nagios,prometheus,github} Format of a CI or monitoring system.
+--wait Look again until all holds, for at most this long: 5m.
+--window Look twice, this far apart, at what should not grow.
 --webhook Post what does not hold there, as JSON.
 --webhook-template The JSON to post, with $state, $text, $failed and $observed_at_ms in its strings.
 --diff Only keys in which name servers differ.
 name Which cluster.
---mqadmin What stands in for it in mqctl.
+--mqadmin Sub-command of mqadmin: shows what replaces it.
 shell {bash,zsh,fish} The shell to print the script for.
 --file A delayOffset.json by itself, without its queues.
 --at When consumers shall see the message.
 --set Set a level to this offset.
---undo Take a change of the files back.
---resend Send messages again that no level will deliver.
+--undo Undo a change of the files.
+--resend Resend messages that no level will deliver.
 --level With --resend: this level.
 --from With --resend: from this queue offset.
 --until With --resend: before this queue offset.
@@ -155,7 +155,7 @@ shell {bash,zsh,fish} The shell to print the script for.
 --until Given up before this time.
 --limit Most letters of each queue, the oldest first.
 --rate Most messages a second.
---resume Take up a resend that was cut off.
+--resume Continue a resend that was interrupted.
 --confirm The group's name, instead of typing it when asked.
 --body {text,json,hex,none} How bodies are shown.
 history The file that a drill wrote.
@@ -272,10 +272,10 @@ message_id Offset id (of a send result) or unique id.
 --property A property.
 --delay-level Deliver later, by delay level.
 --deliver-at Deliver at this time: by timer, or by a relay.
---create Let brokers that create topics by themselves create this one.
+--create Create the topic, where brokers allow that (autoCreateTopicEnable).
 -f,--follow Go on with messages as they come.
 --lines How many of the newest to begin with.
---every Pause when nothing came.
+--every Pause between looks when nothing arrived.
 -t,--topic Topic of a unique id, if nobody traced it, or of a key.
 --trace-topic Where clients write their traces.
 --from The group whose offsets are taken.
@@ -287,7 +287,7 @@ message_id Offset id (of a send result) or unique id.
 --to-latest The end: skips the backlog.
 --to-current Keep offsets, clamped to each queue's range.
 --to-offset One queue offset.
---shift-by Messages onward.
+--shift-by Move by this many messages.
 --from-file A plan of --export, or a CSV: topic,broker_name,queue_id,new.
 --resume Finish a change that was stopped in the middle.
 --export Write the plan to a .json or .csv file.
@@ -298,10 +298,10 @@ message_id Offset id (of a send result) or unique id.
 change_id A change of `mqctl offset history`.
 --key Property that holds the key.
 --count How many messages of each queue to sample.
---queues What so many queues a broker would do.
+--queues What this many queues on each broker would do.
 --show How many keys to list.
 slug Its name, or a directory of your own: ./incident.
--p,--parameter What the playbook must be told.
+-p,--parameter A parameter of the playbook.
 --dry-run Only print the command lines.
 --choose A decision, taken beforehand.
 --confirm A name that a change asks for.
@@ -309,7 +309,7 @@ slug Its name, or a directory of your own: ./incident.
 --fingerprint Stop unless clusters and brokers are these.
 --step-timeout Limit of every step, instead of its own.
 --report Write what ran and what it said, to FILE.md or FILE.json.
---readme The story instead: symptom, mechanism, decision, rollback.
+--readme Show its README instead: symptom, mechanism, decision, rollback.
 -g,--group Only this producer group.
 name What to call the cluster.
 --namesrv,-n Name servers, or the URL of an address service.
@@ -389,7 +389,7 @@ after A later one.
 --limit Most messages of each queue, the oldest first.
 code Code of the rule, MQ701 for instance.
 file Where to write the snapshot (gzip-compressed JSON).
---window Look twice, so far apart, at what should move: 60s.
+--window Look twice, this far apart, at what should move: 60s.
 --redact Replace addresses, hosts, client ids, keys and paths, each by the same word.
 --force Replace FILE if it exists.
 file A file written by `mqctl snapshot save`.
@@ -420,7 +420,7 @@ places Which parts.
 --all Every group.
 --tags-from Count tags in a broker's store instead of sampling.
 --to The new tags: `a || b`, `*`.
---instances So many members change, the last in order of allocation.
+--instances How many members change, from the end of the allocation order.
 --client Instead: this member changes.
 --strategy avg, circle or hash.
 --sort {time,lag,in,out,moved,name} Order of the groups.
@@ -432,8 +432,8 @@ places Which parts.
 --read-queues Queues to read, of each broker.
 --write-queues Queues to write, of each broker.
 --perm Who may use it: RW, R (read), W (write) or -.
---attribute Of 5.x brokers: message.type=FIFO, say.
---drop-unread Although messages are there that nobody has read.
+--attribute 5.x only: an attribute, message.type=FIFO for instance.
+--drop-unread Go on although some messages have not been read.
 -q,--queue Id of the queue.
 --broker Only this broker's queue.
 --count How many entries.

@@ -49,15 +49,15 @@ EXAMPLES = (
     "mqctl check checks.yaml --as prometheus > /var/lib/node_exporter/mqctl.prom",
 )
 _EVERY_S = 2.0
-_File = Annotated[Path | None, typer.Argument(metavar="FILE", help="What is expected, in YAML.")]
+_File = Annotated[Path | None, typer.Argument(metavar="FILE", help="File of expectations (YAML).")]
 _Form = Annotated[
-    CheckFormat | None, typer.Option("--as", help="In the words of a CI system or a monitor.", show_choices=True)
+    CheckFormat | None, typer.Option("--as", help="Format of a CI or monitoring system.", show_choices=True)
 ]
 _Wait = Annotated[
-    str | None, typer.Option("--wait", metavar="SPAN", help="Look again until all holds, at most so long: 5m.")
+    str | None, typer.Option("--wait", metavar="SPAN", help="Look again until all holds, for at most this long: 5m.")
 ]
 _Window = Annotated[
-    str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should not grow.")
+    str | None, typer.Option("--window", metavar="SPAN", help="Look twice, this far apart, at what should not grow.")
 ]
 
 
@@ -83,11 +83,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Hold a cluster against a file of expectations, or one line of them; for CI systems and monitors.
+    """Check a cluster against a file of expectations, or against options alone; for CI and monitoring.
 
-    Ends with 0 when all hold, 1 at worst a warning, 2 something does not hold, 3 something is not known and nothing is
-    broken. A number is critical above its limit; `{warning: A, critical: B}` gives both. Names of groups and topics may
-    be patterns, which mean all but those in `except` and those that are declared by themselves. For example:
+    Ends with 0 when all hold, 1 for warnings only, 2 when something does not hold, 3 when something is unknown and the
+    rest holds. A number is critical above its limit; `{warning: A, critical: B}` gives both. A pattern means all groups
+    or topics like it, but for those in `except` and those declared by themselves. For example:
 
     \b
       cluster: DefaultCluster

@@ -22,12 +22,14 @@ EXAMPLES = (
 def command(
     of_mqadmin: Annotated[
         str | None,
-        typer.Option("--mqadmin", metavar="NAME", help="What stands in for it in mqctl; `all` for each."),
+        typer.Option(
+            "--mqadmin", metavar="NAME", help="Sub-command of mqadmin: shows what replaces it; `all` for each."
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
-    """List every command with what it may do, or what stands in for mqadmin's sub-commands."""
+    """List every command with what it may do, or what replaces mqadmin's sub-commands."""
     if of_mqadmin is None:
         rows = [CommandRow(command=" ".join(e.path), summary=e.summary, impact=e.impact) for e in catalog.ENTRIES]
         return emit(commands_document(rows), output)

@@ -9,10 +9,10 @@ EXAMPLES = ("mqctl history", "mqctl history -o json | jq -r '.changes[] | select
 
 
 def command(output: OutputOption = Output.TABLE, no_color: NoColorOption = False) -> int:
-    """Show every change made by this user on this machine, the latest first, and how to take it back.
+    """Show every change made by this user on this machine, the latest first, and how to undo it.
 
-    Offsets, topics, groups, brokers and resent dead letters. `interrupted` is one that was killed half-way. A
-    record that cannot be read is named, and the exit code is 74; the others are shown.
+    It covers offsets, topics, groups, brokers and resent dead letters. `interrupted` means that a change was killed
+    half-way. A record that cannot be read is named, and the exit code is 74; the others are shown.
     """
     from mqctl.operations.plans.history import UnreadRecords, entries
     from mqctl.render.settings import history_document

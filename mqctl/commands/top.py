@@ -48,9 +48,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show brokers, groups and topics as they change: rates, lag and where it goes, queues that change hands.
+    """Show brokers, groups and topics as they change: rates, lag and its trend, queues that change hands.
 
-    On a terminal a screen to walk through: Enter opens a row, from brokers to topics, groups, queues and messages; Esc
+    On a terminal it is a screen to browse: Enter opens a row, from brokers to topics, groups, queues and messages; Esc
     goes back, ? lists the keys. It needs the extra `screen` (`pip install 'mqctl[screen]'`). Without it, with --plain,
     --count or on a poor terminal: frames over each other; q ends, t l i o m n sort, s takes the next order, p pauses.
     In a pipe frames follow each other, with -o ndjson one a line. Rates of groups and topics span 15 s. Who holds the

@@ -31,10 +31,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan the way back from a change of topics, groups, brokers or offsets; --execute reverts it.
+    """Plan to undo a change of topics, groups, brokers or offsets; --execute does it.
 
-    Interrupted changes too. What is there now is asked anew. What a change created is deleted only while nobody uses
-    it. Offsets go back as with mqctl offset undo; messages that were sent stay sent.
+    Works for interrupted changes too; the present state is read again first. What a change created is deleted only
+    while nobody uses it. Offsets go back as with mqctl offset undo; messages that were sent stay sent.
     """
     from mqctl.operations.plans.changing import Consent
     from mqctl.operations.plans.undo import newest_change, take_back

@@ -17,7 +17,7 @@ _FASTEST = 1_000_000
 WindowOption = Annotated[
     str | None,
     typer.Option(
-        "--window", metavar="SPAN", help="Look twice, so far apart, at what should move, and at members between: 60s."
+        "--window", metavar="SPAN", help="Look twice, this far apart, at what should move, and at members between: 60s."
     ),
 ]
 RecordingOption = Annotated[
@@ -33,7 +33,7 @@ TimeScaleOption = Annotated[
     typer.Option(
         "--time-scale",
         metavar="X",
-        help="Periods of brokers and clients are X times as short (scenarios). Also MQCTL_TIME_SCALE.",
+        help="The cluster's time runs X times as fast (scenarios). Also MQCTL_TIME_SCALE.",
     ),
 ]
 OnlyOption = Annotated[

@@ -11,10 +11,10 @@ from mqctl.allocation.carrying import Mode
 
 BeginGroup = Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Begin with this live group.")]
 BeginTopic = Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Its topic.")]
-Queues = Annotated[int | None, typer.Option("--queues", min=1, help="Instead: so many queues on each broker.")]
-Clients = Annotated[int | None, typer.Option("--clients", min=1, help="Instead: so many clients.")]
+Queues = Annotated[int | None, typer.Option("--queues", min=1, help="Instead of a group: queues on each broker.")]
+Clients = Annotated[int | None, typer.Option("--clients", min=1, help="Instead of a group: number of clients.")]
 ClientIds = Annotated[
-    list[str] | None, typer.Option("--client", metavar="ID", help="Instead: a client by name; may be repeated.")
+    list[str] | None, typer.Option("--client", metavar="ID", help="Instead of a group: a client by name; repeatable.")
 ]
 Brokers = Annotated[int, typer.Option("--brokers", min=1, help="Brokers (in each room), with --queues.")]
 Rooms = Annotated[str | None, typer.Option("--rooms", metavar="NAMES", help="Rooms with commas, with --queues.")]
@@ -34,10 +34,12 @@ ModeName = Annotated[
 Orderly = Annotated[bool, typer.Option("--orderly", help="The same as --mode orderly.")]
 HotKey = Annotated[
     float,
-    typer.Option("--hot-key", min=0, max=1, metavar="SHARE", help="So much of --rate is of one key: 0.2 for 20 %."),
+    typer.Option(
+        "--hot-key", min=0, max=1, metavar="SHARE", help="Share of --rate with one and the same key: 0.2 for 20 %."
+    ),
 ]
 Window = Annotated[
-    str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, to measure what arrives.")
+    str | None, typer.Option("--window", metavar="SPAN", help="Look twice, this far apart, to measure what arrives.")
 ]
 StrategyName = Annotated[
     str, typer.Option("--strategy", metavar="NAME", help="avg, circle, hash, nearby[:INNER], room, config.")
@@ -57,11 +59,11 @@ WithBrokers = Annotated[bool, typer.Option("--with-brokers", help="With --lose-r
 LoseBroker = Annotated[list[str] | None, typer.Option("--lose-broker", metavar="NAME", help="A broker is gone.")]
 AddBroker = Annotated[
     list[str] | None,
-    typer.Option("--add-broker", metavar="NAME[=QUEUES]", help="A broker more, with as many queues as others have."),
+    typer.Option("--add-broker", metavar="NAME[=QUEUES]", help="One more broker, with as many queues as others have."),
 ]
 AddRoom = Annotated[
     list[str] | None,
-    typer.Option("--add-room", metavar="ROOM=BxQ+C", help="A room more: B brokers of Q queues each, and C clients."),
+    typer.Option("--add-room", metavar="ROOM=BxQ+C", help="One more room: B brokers of Q queues each, and C clients."),
 ]
 ServeRooms = Annotated[
     str | None, typer.Option("--serve-rooms", metavar="NAMES", help="Rooms of the strategy room, with commas.")

@@ -28,7 +28,9 @@ PermOption = Annotated[
 ]
 AttributeOption = Annotated[
     list[str] | None,
-    typer.Option("--attribute", metavar="NAME=VALUE", help="Of 5.x brokers: message.type=FIFO, say; repeatable."),
+    typer.Option(
+        "--attribute", metavar="NAME=VALUE", help="5.x only: an attribute, message.type=FIFO for instance; repeatable."
+    ),
 ]
 
 

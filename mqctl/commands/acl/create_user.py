@@ -28,8 +28,8 @@ def command(
 ) -> int:
     """Plan a new user on every master of 5.x, or those named; with --execute, make it and read it back.
 
-    The password comes from a file, standard input or the terminal, and is in no plan, no record and no output.
-    Afterwards the user may do nothing but what brokers leave unchecked; `mqctl acl grant` allows more.
+    The password comes from a file, standard input or the terminal, and is in no plan, no record and no output. A new
+    user may do only what brokers do not check; `mqctl acl grant` allows more.
     """
     from mqctl.cli.terminal.passwords import password_given
     from mqctl.operations.access.plans import plan_user

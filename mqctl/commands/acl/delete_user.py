@@ -24,7 +24,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to delete a user with its entries; with --execute, do it and look that it is gone.
+    """Plan to delete a user with its entries; with --execute, delete it and check that it is gone.
 
     Its clients are refused from then on. The password is not recorded: to undo, create the user again with a password
     first.

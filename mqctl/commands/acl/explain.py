@@ -38,10 +38,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Tell whether a user may do something to a resource, on each broker, and which entry decides.
+    """Show whether a user may do something to a resource, on each broker, and which entry decides.
 
-    Computed as 5.3.3 does, from what the brokers have now. Creating groups and changing broker configuration are
-    checked by no broker.
+    Applies the rules of 5.3.3 to what the brokers have now. No broker checks who creates groups or changes broker
+    configuration.
     """
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = access_of(look, broker or ())

@@ -36,10 +36,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan an entry of a user, or another one for the same resource; with --execute, put it and read it back.
+    """Plan to add an entry for a user, or to replace the one for that resource; with --execute, do it and read it back.
 
-    Where an entry that allows and one that denies fit the same request, the order in which they were added decides:
-    the plan names them.
+    Where an allow and a deny match the same request, the order in which they were added decides; the plan names them.
     """
     from mqctl.model.access import ALLOW, CUSTOM, DEFAULT, DENY, AccessEntry
     from mqctl.operations.access.plans import plan_grant

@@ -56,10 +56,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show for every queue who holds it, whom each instance's own view gives it to, its room and lag.
+    """Show for every queue who holds it, who should by each instance's own view, its room and its lag.
 
     Marks: orphan (nobody consumes it), double (two do), cross-room, moving (held and expected differ), unknown (an
-    instance did not tell), pop (shared by POP: no queue has an owner).
+    instance did not answer), pop (shared by POP: no queue has an owner).
     """
     if group is None:
         of_all = shlex.join(["mqctl", "topic", "describe", *(topic or ["TOPIC"])[:1], "-q", str((queue or [0])[0])])

@@ -100,7 +100,7 @@ def command(
 ) -> None:
     """Simulate who would own which queue: another strategy, other clients, queues or brokers, a room lost or added.
 
-    Begins with a live group, a snapshot, or numbers alone; all clients are taken to see the same. Shows what each
+    Starts from a live group, a snapshot, or numbers alone, and assumes that all clients see the same. Shows what each
     client carries of what arrives in its queues, and with rooms which queues producers of each room use. With
     --subscribes it shows which queues nobody consumes because their slot falls to a client that does not subscribe.
     """

@@ -18,7 +18,7 @@ EXAMPLES = (
 _Before = Annotated[Path, typer.Argument(metavar="BEFORE", help="JSON of a run: bench produce -o json.")]
 _After = Annotated[Path, typer.Argument(metavar="AFTER", help="JSON of the other run.")]
 _Threshold = Annotated[
-    float, typer.Option("--threshold", min=0.001, max=1, metavar="SHARE", help="From which a difference counts.")
+    float, typer.Option("--threshold", min=0.001, max=1, metavar="SHARE", help="The smallest difference that counts.")
 ]
 
 
@@ -31,8 +31,8 @@ def command(
 ) -> int:
     """Compare rate, p50, p99 and errors of two runs, and say which moved by more than their seconds vary.
 
-    Ends with 0 when nothing is worse, 2 when something is, 3 when the noise, too few seconds or other settings allow
-    no answer. Two runs do not show how runs vary among themselves: repeat a pair before you trust a small difference.
+    Ends with 0 when nothing is worse, 2 when something is, 3 when the noise, too few seconds or other settings allow no
+    answer. Two runs do not show how much runs vary: repeat the pair before you trust a small difference.
     """
     from mqctl.model.bench_comparison import BenchVerdict, compare_runs
     from mqctl.operations.bench.saved import read_run

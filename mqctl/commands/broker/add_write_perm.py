@@ -26,7 +26,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan that name servers let producers write to a broker again; with --execute, do it and read it back."""
+    """Plan to have name servers let producers write to a broker again; with --execute, do it and read it back."""
     from mqctl.operations.settings.brokers import plan_write_perm
     from mqctl.operations.settings.change import run_setting_change
 

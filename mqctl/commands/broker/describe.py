@@ -28,7 +28,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the state of one broker: rates, waits, disk, commit log. JSON has every value the broker told."""
+    """Show the state of one broker: rates, waits, disk, commit log. JSON has every value the broker reported."""
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = look.brokers({Part.RUNTIME}, [broker])[:1]
         look.ask(ask_runtime, brokers)

@@ -30,8 +30,8 @@ def command(
 ) -> int:
     """Plan other values of broker properties, on every master or on those named; with --execute, set and read back.
 
-    The name to confirm is the broker's, or the cluster's where several change. Brokers take a property they do not
-    know with success, and forget it; here that is refused.
+    The name to confirm is the broker's, or the cluster's where several change. Brokers accept a property that they do
+    not know and ignore it; mqctl refuses it.
     """
     requested: dict[str, str] = {}
     for item in settings:

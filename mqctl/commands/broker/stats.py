@@ -30,7 +30,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show every counter and state that brokers tell, under RocketMQ's own names."""
+    """Show every counter and state that brokers report, under RocketMQ's own names."""
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = look.brokers({Part.RUNTIME}, broker or ())
         look.ask(ask_runtime, brokers)

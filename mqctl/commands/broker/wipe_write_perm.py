@@ -26,9 +26,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan that name servers keep producers away from a broker; with --execute, do it and read it back.
+    """Plan to have name servers keep producers away from a broker; with --execute, do it and read it back.
 
-    For maintenance: consumers go on, producers use the other brokers. mqctl broker add-write-perm ends it.
+    For maintenance: consumers go on, producers use the other brokers. `mqctl broker add-write-perm` ends it.
     """
     from mqctl.operations.settings.brokers import plan_write_perm
     from mqctl.operations.settings.change import run_setting_change

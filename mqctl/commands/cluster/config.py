@@ -30,7 +30,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the properties of every name server. Addresses, ports and paths differ by nature."""
+    """Show the properties of every name server. Addresses, ports and paths always differ."""
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
         asking = asking_of(cluster, target)

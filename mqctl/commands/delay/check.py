@@ -50,12 +50,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Judge delay offsets against the schedule queues: what waits, what is late, what will be lost or repeated.
+    """Check delay offsets against the schedule queues: what waits, what is late, what will be lost or repeated.
 
-    Asks a live cluster unless files are named. Ends with 0 fine, 1 warning, 2 critical, 3 where something was not
-    told. A file by itself
-    shows unknown levels and broken keys only; the rest is named as not judged. Whether delayOffset.json on a live
-    broker's disk is lost or stale only --store can tell.
+    Asks a live cluster unless files are named. Ends with 0 fine, 1 warning, 2 critical, 3 when something could not be
+    read. A file by itself shows unknown levels and broken keys only; the rest is reported as not judged. Only --store
+    shows whether delayOffset.json on a live broker's disk is missing or stale.
     """
     source = DelaySource(
         store=store,

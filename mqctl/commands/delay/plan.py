@@ -30,10 +30,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
-    """Compute the fewest delay levels, one after the other, that end at a moment, never later.
+    """Compute the shortest chain of delay levels that ends at a moment, never later.
 
-    The levels are those of the live brokers, or those of --levels, and then nothing is asked. A relay (mqctl delay
-    relay) goes such chains for messages of mqctl message send --deliver-at; brokers of 5.x with timers need none.
+    The levels are those of the live brokers, or of --levels, which asks no broker. `mqctl delay relay` sends messages
+    of `mqctl message send --deliver-at` along such chains; 5.x brokers with timers need none.
     """
     from mqctl.cli.times import parse_instant
     from mqctl.render.delay_plans import MOST_HOPS, SHOWN_HOPS, chain_document

@@ -19,7 +19,7 @@ def command(
     """Relay messages of `mqctl message send --deliver-at` from delay level to delay level, until interrupted.
 
     It creates its topic MQCTL_DELAY_RELAY on masters that lack it, and consumes it as the group of the same name.
-    Several relays share the work. One that dies loses nothing; what it had in hand may come twice.
+    Several relays share the work. If one dies, nothing is lost, but what it was working on may be delivered twice.
     """
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.cli.terminal.interrupts import wait_for_interrupt

@@ -42,7 +42,7 @@ def command(
     ] = None,
     rate: Annotated[float, typer.Option("--rate", metavar="NUMBER", help="Most messages a second.")] = 50,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="ID", help="Take up a resend that was cut off.")
+        str | None, typer.Option("--resume", metavar="ID", help="Continue a resend that was interrupted.")
     ] = None,
     execute: ExecuteOption = False,
     confirm: ConfirmOption = None,
@@ -54,11 +54,11 @@ def command(
 ) -> int:
     """Plan which dead letters of a group go where, and with --execute send them: each one once.
 
-    A letter that was sent to a topic before is left alone, also when that was done from elsewhere: copies carry their
-    letter's id (MQCTL_RESENT_FROM) and are looked up before each send. One that may have been sent by a resend whose
-    record here is damaged, and of which brokers have no copy, is left alone, too: the record is named, a plan ends with
-    69, a resend with 1. The letters stay where they are. All groups of a topic get what is sent to it;
-    --to '%RETRY%GROUP' reaches one group only. --timeout limits the plan and each look-up, not the sending.
+    A letter that was resent before is left alone, even if another machine did it: copies carry their letter's id
+    (MQCTL_RESENT_FROM) and are looked up before each send. A letter whose record here is damaged, and of which brokers
+    have no copy, may have been sent and is left alone too: the record is named, a plan ends with 69, a resend with 1.
+    The letters stay where they are. Every group of the target topic receives them; --to '%RETRY%GROUP' reaches one
+    group only. --timeout limits the plan and each look-up, not the sending.
     """
     if not rate > 0:
         raise UsageError("--rate must be more than nothing", remedy="use for instance --rate 50")

@@ -49,10 +49,10 @@ def command(
 ) -> int:
     """Show the dead letters of a group: how often each failed, why it was given up, and where it came from.
 
-    Brokers keep no error text. Known are the failed deliveries against the group's limit, when each failed at the
-    latest (by the waits between retries), the first topic and the first message id. Below stands what a resend means:
-    the ladder of retries begins again. Letters are read without joining a group, also where the topic's permission
-    keeps consumers out.
+    Brokers keep no error text. What is known: how many deliveries failed, against the group's limit; by when each had
+    failed (from the waits between retries); the original topic and message id. A resend starts the retries again; their
+    ladder is shown below. Letters are read without joining a group, also where the topic's permission keeps consumers
+    out.
     """
     choice = letter_choice(key, message_id, since, until, broker)
     target = cluster_target(namesrv, profile, timeout)

@@ -23,7 +23,7 @@ EXAMPLES = (
     "mqctl drill check drill.history --as junit > drill.xml",
 )
 FormatOption = Annotated[
-    CheckFormat | None, typer.Option("--as", help="In the words of a CI system or a monitor.", show_choices=True)
+    CheckFormat | None, typer.Option("--as", help="Format of a CI or monitoring system.", show_choices=True)
 ]
 ExcerptsOption = Annotated[
     int, typer.Option("--excerpts", min=1, max=1000, help="Of how many breaches of each promise to show the evidence.")

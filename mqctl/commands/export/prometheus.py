@@ -47,8 +47,8 @@ def command(
     The cluster is asked when somebody scrapes, at most every --every, within --timeout (8s unless given). Unknown is
     not zero: a number that could not be read is NaN, `mqctl_unknown_parts` counts what was not answered, and where no
     broker answers `mqctl_up` is 0. `mqctl_brokers_expected` counts those that were registered within seven days as
-    well. Of more than 500 groups, `mqctl_groups_left_out` counts those without metrics; --limit and -g choose. There
-    is no access control: leave it on the loopback address, or put it where only the monitor gets at it.
+    well. Of more than 500 groups, `mqctl_groups_left_out` counts those without metrics; --limit and -g choose. There is
+    no access control: keep it on the loopback address, or where only your monitoring can reach it.
     """
     from mqctl.operations.checks.export import listen_address, registry_of, serve
 

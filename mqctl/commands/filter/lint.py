@@ -22,7 +22,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Tell what is odd about an expression that brokers accept. Ends with 1 when it does not do what it looks like."""
+    """Find mistakes in an expression that brokers accept. Ends with 1 when it does not do what it seems to."""
     remarks = lint(compile_sql(expression, is_v5=not release.startswith("4")))
     rows = [Remark(severity="warning" if remark.grave else "info", what=remark.text) for remark in remarks]
     emit(lint_document(LintReport(expression=expression, remarks=rows)), output)

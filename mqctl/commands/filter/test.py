@@ -30,7 +30,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Tell whether a broker delivers a message with these properties. Ends with 0 when it does, 1 when it does not."""
+    """Show whether a broker would deliver a message with these properties. Ends with 0 when it does, 1 when it does
+    not.
+    """
     if (expression is None) == (tags is None):
         raise UsageError("name one filter", remedy="give an SQL92 condition, or --tags")
     properties: dict[str, str] = {}

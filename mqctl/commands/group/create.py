@@ -55,7 +55,7 @@ def command(
 ) -> int:
     """Plan a new consumer group on every master, or on those named; with --execute, create it and read it back.
 
-    What is not given is as brokers set it up themselves: 16 retries, one retry queue.
+    Settings not given get the brokers' own defaults: 16 retries, one retry queue.
     """
     requested = group_settings_given(
         consume_enable=consume,

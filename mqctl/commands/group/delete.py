@@ -41,7 +41,7 @@ def command(
 ) -> int:
     """Plan to delete a consumer group from its brokers; with --execute, delete it.
 
-    Refused while anybody consumes for it. Its offsets stay, so that mqctl undo brings all of it back.
+    Refused while it has members. Its offsets stay, so `mqctl undo` can bring it back whole.
     """
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.groups import plan_deletion

@@ -32,7 +32,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show what one instance tells of itself: queues, caches, locks, rates, subscriptions, properties.
+    """Show what one instance reports about itself: queues, caches, locks, rates, subscriptions, properties.
 
     The instance is asked through a broker that it is connected to. Clients in other languages may not answer.
     """

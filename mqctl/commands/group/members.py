@@ -27,7 +27,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show who consumes for a group: each instance with its queues, cache and subscription, as it tells itself."""
+    """Show who consumes for a group: each instance with its queues, cache and subscription, as it reports them."""
     with looking(namesrv, profile, timeout, snapshot, proxies=proxy) as look:
         brokers = masters_of(look.brokers({Part.MEMBERS, Part.GROUPS, Part.CONFIG}))
         memberships = memberships_by_broker(look, brokers, group)

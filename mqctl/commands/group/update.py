@@ -55,7 +55,8 @@ def command(
 ) -> int:
     """Plan other settings of a consumer group, on each broker that has it; with --execute, change and read back.
 
-    What is not given stays as it is on each broker: brokers replace the whole, and mqctl sends back what they had.
+    Settings not given stay as they are on each broker: brokers replace all of them at once, so mqctl sends the others
+    back.
     """
     requested = group_settings_given(
         consume_enable=consume,

@@ -27,7 +27,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> ExitCode:
-    """Compare two store directories: where their commit logs differ, and which tables do.
+    """Compare two store directories: where their commit logs and tables differ.
 
     Logs are compared byte by byte over what both have, half records behind their ends included. Ends with 0 when logs
     and tables are equal, 1 when one log is shorter or empty or a table differs, 2 when the logs differ, 3 when a file

@@ -35,9 +35,9 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show what slaves really have of their masters' logs: bytes, time, and what is wrong.
+    """Show how much of their masters' logs slaves really have, in bytes and in time, and what is wrong.
 
-    Compares the ends of the logs. That a slave is registered, and called in sync by its master, proves neither.
+    Compares the ends of the logs. A slave that is registered, and that its master calls in sync, may still be behind.
     """
     now_ms = round(time() * 1000)
     with looking(namesrv, profile, timeout, snapshot) as look:

@@ -22,7 +22,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the local clusters of this machine. Ends with 2 when one that was not brought down has died."""
+    """Show the local clusters of this machine. Ends with 2 when one has died without being stopped."""
     states = LocalStates(state_dir() / "local")
     if name is None:
         clusters = list(states.all())

@@ -78,12 +78,11 @@ def command(
 ) -> int:
     """Consume messages as a real member of a group, which takes its share of the queues while it runs.
 
-    Without -g a temporary group is made, begins with what comes from now (or as told) and is removed at the end. With
-    -g the group's queues are shared out anew, twice: when this member comes and when it goes; and nothing is committed
-    unless --commit says so. With --pop no queue changes hands: whatever mode the group is set to, messages are popped
-    from all brokers, and those that --commit does not acknowledge come again as retries once --invisible is over. Use
-    `message peek` or `tail` to look without any of that. Ends with 0 when fewer came, 3 when a commit could not be
-    confirmed.
+    Without -g it uses a temporary group, which starts with new messages (or where you say) and is removed at the end.
+    With -g the group rebalances twice, when this member joins and when it leaves, and nothing is committed without
+    --commit. With --pop no queue changes hands: whatever mode the group is set to, messages are popped from all
+    brokers, and those that --commit does not acknowledge come again as retries once --invisible is over. Use `message
+    peek` or `tail` to look without any of that. Ends with 0 when fewer came, 3 when a commit could not be confirmed.
     """
     expression, kind = chosen_filter(tags, sql)
     if group is not None and (since is not None or from_start):

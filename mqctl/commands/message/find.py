@@ -44,8 +44,8 @@ def command(
 ) -> int:
     """Find messages by key through the brokers' index files, oldest first. Nothing found is an empty list.
 
-    One that was sent with a delay and is not delivered yet comes last, with its delay level, or the timer of 5.x, and
-    the moment it is due.
+    Messages that still wait for their delay come last, with the delay level, or the timer of 5.x, and when they are
+    due.
     """
     if (key is None) == (unique_key is None):
         raise UsageError("say which messages", remedy="use one of --key and --unique-key")

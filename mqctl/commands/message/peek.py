@@ -43,7 +43,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Look at messages of queues, the newest of each unless told otherwise. No offset is committed, no group joined."""
+    """Show messages of queues, by default the newest of each. No offset is committed, no group joined."""
     if sum([offset is not None, since is not None, from_start]) > 1:
         raise UsageError("--offset, --since and --from-start contradict each other", remedy="use one of them")
     target = cluster_target(namesrv, profile, timeout)

@@ -37,7 +37,7 @@ def command(
     """Send small messages to each queue, one after the other, and show how long the broker took.
 
     The messages stay in the topic. Without --topic they go to the topic that each broker keeps under its own name,
-    which nobody consumes. Nothing is sent again: a failure is shown as one.
+    which nobody consumes. Nothing is retried: a failure is shown as a failure.
     """
     from mqctl.client.producer.producer import Producer
     from mqctl.operations.messages.probe import own_queues, probe, topic_queues

@@ -52,7 +52,7 @@ def command(
     delay_level: _DelayLevel = None,
     deliver_at: _DeliverAt = None,
     create: Annotated[
-        bool, typer.Option("--create", help="Let brokers that create topics by themselves create this one.")
+        bool, typer.Option("--create", help="Create the topic, where brokers allow that (autoCreateTopicEnable).")
     ] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
@@ -63,8 +63,8 @@ def command(
     """Send one message as a producer would, and show where it went.
 
     --deliver-at uses the timers of 5.x brokers; where there are none, or they do not reach so far, the message goes to
-    a running `mqctl delay relay`, which brings it there by delay levels. A topic that is not there is not created by a
-    message, whatever the brokers would do, unless --create is given.
+    a running `mqctl delay relay`, which delivers it by delay levels. A missing topic is not created without --create,
+    even where brokers would create it.
     """
     if (body is None) == (body_file is None):
         raise UsageError("the message needs one body", remedy="use one of --body and --body-file")

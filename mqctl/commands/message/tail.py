@@ -30,7 +30,9 @@ def command(
     tags: TagsOption = None,
     sql: SqlOption = None,
     count: Annotated[int | None, typer.Option("--count", min=1, help="End after so many messages.")] = None,
-    every: Annotated[str, typer.Option("--every", metavar="SPAN", help="Pause when nothing came.")] = "500ms",
+    every: Annotated[
+        str, typer.Option("--every", metavar="SPAN", help="Pause between looks when nothing arrived.")
+    ] = "500ms",
     body: BodyOption = BodyForm.TEXT,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
@@ -38,10 +40,11 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the newest messages of a topic, one a line, and with --follow those that come. No offset is committed.
+    """Show the newest messages of a topic, one a line, and with --follow new ones as they arrive. No offset is
+    committed.
 
     Brokers filter: --tags takes `a || b`, --sql a condition in SQL92 (brokers need enablePropertyFilter). The newest
-    are taken before the filter looks at them. With --follow, --timeout ends the command; without, nothing does.
+    are taken before the filter looks at them. --follow goes on until Ctrl-C or --timeout.
     """
     expression, kind = chosen_filter(tags, sql)
     if follow and output not in (Output.TABLE, Output.WIDE, Output.NDJSON):

@@ -43,7 +43,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show who sent a message and who consumed it when, as clients traced it, and which groups are past it.
+    """Show who sent a message, who consumed it and when (from traces), and which groups are past it.
 
     Groups are judged by their offsets on the message's queue: `consumed` means online, past it and subscribed to it;
     `filtered` past it but not wanted; `passed` past it, the rest not known because the group is offline.

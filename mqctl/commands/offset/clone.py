@@ -37,10 +37,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to let a group stand where another one stands on a topic, queue by queue; with --execute, do it.
+    """Plan to copy the offsets of one group on a topic to another group, queue by queue; with --execute, do it.
 
-    The broker's own request for this answers success whatever happens; here each queue is committed, read back and
-    journalled. Queues on which the source has no offset stay as they are.
+    The broker's own request for this always answers success; here each queue is committed, read back and journalled.
+    Queues on which the source has no offset stay as they are.
     """
     if source == group:
         raise UsageError("a group already stands where it stands", remedy="name two groups")

@@ -45,7 +45,7 @@ _ToCurrent = Annotated[
 ]
 _ToOffset = Annotated[int | None, typer.Option("--to-offset", metavar="OFFSET", min=0, help="One queue offset.")]
 _ShiftBy = Annotated[
-    int | None, typer.Option("--shift-by", metavar="COUNT", help="Messages onward; -100 goes back by 100.")
+    int | None, typer.Option("--shift-by", metavar="COUNT", help="Move by this many messages; -100 goes back by 100.")
 ]
 _FromFile = Annotated[
     Path | None,
@@ -91,7 +91,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan where a group should stand, show what that replays and skips, and with --execute move it there.
+    """Plan new offsets for a group, show what that replays and skips, and with --execute set them.
 
     Times are exact: the first message stored at or after the instant, in every queue. Offsets of a group without
     members are committed at the brokers; with members, 5.x brokers with server-side reset move them, and others have

@@ -45,7 +45,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to move a group to the end of a topic; with --execute, do it and write down what was skipped.
+    """Plan to move a group to the end of a topic; with --execute, do it and record what was skipped.
 
     The replay plan holds the skipped stretch of each queue, from the committed offset to the one that was set. It is
     written before anything changes. `mqctl replay publish --skipped ID` or `mqctl replay group --skipped ID` takes the

@@ -27,7 +27,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan the way back to the offsets before a change, interrupted ones too; --execute reverts it.
+    """Plan to restore the offsets before a change, even an interrupted one; --execute does it.
 
     With members online it uses the request that the change used; where brokers only take a time, queues may restart a
     little before where they stood, never behind it, and the plan says by how much. What was consumed since stays

@@ -30,7 +30,9 @@ def command(
     count: Annotated[int, typer.Option("--count", min=1, help="How many messages of each queue to sample.")] = 500,
     queues: Annotated[
         list[int] | None,
-        typer.Option("--queues", metavar="COUNT", min=1, help="What so many queues a broker would do; repeatable."),
+        typer.Option(
+            "--queues", metavar="COUNT", min=1, help="What this many queues on each broker would do; repeatable."
+        ),
     ] = None,
     show: Annotated[int, typer.Option("--show", min=0, help="How many keys to list.")] = 20,
     store: OptionalStoreOption = None,
@@ -40,12 +42,12 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Sample a topic and tell which keys lie in several queues, where no order holds between them.
+    """Sample a topic and show which keys are in several queues, where their order is not kept.
 
     A key that moved once was re-routed, by a changed number of queues for instance; one that moves back and forth has
-    no order at all. Also tells what another number of queues would re-route, and how much faster each queue could be
-    consumed if one thread worked on each key instead of each queue. Ends with 0 fine, 1 when a key lies in
-    several queues, 3 when nothing was found but a queue could not be sampled.
+    no order at all. Also shows what another number of queues would re-route, and how much faster each queue could be
+    consumed if one thread worked on each key instead of each queue. Ends with 0 fine, 1 when a key lies in several
+    queues, 3 when nothing was found but a queue could not be sampled.
     """
     from mqctl.operations.messages.key_samples import live_sample, store_sample, wider
 

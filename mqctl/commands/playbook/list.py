@@ -20,5 +20,5 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:
-    """List the playbooks: what each is for, what it must be told, whether it may change something."""
+    """List the playbooks: what each is for, its parameters, and whether it may change something."""
     emit(list_document([load_playbook(slug) for slug in slugs()], lang or Lang.EN), output)

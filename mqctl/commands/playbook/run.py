@@ -35,7 +35,7 @@ EXAMPLES = (
 _Slug = Annotated[str, typer.Argument(metavar="PLAYBOOK", help="Its name, or a directory of your own: ./incident.")]
 _Given = Annotated[
     list[str] | None,
-    typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="What the playbook must be told; repeatable."),
+    typer.Option("-p", "--parameter", metavar="NAME=VALUE", help="A parameter of the playbook; repeatable."),
 ]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print the command lines; nobody is asked anything.")]
 _Choose = Annotated[
@@ -76,13 +76,13 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int | None:
-    """Run a playbook: its steps are commands of mqctl, told on stderr as they run; stdout gets the outcome.
+    """Run a playbook: its steps are commands of mqctl, shown on stderr as they run; stdout gets the outcome.
 
     Steps that change something show their plan only, unless --execute is given; then each asks for the name of what it
-    changes. Which cluster it is, is looked at before the first step and before each change.
+    changes. The cluster is identified before the first step and before each change.
 
-    Ends with 0 at its end or when nothing is to be done, 1 when somebody must act or decide, 2 when a step ended as the
-    playbook does not expect, 75 when one was out of time, 76 when a change was not confirmed, 65 on another cluster.
+    Ends with 0 at its end or when nothing is to be done, 1 when somebody must act or decide, 2 when a step ended
+    unexpectedly, 75 when one timed out, 76 when a change was not confirmed, 65 on another cluster.
     """
     playbook = load_playbook(slug)
     words = lang or Lang.EN

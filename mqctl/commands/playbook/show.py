@@ -23,7 +23,7 @@ EXAMPLES = (
 def command(
     slug: Annotated[str, typer.Argument(metavar="PLAYBOOK", help="Its name, or a directory of your own: ./incident.")],
     prose: Annotated[
-        bool, typer.Option("--readme", help="The story instead: symptom, mechanism, decision, rollback; Markdown.")
+        bool, typer.Option("--readme", help="Show its README instead: symptom, mechanism, decision, rollback.")
     ] = False,
     lang: LangOption = None,
     output: OutputOption = Output.TABLE,

@@ -14,7 +14,7 @@ EXAMPLES = ("mqctl profile remove stage",)
 
 
 def command(name: Annotated[str, typer.Argument(metavar="NAME", help="Which profile.")]) -> None:
-    """Forget a profile. Nothing happens to the cluster, nor to a file with keys."""
+    """Remove a profile. The cluster and files with keys are left alone."""
     with changed_profiles(config_dir()) as profiles:
         profiles.get(name)
         del profiles.profiles[name]

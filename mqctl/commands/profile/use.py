@@ -14,7 +14,7 @@ EXAMPLES = ("mqctl profile use prod",)
 
 
 def command(name: Annotated[str, typer.Argument(metavar="NAME", help="Which profile.")]) -> None:
-    """Choose the profile that commands use when they are told nothing else."""
+    """Choose the profile that commands use by default."""
     with changed_profiles(config_dir()) as profiles:
         profiles.get(name)
         profiles.current = name

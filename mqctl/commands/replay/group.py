@@ -51,8 +51,8 @@ def command(
     """Plan to point a group at the beginning of what is to be replayed; with --execute, do it.
 
     The group is created where it is missing, and gets its offsets before it has members: start its consumers then, with
-    the tags or the condition that you want. Where the replay ends is kept, and `mqctl replay status` tells when the
-    group has got there: consumers do not stop by themselves. `mqctl offset undo` takes the offsets back.
+    the tags or the condition that you want. The end of the replay is recorded, and `mqctl replay status` shows whether
+    the group has reached it: consumers do not stop by themselves. `mqctl offset undo` restores the offsets.
     """
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.operations.plans.changing import Consent

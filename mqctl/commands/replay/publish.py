@@ -56,7 +56,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to publish messages once more, and tell who will get them; with --execute, publish them at a bounded rate.
+    """Plan to publish messages again, and show who will receive them; with --execute, publish them at a bounded rate.
 
     Body, tags, keys and properties stay; a further key and the MQCTL_ORIGIN_ properties say where a copy comes from.
     With --store, they are those of a store directory, with consume queues or without: what a recovery set aside, too.

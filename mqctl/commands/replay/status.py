@@ -21,7 +21,8 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List the replays made from here; or tell of one how far it is, and of a group's whether its end is reached.
+    """List the replays started on this machine, or show how far one is; for a group's replay, whether its end is
+    reached.
 
     The cluster is only asked for a single replay by a group. Ends with 0 when that has reached its end, with 1 when it
     has not.

@@ -59,9 +59,9 @@ def command(
 ) -> int:
     """Compare what is stored with what should be, by business key: what is missing, extra, or there too often.
 
-    Expected is a list of the business side, or another store: of the producers' cluster before a migration, or of the
-    topic that a consumer writes to. Times choose stored messages of both stores; a list is taken whole. Ends with 0 if
-    both sides agree, 1 if something is stored that was not expected, 2 if something expected is not stored.
+    What is expected is a list from the business side, or another store: of the producers' cluster before a migration,
+    or of the topic that a consumer writes to. Times choose stored messages of both stores; a list is taken whole. Ends
+    with 0 if both sides agree, 1 if something is stored that was not expected, 2 if something expected is not stored.
     """
     if (csv is None) == (not against):
         raise UsageError("name what is expected, once", remedy="use --csv FILE --column NAME, or --against DIR")

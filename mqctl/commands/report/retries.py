@@ -44,7 +44,7 @@ def command(
     no_color: NoColorOption = False,
     lang: LangOption = None,
 ) -> int:
-    """Show retries and dead letters of consumer groups: how many, how often, when, and what they say.
+    """Show retries and dead letters of consumer groups: how many, how often, when, and why.
 
     Counts the messages of retry and dead-letter topics, and those that wait on delay levels to come back, with the time
     they are due. `consumed or waiting after it` is what came that far and neither failed again nor died.

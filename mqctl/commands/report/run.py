@@ -90,7 +90,7 @@ def command(
     no_color: NoColorOption = False,
     lang: LangOption = None,
 ) -> int:
-    """Make all reports at once: what stands out on stdout, everything in the page of --html.
+    """Run all reports at once: what stands out on stdout, everything in the page of --html.
 
     The page needs nothing but a browser: findings first, charts, then tables whose figures can be saved as CSV.
     """

@@ -29,12 +29,12 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List the messages that failed and will be delivered again: how often they failed, and what they have left.
+    """List the messages that failed and will be delivered again: how often they failed, and how many tries are left.
 
-    Failed messages wait behind a delay level that grows with each failure, and then in the group's retry topic until
-    it consumes them. A message that fails at every try becomes a dead letter with its last one: a fix has to be out by
-    then. Clients with a limit of their own give up sooner. Of each delay level the first 20,000 undelivered messages
-    are looked through.
+    Failed messages wait behind a delay level that grows with each failure, and then in the group's retry topic until it
+    consumes them. A message that fails at every try becomes a dead letter with its last one: a fix has to be out by
+    then. Clients with a limit of their own give up sooner. Only the first 20,000 undelivered messages of each delay
+    level are searched.
     """
     groups = frozenset(group or ())
     target = cluster_target(namesrv, profile, timeout)

@@ -44,7 +44,8 @@ def command(
     timeout: TimeoutOption = None,
     store: OptionalStoreOption = None,
     window: Annotated[
-        str | None, typer.Option("--window", metavar="SPAN", help="Look twice, so far apart, at what should move: 60s.")
+        str | None,
+        typer.Option("--window", metavar="SPAN", help="Look twice, this far apart, at what should move: 60s."),
     ] = None,
     stacks: StacksOption = False,
     redact: Annotated[
@@ -60,8 +61,8 @@ def command(
     """Gather a snapshot of a live cluster, or of a store directory, into one file.
 
     A snapshot holds names, offsets, times and counts; no message body or property, and no secret. Every rule judges it
-    like its source, also with --redact, which leaves the names of topics, groups and brokers. It is written as well
-    when some of a live cluster did not answer: what is not in it is named, and the exit code is that of a read command.
+    like its source, also with --redact, which leaves the names of topics, groups and brokers. If part of a live cluster
+    does not answer, it is still written: what is missing is named, and the exit code is that of a read command.
     """
     from mqctl.cli.times import parse_span_ms
 

@@ -28,7 +28,7 @@ def command(
     """Find the consumer processes of this machine: group, client id, threads, processor time, memory.
 
     Groups and client ids come from the cluster, which knows its clients by their connections; without one, only what
-    command lines and names of threads tell is shown. The last column says what would hinder `mqctl stacks dump --pid`.
+    command lines and thread names show. The last column says what would keep `mqctl stacks dump --pid` from working.
     """
     around, gaps = surroundings(ClusterStackRequest(namesrv=namesrv, profile=profile, timeout=timeout))
     rows, hidden = process_rows(around or Surroundings())

@@ -39,7 +39,7 @@ def command(
 ) -> int:
     """Show what consume threads do, again and again, and for how long already; ends with Ctrl-C (130) or --count.
 
-    A process that ends while it is watched ends the watching with 66; instances that come and go are followed.
+    If the process ends, so does the command, with 66; instances that come and go are followed.
     """
     request = StackRequest(
         pid=pid,

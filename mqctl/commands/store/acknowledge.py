@@ -25,7 +25,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Plan to note that somebody has seen to what recoveries set aside of a commit log; with --execute, note it.
+    """Plan to acknowledge what recoveries set aside of a commit log; with --execute, record it.
 
     `doctor --store` names each part of the log that a recovery moved to commitlog.set-aside until it is acknowledged,
     or deleted. Each is a store of its own: `store cat` and `replay publish` read it with --store. A broker may be

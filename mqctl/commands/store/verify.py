@@ -19,9 +19,9 @@ EXAMPLES = (
 def command(store: StoreOption, output: OutputOption = Output.TABLE, no_color: NoColorOption = False) -> ExitCode:
     """Verify every record, queue entry and index entry of a store directory.
 
-    Ends with 0 when all is as it should be, 1 when only a crash's usual traces are there (its recovery mends them), 2
-    for damage, 3 when a part could not be read: it is kept in a format that is not read offline, or the operating
-    system refused. What is odd but legal does not count.
+    Ends with 0 when all is as it should be, 1 for the usual traces of a crash (recovery repairs them), 2 for damage, 3
+    when a part could not be read: it is kept in a format that is not read offline, or the operating system refused.
+    What is unusual but legal does not count.
     """
     directory = StoreDirectory.open(store)
     with step_progress() as progress:

@@ -43,10 +43,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Check that all members of a group want the same, and that brokers give it to them.
+    """Check that all members of a group subscribe to the same, and that brokers serve them.
 
-    Ends with 0 when they do, 2 when they differ or brokers refuse the group, 3 when unknown: some member did not tell,
-    or nobody is online.
+    Ends with 0 when they do, 2 when they differ or brokers refuse the group, 3 when unknown: some member did not
+    answer, or nobody is online.
     """
     require_one_or_all(group, everything=everything)
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)

@@ -39,7 +39,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show what every member of a group wants, who differs, what brokers filter by, and what is skipped by it."""
+    """Show what every member of a group subscribes to, who differs, what brokers filter by, and what that skips."""
     require_one_or_all(group, everything=everything)
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)

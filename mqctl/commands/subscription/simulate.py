@@ -31,7 +31,8 @@ def command(
     topic: OneTopicOption,
     to: Annotated[str, typer.Option("--to", metavar="TAGS", help="The new tags: `a || b`, `*`.")],
     instances: Annotated[
-        int | None, typer.Option("--instances", min=1, help="So many members change, the last in order of allocation.")
+        int | None,
+        typer.Option("--instances", min=1, help="How many members change, from the end of the allocation order."),
     ] = None,
     client: Annotated[
         list[str] | None, typer.Option("--client", metavar="ID", help="Instead: this member changes; may be repeated.")

@@ -46,8 +46,8 @@ def command(
 ) -> int:
     """Plan a new topic on every master, or on those named; with --execute, create it and read it back.
 
-    Without numbers it gets 8 queues on each broker. A broker that has it with the same settings is left alone, one with
-    others refuses the plan.
+    Without numbers it gets 8 queues on each broker. A broker that has it with the same settings is left alone; where
+    settings differ, the plan is refused.
     """
     request = topic_request(queues, read_queues, write_queues, perm, attributes)
     from mqctl.operations.settings.change import run_setting_change

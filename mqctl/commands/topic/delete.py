@@ -27,7 +27,7 @@ EXAMPLES = (
 def command(
     topic: OneTopicOption,
     drop_unread: Annotated[
-        bool, typer.Option("--drop-unread", help="Although messages are there that nobody has read.")
+        bool, typer.Option("--drop-unread", help="Go on although some messages have not been read.")
     ] = False,
     broker: OnlyBrokersOption = None,
     execute: ExecuteOption = False,

@@ -25,7 +25,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List the consumer groups that subscribe a topic or have offsets on it."""
+    """List the consumer groups that subscribe to a topic or have offsets on it."""
     with looking(namesrv, profile, timeout, snapshot) as look:
         holders = topic_holders(look, topic)
         groups = topic_groups(look, holders, topic)

@@ -24,7 +24,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show where a topic lives. Every name server is asked, and those that answer otherwise are named."""
+    """Show where a topic lives. Every name server is asked, and those that answer differently are named."""
     with looking(namesrv, profile, timeout, snapshot) as look:
         views, gaps = look.routes(topic)
     known = {view.address: view.routes[0] for view in views if view.routes}

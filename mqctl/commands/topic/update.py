@@ -53,9 +53,9 @@ def command(
 ) -> int:
     """Plan other queue numbers, permissions or attributes of a topic; with --execute, change and read back.
 
-    Fewer queues are reached in two runs: the first stops producers from writing to the others, the second, refused
-    while any group has messages there, stops consumers from reading them. The plan tells from a sample of stored
-    messages which share of keys would go to another queue.
+    Fewer queues take two runs: the first stops producers from writing to the others; the second, refused while any
+    group has messages there, stops consumers from reading them. The plan estimates from a sample of stored messages
+    what share of keys would move to another queue.
     """
     request = topic_request(queues, read_queues, write_queues, perm, attributes)
     if request.empty:

@@ -35,7 +35,7 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Judge transactions: what is pending, what will soon be or was given up, whom brokers cannot ask.
+    """Check transactions: what is pending, what was or soon will be given up, and where brokers can ask nobody.
 
     From a store also what was committed without an op message, or twice: that needs the whole commit log. Ends with 0
     fine, 1 warning, 2 critical, 3 unknown.

@@ -45,10 +45,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List transactions that nobody ended, and those that brokers gave up on: age, checks, and who could answer.
+    """List pending transactions, and those that brokers gave up on: age, checks, and who could answer.
 
     Online counts the producers of the group that are connected to that broker: it asks no others. The second table
-    tells how far each broker's check loop is; op messages behind are the gap that it reads anew each round.
+    shows how far each broker's check loop has got; `op messages behind` is what it reads again in each round.
     """
     source = TransactionSource(
         store=store,

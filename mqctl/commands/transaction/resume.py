@@ -44,7 +44,7 @@ def command(
     """Plan to put transactions that brokers gave up on back into the half topic, and with --execute do it.
 
     Producers of the group are then asked again, up to 15 times: have one online first. Transactions that were committed
-    meanwhile, or resumed before, are left out. Nothing takes it back: a producer's answer ends it.
+    meanwhile, or resumed before, are left out. This cannot be undone: a producer's answer ends the transaction.
     """
     from mqctl.operations.transactions.resume import ResumeRequest
     from mqctl.operations.transactions.resume import resume as bring_back

@@ -38,10 +38,10 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Start a fault: brokers, real consumer processes, and what is wrong with them; until Ctrl-C.
+    """Start a cluster with a fault in it, with real brokers and consumer processes, until Ctrl-C.
 
-    Says what was planted and what to type next in another terminal, where commands find it by themselves. Nothing of
-    it stays. `mqctl local scenario list` shows what there is.
+    Says what is wrong and what to type next in another terminal; commands there find the cluster by themselves.
+    Everything is removed at the end. `mqctl local scenario list` lists the faults.
     """
     declared = load_scenario(scenario)
     places = state_dir() / "local"
