@@ -44,7 +44,7 @@ MQ206: a broker does not know a member that others know | the same a minute afte
 MQ207: broadcasting members whose client ids change with every start | broadcasting members with fixed instance names
 MQ208: one member of the group broadcasts | all members broadcast
 MQ209: a group has members in Java and C++ | all members are in C++
-MQ210: members name different name servers | members name the same name servers in another order
+MQ210: members name different name servers | each member names its room's name server; both list the same brokers
 MQ211: messages wait on a topic that no member subscribes any more | such a topic was consumed to its end
 MQ212: members allocate queues by different strategies | members print the same strategy as different objects
 MQ213: a broker without settings of the group does not create groups | the broker creates groups by itself

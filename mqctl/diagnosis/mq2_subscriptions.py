@@ -286,7 +286,14 @@ def mixed_clients(case: ClusterCase) -> Iterator[Verdict]:
 
 @cluster_rule("MQ210", Severity.FATAL, source="MQClientManager", needs=_LIVE, playbook="cluster-mixup", groups=ONLINE)
 def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
-    """Instances of one group that ask different name servers: they may see other routes, or another cluster."""
+    """Instances of one group that ask different name servers: they may see other routes, or another cluster.
+
+    Name servers that list the same brokers count as one: each machine room may have its own.
+    """
+    agreeing: dict[frozenset[object], set[str]] = {}
+    for server in case.snapshot.name_servers:
+        brokers = frozenset((item.name, tuple(sorted(item.addresses.items()))) for item in server.endpoints)
+        agreeing.setdefault(brokers, set()).add(server.address)
     for view in case.views:
         servers: dict[str, list[str]] = {}
         for client, info in view.running.items():
@@ -294,6 +301,7 @@ def different_name_servers(case: ClusterCase) -> Iterator[Verdict]:
             if text:
                 servers.setdefault(";".join(sorted(filter(None, text.split(";")))), []).append(client)
         sets = [set(text.split(";")) for text in servers]
+        sets = [one.union(*(alike for alike in agreeing.values() if not one.isdisjoint(alike))) for one in sets]
         apart = any(one.isdisjoint(other) for one in sets for other in sets)
         if apart:
             yield Verdict(

@@ -26,7 +26,7 @@ from mqctl.client.instance import ClientSettings
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.client.producer.producer import Producer
-from mqctl.client.producer.selectors import by_key
+from mqctl.client.producer.selectors import by_key, in_room
 from mqctl.errors import MqctlError
 from mqctl.local.scenario import ConsumerDeclared, StreamDeclared
 from mqctl.model.member import MessageModel
@@ -161,9 +161,9 @@ def _application(file: str) -> ModuleType:
 def _stream(task: ActorTask, declared: StreamDeclared, ended: Event) -> None:
     """Sends until told otherwise; a send that fails is one of the things that a fault does."""
     keys = keys_in_turn(declared.sharding_keys)
-    with Producer(
-        declared.producer, client_settings(task.namesrv, task.time_scale, name=declared.producer)
-    ) as producer:
+    near = in_room(declared.room, room_rule(ROOM_RULE)) if declared.room else None
+    client = client_settings(task.namesrv, task.time_scale, name=declared.producer, room=declared.room)
+    with Producer(declared.producer, client) as producer:
         _joined()
         for number in count():
             tag = declared.tags[number % len(declared.tags)] if declared.tags else None
@@ -171,7 +171,7 @@ def _stream(task: ActorTask, declared: StreamDeclared, ended: Event) -> None:
             key = next(keys, None)
             try:
                 if key is None:
-                    producer.send(message)
+                    producer.send(message, select=near)
                 else:
                     producer.send(with_key(message, key), select=by_key(key))
             except MqctlError as error:

@@ -9,27 +9,38 @@ from pathlib import Path
 from typing import Protocol
 
 from mqctl.errors import BadInputError, RefusedError, StorageError, UnreachableError
-from mqctl.local.planting import Planting
-from mqctl.local.processes import Child
-from mqctl.local.scenario import (
+from mqctl.local.faults import (
     AnswerFault,
     DamageFile,
     Expire,
     Fault,
     KillBroker,
     KillConsumer,
+    LoseNameServer,
     PauseDelay,
     PauseReplication,
     RegisterWith,
     ResizeTopic,
     ResumeReplication,
+    StartBroker,
+    StartNameServer,
     StopBroker,
 )
+from mqctl.local.planting import Planting
+from mqctl.local.processes import Child
 from mqctl.local.state import ControlAddress, Ready
 from mqctl.model.numbers import decimal
 
 _TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 20
+_VERBS: dict[type[Fault], str] = {
+    PauseDelay: "pause_delay",
+    KillBroker: "kill_broker",
+    StopBroker: "stop_broker",
+    StartBroker: "start_broker",
+    PauseReplication: "pause_replication",
+    Expire: "expire_log",
+}
 
 
 class Broken(Protocol):
@@ -51,14 +62,14 @@ class Breaking:
     def strike(self, fault: Fault) -> None:
         """Does what a fault says. Raises what asking brokers raises; BadInputError, StorageError for files."""
         match fault:
-            case PauseDelay():
-                self._control(fault.broker, "pause_delay", name=fault.broker)
-            case KillBroker():
-                self._control(fault.broker, "kill_broker", name=fault.broker)
-            case StopBroker():
-                self._control(fault.broker, "stop_broker", name=fault.broker)
-            case PauseReplication():
-                self._control(fault.broker, "pause_replication", name=fault.broker)
+            case PauseDelay() | KillBroker() | StopBroker() | StartBroker() | PauseReplication() | Expire():
+                self._control(fault.broker, _VERBS[type(fault)], name=fault.broker)
+            case LoseNameServer():
+                self._room(fault.room, "switch_room", room=fault.room, to=fault.to)
+                self._room(fault.room, "stop_name_server", name=f"namesrv-{fault.room}", kill=True)
+            case StartNameServer():
+                self._room(fault.room, "start_name_server", name=f"namesrv-{fault.room}")
+                self._room(fault.room, "switch_room", room=fault.room, to=fault.room)
             case ResumeReplication():
                 self._control(fault.broker, "pause_replication", name=fault.broker, on=False)
             case KillConsumer():
@@ -67,8 +78,6 @@ class Breaking:
                 self._answer(fault)
             case ResizeTopic():
                 self._stage.planting(fault.cluster).resize(fault)
-            case Expire():
-                self._control(fault.broker, "expire_log", name=fault.broker)
             case RegisterWith():
                 servers = ";".join(self._stage.clusters[number].namesrv for number in fault.clusters)
                 self._control(fault.broker, "register_with", name=fault.broker, name_servers=servers)
@@ -83,9 +92,14 @@ class Breaking:
         )
 
     def _control(self, broker: str, do: str, **words: object) -> None:
-        at = self._stage.clusters[self._cluster_of(broker)].control
-        assert at is not None  # every cluster of a stage is started with its control socket
-        control(at, do, **words)
+        self._tell_cluster(self._stage.clusters[self._cluster_of(broker)], do, **words)
+
+    def _room(self, of: str, do: str, **words: object) -> None:
+        self._tell_cluster(next(ready for ready in self._stage.clusters if of in ready.nsaddr), do, **words)
+
+    def _tell_cluster(self, ready: Ready, do: str, **words: object) -> None:
+        assert ready.control is not None  # every cluster of a stage is started with its control socket
+        control(ready.control, do, **words)
 
     def _answer(self, fault: AnswerFault) -> None:
         words: Mapping[str, object] = {

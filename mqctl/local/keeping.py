@@ -12,6 +12,7 @@ from time import monotonic, sleep
 import msgspec
 
 from mqctl.errors import DeadlineError, StorageError
+from mqctl.local.faults import When
 from mqctl.local.scenario import Scenario
 from mqctl.local.stage import Stage, Tell
 from mqctl.local.state import LocalCluster, process_started_ms
@@ -39,8 +40,11 @@ class Keeper:
         self.stage = Stage(scenario, directory / f"{name}.scenario", tell)
         self._ours = False
 
-    def start(self) -> LocalCluster:
+    def start(self, until: When = "last") -> LocalCluster:
         """Starts the scenario, waits until it is what it declares, and lets other commands know.
+
+        Args:
+            until: the last of its parts to be played.
 
         Raises:
             RefusedError: a cluster of this name runs.
@@ -50,14 +54,23 @@ class Keeper:
             self.supervisor.refuse_second(self.name)
             self._ours = True
             self.stage.clear()
-            self.stage.start()
-            try:
-                self.stage.settle()
-                trouble = ""
-            except DeadlineError as error:
-                trouble = str(error)
-            state = self._state(trouble)
-            self.supervisor.states.save(state)
+            self.stage.start(until)
+            return self._settled()
+
+    def advance(self, when: When) -> LocalCluster:
+        """Plays the next part, and waits until the scenario is what it declares then. Raises MqctlError."""
+        with self.supervisor.locked(self.name):
+            self.stage.advance(when)
+            return self._settled()
+
+    def _settled(self) -> LocalCluster:
+        try:
+            self.stage.settle()
+            trouble = ""
+        except DeadlineError as error:
+            trouble = str(error)
+        state = self._state(trouble)
+        self.supervisor.states.save(state)
         return state
 
     def _state(self, trouble: str) -> LocalCluster:

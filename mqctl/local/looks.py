@@ -13,7 +13,7 @@ from mqctl.client.remoting.clock import ClientClock
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.diagnosis import Settings, diagnose
 from mqctl.diagnosis.scope import within
-from mqctl.local.scenario import DoctorRun, Expected
+from mqctl.local.scenario import ClusterDeclared, DoctorRun, Expected
 from mqctl.model.finding import Finding
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.snapshot.live.asking import Scope
@@ -56,9 +56,20 @@ def doctor_words(doctor_run: DoctorRun, time_scale: float, namesrv: str, stores:
     return ["doctor", *where, "--time-scale", f"{time_scale:g}", *_options(doctor_run)]
 
 
-def typed_words(doctor_run: DoctorRun, stores: Mapping[str, str]) -> list[str]:
-    """Returns what to type for a look while the scenario is the only local cluster: the rest is found by itself."""
-    return ["doctor", *(["--store", stores[doctor_run.store]] if doctor_run.store else []), *_options(doctor_run)]
+def typed_words(doctor_run: DoctorRun, stores: Mapping[str, str], of_room: Mapping[str, str]) -> list[str]:
+    """Returns what to type for a look while the scenario is the only local cluster: the rest is found by itself.
+
+    Args:
+        of_room: name server by room.
+    """
+    where = ["--store", stores[doctor_run.store]] if doctor_run.store else []
+    where += ["--namesrv", of_room[doctor_run.room]] if doctor_run.room else []
+    return ["doctor", *where, *_options(doctor_run)]
+
+
+def namesrv_by_room(cluster: ClusterDeclared, namesrv: str) -> dict[str, str]:
+    """Returns the name server of each room, from those that a cluster announces in the order of its rooms."""
+    return dict(zip(cluster.rooms, namesrv.split(";"), strict=False))
 
 
 def _options(doctor_run: DoctorRun) -> list[str]:
@@ -114,11 +125,9 @@ def _gather(doctor_run: DoctorRun, namesrv: str) -> ClusterSnapshot:
     return state
 
 
-def unmet(
-    looks: tuple[DoctorRun, ...], time_scale: float, namesrv: tuple[str, ...], stores: Mapping[str, Path]
-) -> Iterator[Seen]:
-    """Looks once by every look and yields those that are not yet as declared."""
-    for look in looks:
-        seen = see(look, time_scale, namesrv[look.cluster], stores)
+def unmet(looks: Mapping[DoctorRun, str], time_scale: float, stores: Mapping[str, Path]) -> Iterator[Seen]:
+    """Looks once by every look, at its name servers, and yields those that are not yet as declared."""
+    for look, namesrv in looks.items():
+        seen = see(look, time_scale, namesrv, stores)
         if not seen.as_declared:
             yield seen

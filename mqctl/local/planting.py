@@ -16,7 +16,8 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.question import Question
 from mqctl.errors import UsageError
 from mqctl.local.actor import client_settings, keys_in_turn, with_key
-from mqctl.local.scenario import MessagesDeclared, OffsetDeclared, ResizeTopic, Scenario, TopicDeclared
+from mqctl.local.faults import ResizeTopic
+from mqctl.local.scenario import MessagesDeclared, OffsetDeclared, Scenario, TopicDeclared
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.queue import MessageQueue

@@ -12,8 +12,7 @@ from typing import Literal
 
 import msgspec
 
-When = Literal["first", "consuming", "last"]
-"""Before consumers start; once they hold their queues; after the faults."""
+from mqctl.local.faults import Fault, When
 
 
 class ClusterDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,10 +98,15 @@ class MessagesDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class StreamDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A producer process that sends as long as the scenario runs; real milliseconds between two messages."""
+    """A producer process that sends as long as the scenario runs; real milliseconds between two messages.
+
+    Attributes:
+        room: it asks the address service of this room, and sends to the room's queues, to all when there are none.
+    """
 
     topic: str
     every_ms: int
+    room: str | None = None
     tags: tuple[str, ...] = ()
     sharding_keys: dict[str, int] = {}
     producer: str = "stream"
@@ -123,6 +127,7 @@ class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
         does: what its listener does with a message.
         slow_ms: how long a slow listener takes for one message; real milliseconds.
         strategy: which queues are its own: `avg`, `circle`, `hash`, `nearby`.
+        room: it asks the address service of this room, where the cluster has rooms.
         cluster: number of the cluster whose name servers it asks.
         max_reconsume_times: failed deliveries after which a message is a dead letter; -1 is Java's 16.
         consume_timeout_min: RocketMQ's minutes after which a message that is with the listener is sent back.
@@ -162,136 +167,6 @@ class OffsetDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     when: When = "first"
 
 
-class PauseDelay(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="pause-delay"
-):
-    """The broker takes delayed messages and delivers none."""
-
-    broker: str
-    when: When = "first"
-
-
-class KillBroker(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="kill-broker"
-):
-    """The broker ends as on kill -9."""
-
-    broker: str
-    when: When = "last"
-
-
-class StopBroker(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="stop-broker"
-):
-    """The broker ends as on a signal: it flushes, unregisters and leaves no `abort`."""
-
-    broker: str
-    when: When = "last"
-
-
-class PauseReplication(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="pause-replication"
-):
-    """A slave takes nothing more from its master, as one that hangs."""
-
-    broker: str
-    when: When = "last"
-
-
-class ResumeReplication(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="resume-replication"
-):
-    """A slave that was paused follows its master again, as soon as it reaches it."""
-
-    broker: str
-    when: When = "last"
-
-
-class KillConsumer(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="kill-consumer"
-):
-    """A consumer process ends as on kill -9."""
-
-    consumer: str
-    when: When = "last"
-
-
-class AnswerFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="answer"):
-    """The broker answers requests of one code with another code than it would."""
-
-    request_code: int
-    answer_code: int
-    remark: str | None = None
-    broker: str | None = None
-    fields: dict[str, str] = {}
-    when: When = "last"
-
-
-class ResizeTopic(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="resize-topic"
-):
-    """A topic gets other numbers of queues, or other permissions, on some brokers (all, unless it names some)."""
-
-    topic: str
-    queues: int
-    read_queues: int | None = None
-    perm: int = 6
-    brokers: tuple[str, ...] = ()
-    cluster: int = 0
-    when: When = "last"
-
-
-class Expire(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="expire"):
-    """The broker deletes every commit log file but the last, as retention does at its hour."""
-
-    broker: str
-    when: When = "last"
-
-
-class RegisterWith(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="register-with"
-):
-    """A broker registers with the name servers of these clusters from now on."""
-
-    broker: str
-    clusters: tuple[int, ...]
-    when: When = "last"
-
-
-class DamageFile(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="do", tag="damage-file"
-):
-    """A file of a stopped broker's store is damaged.
-
-    Attributes:
-        file: path below the store directory; `*` may stand for digits.
-        how: `zero` or `flip` so many bytes from `offset` on (negative: from its written end), `cut` it there,
-            or `remove` it.
-    """
-
-    broker: str
-    file: str
-    how: Literal["zero", "flip", "cut", "remove"]
-    offset: int = 0
-    size_bytes: int = 1
-    when: When = "last"
-
-
-Fault = (
-    PauseDelay
-    | KillBroker
-    | StopBroker
-    | PauseReplication
-    | ResumeReplication
-    | KillConsumer
-    | AnswerFault
-    | ResizeTopic
-    | Expire
-    | RegisterWith
-    | DamageFile
-)
-
-
 class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A finding that `doctor` shows.
 
@@ -311,12 +186,16 @@ class DoctorRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes:
         store: judge the store directory of this broker; None for the live cluster.
         window_ms: look twice, so far apart, for rules about movement; real milliseconds.
+        room: whose name server is asked, where the cluster has rooms; None for those of all.
+        when: `last`, with the faults, or `back`, when they have ended.
         finds: what it shows, each at least once.
         also: codes that may show as well, with the reason why they come and go in the file's comments.
     """
 
     store: str | None = None
     window_ms: int = 0
+    room: str | None = None
+    when: Literal["last", "back"] = "last"
     stacks: bool = False
     room_rule: str | None = None
     cluster: int = 0
@@ -358,3 +237,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     settle_s: float = 60.0
     looks: tuple[DoctorRun, ...] = ()
     next_commands: tuple[str, ...] = ()
+
+    @property
+    def ends_well(self) -> bool:
+        """Whether it is a drill: something of it happens once the faults have been looked at."""
+        parts = (*self.faults, *self.messages, *self.consumers, *self.offsets)
+        return any(part.when == "back" for part in parts)

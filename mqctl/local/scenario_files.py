@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError
-from mqctl.local.scenario import AnswerFault, Fault, KillConsumer, ResizeTopic, Scenario
+from mqctl.local.faults import AnswerFault, Fault, KillConsumer, LoseNameServer, ResizeTopic, StartNameServer
+from mqctl.local.scenario import Scenario
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_named, refused
 
@@ -78,6 +79,10 @@ def _mistakes(scenario: Scenario) -> list[str]:
     mistakes += [f"topic {name} is not declared" for name in sorted(set(sent) - topics)]
     numbers = [item.cluster for item in scenario.consumers] + [item.cluster for item in scenario.streams]
     numbers += [item.cluster for item in scenario.looks]
+    rooms = {room for cluster in scenario.clusters for room in cluster.rooms}
+    lost = [item.room for item in scenario.faults if isinstance(item, LoseNameServer | StartNameServer)]
+    lost += [item.to for item in scenario.faults if isinstance(item, LoseNameServer)]
+    mistakes += [f"there is no room {room}" for room in sorted(set(lost) - rooms)]
     last = len(scenario.clusters) - 1
     mistakes += [f"there is no cluster {number}" for number in sorted(set(numbers)) if not 0 <= number <= last]
     if scenario.time_scale <= 0:
@@ -87,7 +92,7 @@ def _mistakes(scenario: Scenario) -> list[str]:
 
 def _brokers(fault: Fault) -> tuple[str, ...]:
     match fault:
-        case KillConsumer():
+        case KillConsumer() | LoseNameServer() | StartNameServer():
             return ()
         case ResizeTopic():
             return fault.brokers

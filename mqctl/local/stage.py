@@ -19,10 +19,11 @@ from mqctl.errors import DeadlineError, StorageError
 from mqctl.local.actor import ActorTask, shrunk
 from mqctl.local.breaking import Breaking
 from mqctl.local.downstream import Downstream
-from mqctl.local.looks import Seen, doctor_words, unmet
+from mqctl.local.faults import When
+from mqctl.local.looks import Seen, doctor_words, namesrv_by_room, unmet
 from mqctl.local.planting import Planting
 from mqctl.local.processes import Child
-from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, DoctorRun, Scenario, When
+from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, DoctorRun, Scenario
 from mqctl.local.state import Ready
 from mqctl.model.numbers import decimal
 
@@ -30,7 +31,7 @@ _JOIN_SECONDS = 60
 _REBALANCE_MS = 20_000
 _LOCK_LIVES_MS = 60_000
 _POLL_S = 0.1
-_ORDER: tuple[When, ...] = ("first", "consuming", "last")
+_ORDER: tuple[When, ...] = ("first", "consuming", "last", "back")
 Tell = Callable[[str], None]
 
 
@@ -57,6 +58,7 @@ class Stage:
         self.clusters: list[Ready] = []
         self.stores: dict[str, Path] = {}
         self.consumers: dict[str, Child] = {}
+        self._when: When = "first"
         self._tell = tell
         self._children: list[Child] = []
         self._downstream = Downstream(scenario.downstream_ms)
@@ -75,8 +77,10 @@ class Stage:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What commands need to find the cluster and to share its time scale."""
-        return {"MQCTL_NAMESRV": self.namesrv, "MQCTL_TIME_SCALE": f"{self.scenario.time_scale:g}"}
+        """What commands need to find the cluster, as its first look does now, and to share its time scale."""
+        looks = [look for look in self.scenario.looks if look.when == self._when and not look.store]
+        namesrv = self._asked_by(looks[0]) if looks else self.namesrv
+        return {"MQCTL_NAMESRV": namesrv, "MQCTL_TIME_SCALE": f"{self.scenario.time_scale:g}"}
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -85,19 +89,31 @@ class Stage:
 
     def doctor_words(self, doctor_run: DoctorRun) -> list[str]:
         """Returns the command line of a look, without `mqctl`."""
-        return doctor_words(doctor_run, self.scenario.time_scale, self.namesrv_of(doctor_run.cluster), self.stores)
+        return doctor_words(doctor_run, self.scenario.time_scale, self._asked_by(doctor_run), self.stores)
+
+    def _asked_by(self, doctor_run: DoctorRun) -> str:
+        servers = self.namesrv_of(doctor_run.cluster)
+        by_room = namesrv_by_room(self.scenario.clusters[doctor_run.cluster], servers)
+        return by_room[doctor_run.room] if doctor_run.room else servers
+
+    def address_of(self, cluster: int, room: str | None) -> str:
+        """Returns where a client asks for name servers: its room's address service, or the servers themselves."""
+        return self.clusters[cluster].nsaddr.get(room or "", self.namesrv_of(cluster))
 
     # Life
 
-    def start(self) -> Self:
+    def start(self, until: When = "last") -> Self:
         """Starts and plants everything, in the order of `When`.
+
+        Args:
+            until: the last of the parts to be played; `advance` goes on with the others.
 
         Raises:
             MqctlError: something could not be started or planted; nothing is left running.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            self._start()
+            self._start(until)
         except OSError as error:
             self.stop()
             raise StorageError(f"could not make {self.directory}", reason=error.strerror or str(error)) from error
@@ -106,7 +122,7 @@ class Stage:
             raise
         return self
 
-    def _start(self) -> None:
+    def _start(self, until: When) -> None:
         scenario = self.scenario
         self._downstream.start()
         self._listeners.write_bytes((files("mqctl.local") / "behaviours.py").read_bytes())
@@ -117,8 +133,8 @@ class Stage:
         for number, declared in enumerate(scenario.clusters):
             if not declared.joins:
                 self.planting(number).topics_and_groups()
-        for when in _ORDER:
-            self._advance(when)
+        for when in _ORDER[: _ORDER.index(until) + 1]:
+            self.advance(when)
 
     def planting(self, number: int) -> Planting:
         """Returns what plants on a cluster and on those that have joined it."""
@@ -129,7 +145,9 @@ class Stage:
         }
         return Planting(self.scenario, number, namesrv, addresses)
 
-    def _advance(self, when: When) -> None:
+    def advance(self, when: When) -> None:
+        """Plays the next part. Raises what asking brokers and starting processes raises."""
+        self._when = when
         scenario = self.scenario
         breaking = Breaking(self)
         if when == "consuming":
@@ -179,7 +197,7 @@ class Stage:
 
     def _start_consumer(self, declared: ConsumerDeclared) -> None:
         task = ActorTask(
-            namesrv=self.namesrv_of(declared.cluster),
+            namesrv=self.address_of(declared.cluster, declared.room),
             time_scale=self.scenario.time_scale,
             consumer=declared,
             downstream=self._downstream.address,
@@ -191,7 +209,9 @@ class Stage:
     def _start_streams(self) -> None:
         for number, declared in enumerate(self.scenario.streams):
             task = ActorTask(
-                namesrv=self.namesrv_of(declared.cluster), time_scale=self.scenario.time_scale, stream=declared
+                namesrv=self.address_of(declared.cluster, declared.room),
+                time_scale=self.scenario.time_scale,
+                stream=declared,
             )
             self._actor(f"stream-{number}", task).first_line()
 
@@ -238,7 +258,7 @@ class Stage:
                     sleep(_POLL_S)
 
     def settle(self, seconds: float | None = None) -> None:
-        """Waits until `doctor` shows what every look declares.
+        """Waits until `doctor` shows what every look at the part that was played last declares.
 
         Args:
             seconds: how long at most; None for what the scenario declares.
@@ -248,8 +268,7 @@ class Stage:
         """
         limit_s = self.scenario.settle_s if seconds is None else seconds
         end = Deadline(round(limit_s * 1000))
-        namesrv = tuple(self.namesrv_of(number) for number in range(len(self.clusters)))
-        while left := self._unmet(namesrv):
+        while left := self._unmet():
             if end.expired:
                 raise DeadlineError(
                     f"the scenario {self.scenario.name} did not become what it declares within {limit_s:g} s",
@@ -258,8 +277,9 @@ class Stage:
                 )
             sleep(_POLL_S)
 
-    def _unmet(self, namesrv: tuple[str, ...]) -> list[Seen]:
-        return list(unmet(self.scenario.looks, self.scenario.time_scale, namesrv, self.stores))
+    def _unmet(self) -> list[Seen]:
+        looks = {look: self._asked_by(look) for look in self.scenario.looks if look.when == self._when}
+        return list(unmet(looks, self.scenario.time_scale, self.stores))
 
     def clear(self) -> None:
         """Removes what a stage in this directory left behind that was killed."""

@@ -258,9 +258,10 @@ STATES: dict[str, State] = {
     "MQ209": with_members(members=tuple(replace(member(name, 5_000), language="CPP") for name in (ONE, TWO))),
     "MQ210": replace(
         LIVE,
+        name_servers=(LIVE.name_servers[0], replace(LIVE.name_servers[0], address="192.0.2.17:9876")),
         running=(
-            saying(PROP_NAMESERVER_ADDR="192.0.2.7:9876;192.0.2.17:9876")(LIVE.running[0]),
-            saying(PROP_NAMESERVER_ADDR="192.0.2.17:9876;192.0.2.7:9876")(LIVE.running[1]),
+            saying(PROP_NAMESERVER_ADDR="192.0.2.7:9876")(LIVE.running[0]),
+            saying(PROP_NAMESERVER_ADDR="192.0.2.17:9876")(LIVE.running[1]),
         ),
     ),
     "MQ211": _consumed_old(),

@@ -53,9 +53,10 @@ def scenario(mqctl: Run, state: Path) -> Iterator[Run]:
 class Foreground:
     """`mqctl local scenario run` in the foreground of nobody's terminal."""
 
-    def __init__(self, file: Path, state: Path) -> None:
+    def __init__(self, file: Path, state: Path, *words: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "mqctl", "local", "scenario", "run", str(file)],
+            [sys.executable, "-m", "mqctl", "local", "scenario", "run", str(file), *words],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -114,6 +115,27 @@ def test_when_it_is_killed_its_processes_end_by_themselves(healthy: Path, state:
     assert scenario("local", "status").exit_code == 2
     assert scenario("local", "scenario", "run", healthy, "--", "topic", "list").exit_code == 0
     assert not list((state / "local").glob("default.scenario*"))
+
+
+def test_a_drill_goes_on_when_enter_is_pressed(tmp_path: Path, state: Path, scenario: Run) -> None:
+    file = tmp_path / "drill.yaml"
+    file.write_text(
+        "title: A broker is lost and comes back\nplanted: [It is broker-b.]\ntime_scale: 60\n"
+        "clusters: [{brokers: [broker-a, broker-b]}]\n"
+        "faults: [{do: kill-broker, broker: broker-b}, {do: start-broker, broker: broker-b}]\n"
+    )
+    running = Foreground(file, state, "--step")
+    assert running.process.stdin is not None
+    for said, brokers in (("Enter: the fault", 2), ("Enter: it ends", 1), ("Ctrl-C ends it", 2)):
+        running.until_told(said)
+        if brokers == 1 or said.startswith("Ctrl"):
+            assert len(scenario("broker", "list", "-o", "json").json["brokers"]) == brokers
+        running.process.stdin.write("\n")
+        running.process.stdin.flush()
+    code, stderr = running.end(signal.SIGINT)
+    assert (code, "Traceback" in stderr) == (0, False), stderr
+    for words in (["--step", "--detach"], ["--step", "--", "topic", "list"]):
+        assert scenario("local", "scenario", "run", file, *words).exit_code == 64
 
 
 def test_one_command_runs_against_it(scenario: Run, state: Path) -> None:

@@ -101,6 +101,11 @@ def _of_scenario(namesrv: str | None, store: Path | None) -> float:
 
     for state in LocalStates(directory).all():
         stores = [Path(broker.store) for broker in state.ready.brokers]
-        if namesrv == state.ready.namesrv or (store is not None and store.absolute() in stores):
+        if _are_of(namesrv, state.ready.namesrv) or (store is not None and store.absolute() in stores):
             return state.time_scale
     return 1.0
+
+
+def _are_of(namesrv: str | None, of_scenario: str) -> bool:
+    """Whether these are name servers of the scenario: all of them, or those of one room."""
+    return namesrv is not None and set(namesrv.split(";")) <= set(of_scenario.split(";"))

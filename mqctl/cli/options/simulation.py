@@ -42,7 +42,12 @@ Window = Annotated[
     str | None, typer.Option("--window", metavar="SPAN", help="Look twice, this far apart, to measure what arrives.")
 ]
 StrategyName = Annotated[
-    str, typer.Option("--strategy", metavar="NAME", help="avg, circle, hash, nearby[:INNER], room, config.")
+    str | None,
+    typer.Option(
+        "--strategy",
+        metavar="NAME",
+        help="avg, circle, hash, nearby[:INNER], room, config; that of the live group unless given, else avg.",
+    ),
 ]
 ToStrategy = Annotated[str | None, typer.Option("--to-strategy", metavar="NAME", help="Change to this one.")]
 AddClients = Annotated[int, typer.Option("--add-clients", min=0, help="So many clients more.")]

@@ -10,6 +10,7 @@ import typer
 
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.observed import addresses_of, observed_allocation
+from mqctl.allocation.rooms import inferred_rule
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
@@ -58,6 +59,7 @@ def command(
 ) -> int:
     """Show for every queue who holds it, who should by each instance's own view, its room and its lag.
 
+    Rooms are read from the names of brokers and members where all begin with one; else --room-rule tells them.
     Marks: orphan (nobody consumes it), double (two do), cross-room, moving (held and expected differ), unknown (an
     instance did not answer), pop (shared by POP: no queue has an owner).
     """
@@ -72,6 +74,8 @@ def command(
         live=LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group]),
     )
     require_group(state, group)
+    members = {client for membership in state.members_of(group).values() for client in membership.client_ids}
+    rule = rule or inferred_rule([broker.name for broker in state.brokers if broker.name], members)
     chosen = strategy_of(strategy, rule) if strategy else None
     topics = observed_allocation(state, group, strategy=chosen, rule=rule)
     gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mqctl.allocation.carrying import Capacity, Load, Mode, client_loads, room_loads
 from mqctl.allocation.kafka import KafkaAssignor
+from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.simulation import (
     LayoutChange,
     StrategyResult,
@@ -74,7 +75,7 @@ def command(
     orderly: options.Orderly = False,
     hot_key: options.HotKey = 0.0,
     window: options.Window = None,
-    strategy: options.StrategyName = "avg",
+    strategy: options.StrategyName = None,
     to_strategy: options.ToStrategy = None,
     add_clients: options.AddClients = 0,
     remove_clients: options.RemoveClients = 0,
@@ -110,12 +111,12 @@ def command(
     shape = Shape(topic=topic, wants=wants, brokers=brokers, rooms=rooms, rate=rate, hot_share=hot_key, capacity=power)
     numbers = numbers_of(queues, client or clients, shape)
     rule = rule_of(room_rule, profile) or (rule_of("prefix:-") if numbers and rooms else None)
-    start = numbers.begin() if numbers else _begin(group, topic, (namesrv, profile, timeout, window), snapshot)
+    start = numbers.begin() if numbers else _begin(group, topic, (namesrv, profile, timeout, window), snapshot, rule)
     start = start.consuming(chosen) if chosen else start
     change = LayoutChange(add_clients=add_clients, remove_clients=remove_clients, queues_each=queues_each)
     change = named_change(change, clients=(add_client, remove_client), brokers=(add_broker, lose_broker), start=start)
     change = room_change(change, add_room, lose_room, with_brokers=with_brokers)
-    known = Strategies(rule=rule, served=names_in(serve_rooms), fixed=fixed_lists(config, start.topic))
+    known = Strategies(rule=rule or start.rule, served=names_in(serve_rooms), fixed=fixed_lists(config, start.topic))
     _show(start, change, known, (strategy, to_strategy), output, compare=compare, assignor=assignor_of(as_kafka))
 
 
@@ -124,6 +125,7 @@ def _begin(
     topic: str | None,
     source: tuple[str | None, str | None, str | None, str | None],
     snapshot: Path | None,
+    rule: RoomRule | None,
 ) -> Beginning:
     if group is None or topic is None:
         raise UsageError("a simulation begins somewhere", remedy="use -g GROUP -t TOPIC, or --queues N --clients N")
@@ -139,14 +141,14 @@ def _begin(
         topics=[topic],
         window_ms=parse_span_ms(window) if window else 0,
     )
-    return observed(options, snapshot, group, topic)
+    return observed(options, snapshot, group, topic, rule)
 
 
 def _show(
     start: Beginning,
     change: LayoutChange,
     known: Strategies,
-    names: tuple[str, str | None],
+    names: tuple[str | None, str | None],
     output: Output,
     *,
     compare: bool,
@@ -154,9 +156,10 @@ def _show(
 ) -> None:
     rule = known.rule
     later = changed_layout(start.layout, rule, change)
-    before = simulate(start.layout, known.named(names[0]), rule)
+    begins = names[0] or start.strategy
+    before = simulate(start.layout, known.named(begins), rule)
     changes = later != start.layout or names[1] is not None
-    after = simulate(later, known.named(names[1] or names[0]), rule) if changes else None
+    after = simulate(later, known.named(names[1] or begins), rule) if changes else None
     layouts = {"before": (start.layout, before)} | ({"after": (later, after)} if after else {})
     moved = moves(before.owners, after.owners) if after else []
     loads = {name: _loads(start, result) for name, (_, result) in layouts.items()}

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from mqctl.allocation.carrying import UNKNOWN, Capacity, Mode
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.kafka import KafkaAssignor
-from mqctl.allocation.rooms import RoomRule, writable_queues
+from mqctl.allocation.observed import observed_allocation
+from mqctl.allocation.rooms import RoomRule, inferred_rule, writable_queues
 from mqctl.allocation.simulation import Layout, LayoutChange, NewRoom, numbered_layout
 from mqctl.allocation.strategies import Strategy
 from mqctl.errors import MqctlError, NotFoundError, UsageError
@@ -42,6 +43,8 @@ class Beginning:
         usual: what a client can pass that is not in it, such as one that is added.
         hot: how much of what arrives in a queue is of one key.
         closed: queues that consumers share out and producers do not send to.
+        strategy: what all its instances use, as far as what they hold tells it; else `avg`.
+        rule: rooms as the names of its brokers and members tell them.
     """
 
     layout: Layout
@@ -50,6 +53,8 @@ class Beginning:
     usual: Capacity = UNKNOWN
     hot: Mapping[MessageQueue, float] = field(default_factory=dict)
     closed: frozenset[MessageQueue] = frozenset()
+    strategy: str = "avg"
+    rule: RoomRule | None = None
 
     def open_for_sends(self, layout: Layout) -> Layout:
         """Returns what producers see of a layout."""
@@ -198,8 +203,13 @@ def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
     return NotFoundError(f"nobody of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
 
 
-def observed(live: LiveOptions, snapshot: Path | None, group: str, topic: str) -> Beginning:
+def observed(
+    live: LiveOptions, snapshot: Path | None, group: str, topic: str, rule: RoomRule | None = None
+) -> Beginning:
     """Begins with a live group or a snapshot, and what its members tell of their speed.
+
+    Args:
+        rule: how names tell their room; None reads it from the names, where they agree.
 
     Raises:
         NotFoundError: no member of the group is online, or there is no such topic.
@@ -214,13 +224,26 @@ def observed(live: LiveOptions, snapshot: Path | None, group: str, topic: str) -
         raise nobody_there(state, group, topic)
     layout = Layout(queues=route.readable_queues(), clients=tuple(sorted(ids)))
     capacities = _capacities(state, group, topic)
+    rooms = rule or inferred_rule({queue.broker_name for queue in layout.queues}, ids)
     return Beginning(
         layout=layout,
         arriving=_arriving(state, group, topic, layout),
         capacities=capacities,
         usual=_usual(list(capacities.values())),
+        strategy=_strategy_in_use(state, group, topic, rooms),
+        rule=rooms,
         closed=frozenset(layout.queues) - frozenset(writable_queues(route)),
     )
+
+
+def _strategy_in_use(state: ClusterSnapshot, group: str, topic: str, rule: RoomRule | None) -> str:
+    allocations = [item for item in observed_allocation(state, group, rule=rule) if item.topic == topic]
+    names = {name for item in allocations for name in item.strategies}
+    name = names.pop() if len(names) == 1 else "avg"
+    try:
+        return strategy_of(name, rule).name
+    except UsageError:  # one of the application's own, or one that needs lists
+        return "avg"
 
 
 def _capacities(state: ClusterSnapshot, group: str, topic: str) -> dict[str, Capacity]:

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from signal import SIG_IGN, SIGINT, SIGTERM, signal
 
 from mqctl.cli.terminal.interrupts import terminable
+from mqctl.local.faults import When
 from mqctl.local.keeping import Keeper
-from mqctl.local.looks import typed_words
+from mqctl.local.looks import namesrv_by_room, typed_words
 from mqctl.local.scenario import Scenario
 from mqctl.local.state import LocalCluster
 from mqctl.render.scenarios import RunningScenario, ScenarioRow, commands_to_type
@@ -32,13 +33,14 @@ def scenario_row(scenario: Scenario) -> ScenarioRow:
     )
 
 
-def running_scenario(scenario: Scenario, state: LocalCluster) -> RunningScenario:
-    """Returns what a reader needs to know of a scenario that runs.
+def running_scenario(scenario: Scenario, state: LocalCluster, when: When = "last") -> RunningScenario:
+    """Returns what a reader needs to know of a scenario that runs, and of which a part was played last.
 
     While it is the only local cluster, commands find it and its time scale by themselves.
     """
     stores = {broker.name: broker.store for broker in state.ready.brokers}
-    doctor = [typed_words(look, stores) for look in scenario.looks]
+    of_room = namesrv_by_room(scenario.clusters[0], state.ready.namesrv)
+    doctor = [typed_words(look, stores, of_room) for look in scenario.looks if look.when == when]
     return RunningScenario(
         scenario=scenario_row(scenario),
         cluster=state.name,
@@ -52,11 +54,11 @@ def running_scenario(scenario: Scenario, state: LocalCluster) -> RunningScenario
 
 
 @contextmanager
-def kept_scenario(keeper: Keeper) -> Iterator[LocalCluster]:
+def kept_scenario(keeper: Keeper, until: When = "last") -> Iterator[LocalCluster]:
     """Starts a scenario and takes it away at the end, whatever happens; Ctrl-C and SIGTERM are such an end."""
     with terminable():
         try:
-            yield keeper.start()
+            yield keeper.start(until)
         finally:
             with _undisturbed():
                 keeper.stop()

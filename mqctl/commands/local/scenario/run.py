@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,9 +19,14 @@ from mqctl.local.state import DEFAULT_NAME
 from mqctl.operations.local.scenario import kept_scenario, run_beside, running_scenario
 from mqctl.render.scenarios import running_document
 
+if TYPE_CHECKING:
+    from mqctl.local.faults import When
+    from mqctl.local.state import LocalCluster
+
 EXAMPLES = (
     "mqctl local scenario run tag-loss",
     "mqctl local scenario run stuck-consumer --detach",
+    "mqctl local scenario run room-lost --step",
     "mqctl local scenario run tag-loss -- subscription check -g settlement",
 )
 
@@ -34,6 +40,9 @@ def command(
     detached: Annotated[
         bool, typer.Option("--detach", help="Let it run in the background; `mqctl local down` ends it.")
     ] = False,
+    step: Annotated[
+        bool, typer.Option("--step", help="Wait for Enter before the faults, and before what ends them.")
+    ] = False,
     name: LocalNameOption = DEFAULT_NAME,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
@@ -41,9 +50,12 @@ def command(
     """Start a cluster with a fault in it, with real brokers and consumer processes, until Ctrl-C.
 
     Says what is wrong and what to type next in another terminal; commands there find the cluster by themselves.
-    Everything is removed at the end. `mqctl local scenario list` lists the faults.
+    Everything is removed at the end. `mqctl local scenario list` lists the faults. --step makes it a drill: nothing is
+    wrong until you press Enter, and where the scenario says how the fault ends, Enter once more ends it.
     """
     declared = load_scenario(scenario)
+    if step and (detached or words):
+        raise UsageError("--step waits for Enter, in the foreground", remedy="leave out --detach and the command")
     places = state_dir() / "local"
     if detached:
         if words:
@@ -53,15 +65,27 @@ def command(
         tell(f"mqctl: {declared.name} runs, pid {state.ready.pid}; end it with: mqctl local down{_named(name)}")
         return ExitCode.OK
     keeper = Keeper(places, name, declared, lambda line: tell(f"mqctl: {line}"))
-    with kept_scenario(keeper) as state:
+    with kept_scenario(keeper, "consuming" if step else "last") as state:
         if words:
             return run_beside(keeper, words)
-        emit(running_document(running_scenario(declared, state)), output)
+        for when in ("last", "back") if step else ():
+            if when == "last" or declared.ends_well:
+                emit(running_document(running_scenario(declared, _next_part(keeper, when), when)), output)
+        if not step:
+            emit(running_document(running_scenario(declared, state)), output)
         with suppress(KeyboardInterrupt):  # between the line and the wait for it
             tell("mqctl: Ctrl-C ends it and removes everything")
             wait_for_interrupt()
         tell("mqctl: ending")
     return ExitCode.OK
+
+
+def _next_part(keeper: Keeper, when: When) -> LocalCluster:
+    """Waits for Enter and plays the next part of a drill. Raises UsageError where nobody can press it."""
+    tell("mqctl: nothing is wrong yet; Enter: the fault" if when == "last" else "mqctl: Enter: it ends")
+    if not sys.stdin.readline():
+        raise UsageError("--step waits for Enter, and the input has ended", remedy="run it in a terminal")
+    return keeper.advance(when)
 
 
 def _named(name: str) -> str:
