@@ -1,6 +1,6 @@
 """What a recording costs: bytes a day and CPU a look, for 2,000 groups of 8 queues each, simulated.
 
-    python benchmarks/recording.py [--active SHARE] [--minutes N]
+    python -m benchmarks.recording [--active SHARE] [--minutes N]
 
 Snapshots are made here, none is gathered: the figures are those of comparing, writing and merging. The CPU of gathering
 depends on brokers and network. A share of the groups is active: theirs and their topics' queues move at each look.
@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
 from mqctl.model.member import GroupMembership, Member
@@ -21,8 +22,8 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.recording.kinds import RowKind
-from mqctl.recording.place import open_place
-from mqctl.recording.writer import LookTime, RecordingWriter
+from mqctl.recording.place import open_place, pieces_in
+from mqctl.recording.writer import QUARTER_MS, LookTime, RecordingWriter
 
 GROUPS, QUEUES, EVERY_MS, DAY_MS = 2_000, 8, 30_000, 86_400_000
 BEGIN_MS = 1_767_225_600_000  # 2026-01-01, on the hour
@@ -31,15 +32,19 @@ BEGIN_MS = 1_767_225_600_000  # 2026-01-01, on the hour
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--active", type=float, default=0.2, help="share of groups that move")
-    arguments.add_argument("--minutes", type=int, default=125, help="simulated time; whole hours are merged")
+    arguments.add_argument(
+        "--minutes", type=int, default=375, help="simulated time; whole quarters of a day are joined"
+    )
     chosen = arguments.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         measure(Path(directory), chosen.active, chosen.minutes)
 
 
 def measure(directory: Path, active: float, minutes: int) -> None:
-    writer = RecordingWriter(open_place(str(directory)), "simulated", every_ms=EVERY_MS, keep_ms=14 * DAY_MS)
+    place = open_place(str(directory))
+    writer = RecordingWriter(place, "simulated", every_ms=EVERY_MS, keep_ms=14 * DAY_MS)
     spent = {"looks": 0.0, "merging": 0.0}
+    longest = 0.0
     count = rows = 0
     for moment_ms, snapshot in snapshots(active, minutes * 60_000 // EVERY_MS):
         began = process_time()
@@ -48,16 +53,21 @@ def measure(directory: Path, active: float, minutes: int) -> None:
         writer.tidy()
         spent["looks"] += done - began
         spent["merging"] += process_time() - done
+        longest = max(longest, process_time() - done)
         count += 1
         rows += written.row_count
-    merged = [file for file in directory.rglob("*.parquet") if len(set(file.stem.split("-"))) == 2]
-    hours = len([file for file in merged if file.parts[-3] == RowKind.LOOKS])
-    size = sum(file.stat().st_size for file in merged) / max(1, hours) * 24
+    joined = [piece for piece in pieces_in(place) if piece.last_ms < BEGIN_MS + QUARTER_MS]
+    quarters = len([piece for piece in joined if piece.kind is RowKind.LOOKS])
+    size = sum((directory / piece.name).stat().st_size for piece in joined) * 4
     share = (spent["looks"] + spent["merging"]) / (count * EVERY_MS / 1000)
-    print(f"{GROUPS:,} groups of {QUEUES} queues, {active:.0%} active, {count} looks, {hours} hours merged")
+    print(
+        f"{GROUPS:,} groups of {QUEUES} queues, {active:.0%} active, {count} looks, {quarters} quarter of a day joined"
+    )
     print(f"  {rows / count:,.0f} rows a look, {size / 1e6:,.0f} MB a day")
     for what, seconds in spent.items():
         print(f"  {what}: {seconds / count * 1000:,.0f} ms of CPU a look")
+    peak_mib = getrusage(RUSAGE_SELF).ru_maxrss >> 10
+    print(f"  the longest merge held up a look for {longest:.1f} s of CPU; {peak_mib:,} MiB of memory at most")
     print(f"  {share:.2%} of a core at one look in {EVERY_MS // 1000} s, without gathering")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -16,6 +16,8 @@ from mqctl.recording.kinds import CLUSTER_ENTRY, COLUMNS, FORMAT, FORMAT_ENTRY, 
 
 # pyarrow brings no types.
 Arrow: TypeAlias = Any
+GROUP_ROWS = 1 << 17
+"""Rows of a row group at most: what is merged is held in memory by row groups."""
 _TYPES: Mapping[type, Arrow] = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
 
 
@@ -40,22 +42,46 @@ def table_of(kind: RowKind, moment_ms: int, rows: Mapping[Key, Values | None]) -
     return pa.table(arrays, schema=schema)
 
 
-def file_of(kind: RowKind, tables: Iterable[Arrow], cluster: str) -> bytes:
-    """Returns the bytes of a file: rows sorted by key, then moment, so that what repeats stands together."""
-    merged = pa.concat_tables(tables)
-    order = [*COLUMNS[kind].key, "moment_ms"]
-    merged = merged.sort_by([(name, "ascending") for name in order])
-    merged = merged.replace_schema_metadata({FORMAT_ENTRY: FORMAT, CLUSTER_ENTRY: cluster})
-    numbers = [field.name for field in merged.schema if field.type == pa.int64() and field.name != "queue_id"]
+def file_of(kind: RowKind, tables: Iterable[Arrow], cluster: str, *, frames: Collection[int] = ()) -> bytes:
+    """Returns the bytes of a file: rows sorted by key, then moment, so that what repeats stands together.
+
+    Args:
+        frames: moments of keyframes. Each stands in a row group of its own, before the rest: who looks back over weeks
+            reads nothing else.
+    """
+    merged = pa.concat_tables(tables).sort_by(order_of(kind))
+    moments = merged["moment_ms"]
+    alone = [moment for moment in sorted(frames) if pc.any(pc.equal(moments, moment)).as_py()]
+    parts = [merged.filter(pc.equal(moments, moment)) for moment in alone]
+    rest = merged.filter(pc.invert(pc.is_in(moments, pa.array(alone, pa.int64())))) if alone else merged
+    return file_with(kind, [*parts, rest], cluster)
+
+
+def order_of(kind: RowKind) -> list[tuple[str, str]]:
+    """Returns the columns that rows of a file are sorted by."""
+    return [(name, "ascending") for name in (*COLUMNS[kind].key, "moment_ms")]
+
+
+def file_with(kind: RowKind, parts: Iterable[Arrow], cluster: str) -> bytes:
+    """Returns a file with these tables, each in row groups of its own.
+
+    Numbers are stored as differences to the row before, but for moments and queue ids, of which there are few.
+    """
+    schema = schema_of(kind).with_metadata({FORMAT_ENTRY: FORMAT, CLUSTER_ENTRY: cluster})
+    few = ("moment_ms", "queue_id")
+    numbers = [field.name for field in schema if field.type == pa.int64() and field.name not in few]
     sink = io.BytesIO()
-    pq.write_table(
-        merged,
+    with pq.ParquetWriter(
         sink,
+        schema,
         compression="zstd",
         compression_level=6,
-        use_dictionary=[field.name for field in merged.schema if field.name not in numbers],
+        use_dictionary=[field.name for field in schema if field.name not in numbers],
         column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-    )
+    ) as file:
+        for part in parts:
+            if part.num_rows:
+                file.write_table(part.cast(schema), row_group_size=GROUP_ROWS)
     return sink.getvalue()
 
 
@@ -71,23 +97,40 @@ def table_in(kind: RowKind, data: bytes, where: str, *, moments: frozenset[int] 
     Raises:
         BadInputError: it is cut, damaged, of another version, or has other columns.
     """
-    problem = f"could not read {where}"
     try:
-        file = pq.ParquetFile(io.BytesIO(data))
-        metadata = file.schema_arrow.metadata or {}
-        version = (metadata.get(FORMAT_ENTRY) or b"none").decode(errors="replace")
-        if version != FORMAT:
-            raise BadInputError(
-                problem, reason=f"its format is {version}, not {FORMAT}", remedy="use the mqctl that wrote it"
-            )
+        file, cluster = opened(data, where)
         groups = list(range(file.num_row_groups)) if moments is None else _groups_with(file, moments)
-        table = file.read_row_groups(groups).select(schema_of(kind).names).cast(schema_of(kind))
-        if moments is not None:
-            table = table.filter(pc.is_in(table["moment_ms"], pa.array(sorted(moments), pa.int64())))
+        table = rows_in(file, kind, groups)
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise BadInputError(problem, reason=f"cut or damaged: {reason}", remedy="what is whole is used") from error
-    return table, (metadata.get(CLUSTER_ENTRY) or b"").decode(errors="replace")
+        raise damaged(where, error) from error
+    if moments is not None:
+        table = table.filter(pc.is_in(table["moment_ms"], pa.array(sorted(moments), pa.int64())))
+    return table, cluster
+
+
+def opened(data: bytes, where: str) -> tuple[Arrow, str]:
+    """Reads the end of a file, and tells the cluster it is of. Raises BadInputError, and what Arrow raises."""
+    file = pq.ParquetFile(io.BytesIO(data))
+    metadata = file.schema_arrow.metadata or {}
+    version = (metadata.get(FORMAT_ENTRY) or b"none").decode(errors="replace")
+    if version != FORMAT:
+        raise BadInputError(
+            f"could not read {where}",
+            reason=f"its format is {version}, not {FORMAT}",
+            remedy="use the mqctl that wrote it",
+        )
+    return file, (metadata.get(CLUSTER_ENTRY) or b"").decode(errors="replace")
+
+
+def rows_in(file: Arrow, kind: RowKind, groups: Sequence[int]) -> Arrow:
+    """Returns the rows of some row groups, with the columns of their kind."""
+    return file.read_row_groups(list(groups)).select(schema_of(kind).names).cast(schema_of(kind))
+
+
+def damaged(where: str, error: Exception) -> BadInputError:
+    """Makes the error for a file that Arrow cannot read."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return BadInputError(f"could not read {where}", reason=f"cut or damaged: {reason}", remedy="what is whole is used")
 
 
 def _groups_with(file: Arrow, moments: frozenset[int]) -> list[int]:

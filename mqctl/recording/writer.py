@@ -15,11 +15,14 @@ from mqctl.model.gap import cause_of
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.spans import HOUR_MS
 from mqctl.recording.kinds import Key, LookOutcome, RecordedPiece, RowKind, Values, day_of
+from mqctl.recording.merging import joined
 from mqctl.recording.place import RecordingPlace, pieces_in, storage_error
 from mqctl.recording.rows import Changes, applied, changes, gaps_json, json, rows_of, unanswered
-from mqctl.recording.tables import file_of, table_in, table_of
+from mqctl.recording.tables import Arrow, file_of, table_in, table_of
 
 _CLOCK_JUMP_MS = 5_000
+QUARTER_MS = 6 * HOUR_MS
+"""Hours are joined to quarters of a day: rows of one key then stand together for long, and take half the room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,7 @@ class RecordingWriter:
         self._last: LookTime | None = None
         pieces = pieces_in(place)
         self._last_moment_ms = max((piece.last_ms for piece in pieces), default=0)
+        self._quarters_tried: set[tuple[RowKind, int]] = set()
         self._open = [piece for piece in pieces if piece.first_ms == piece.last_ms]
         self._refuse_other(pieces)
 
@@ -175,7 +179,8 @@ class RecordingWriter:
         return size
 
     def tidy(self) -> int:
-        """Merges the small files of hours that are over, and removes days that are not kept any more.
+        """Merges the small files of hours that are over, joins the hours of a quarter of a day that is over, one kind
+        at a time, and removes days that are not kept any more.
 
         Returns:
             how many bytes the merged files have.
@@ -187,35 +192,74 @@ class RecordingWriter:
         over = sorted(piece for piece in self._open if piece.hour < now_ms // HOUR_MS)
         size = 0
         try:
+            frames = self._frames(over)
             for (kind, _), together in groupby(over, key=lambda piece: (piece.kind, piece.hour)):
-                size += self._merge(kind, list(together))
+                size += self._merge(kind, list(together), frames)
             self._open = [piece for piece in self._open if piece.hour >= now_ms // HOUR_MS]
             first_day = day_of(now_ms - self._keep_ms)
-            for piece in pieces_in(self._place):
+            pieces = pieces_in(self._place)
+            for piece in pieces:
                 if piece.day < first_day:
                     self._place.remove(piece.name)
+            size += self._join_one([piece for piece in pieces if piece.day >= first_day], now_ms // QUARTER_MS)
         except OSError as error:
             raise storage_error(f"could not tidy the recording {self._place.text}", error) from error
         return size
 
-    def _merge(self, kind: RowKind, pieces: list[RecordedPiece]) -> int:
+    def _frames(self, pieces: list[RecordedPiece]) -> frozenset[int]:
+        """Returns the moments of keyframes among looks that are not merged yet."""
+        tables = self._readable([piece for piece in pieces if piece.kind is RowKind.LOOKS])
+        rows = [
+            row for run in tables for _, table in run for row in table.select(["moment_ms", "keyframe"]).to_pylist()
+        ]
+        return frozenset(row["moment_ms"] for row in rows if row["keyframe"])
+
+    def _merge(self, kind: RowKind, pieces: list[RecordedPiece], frames: frozenset[int]) -> int:
         """Makes one file of many; one that cannot be read stays where it is, and is named by whoever reads."""
-        tables, merged = [], []
+        size = 0
+        for run in self._readable(pieces):
+            if len(run) > 1:
+                data = file_of(kind, [table for _, table in run], self._cluster, frames=frames)
+                self._replace([piece for piece, _ in run], data)
+                size += len(data)
+        return size
+
+    def _readable(self, pieces: list[RecordedPiece]) -> list[list[tuple[RecordedPiece, Arrow]]]:
+        """Returns runs of files that can be read: what is merged must not span one that cannot."""
+        runs: list[list[tuple[RecordedPiece, Arrow]]] = [[]]
         for piece in pieces:
             try:
-                table, _ = table_in(kind, self._place.read(piece.name), piece.name)
+                runs[-1].append((piece, table_in(piece.kind, self._place.read(piece.name), piece.name)[0]))
             except (BadInputError, FileNotFoundError):
-                continue
-            tables.append(table)
-            merged.append(piece)
-        if len(merged) < 2:
-            return 0
-        whole = replace(merged[0], last_ms=merged[-1].last_ms)
-        data = file_of(kind, tables, self._cluster)
+                runs.append([])
+        return runs
+
+    def _join_one(self, pieces: list[RecordedPiece], quarter_now: int) -> int:
+        """Joins the hours of one kind and quarter, if any are left to join: it must not hold up the next look."""
+        by_quarter: dict[tuple[int, RowKind], list[RecordedPiece]] = {}
+        for piece in pieces:
+            quarter = piece.first_ms // QUARTER_MS
+            if quarter < quarter_now and (piece.kind, quarter) not in self._quarters_tried:
+                by_quarter.setdefault((quarter, piece.kind), []).append(piece)
+        for (quarter, kind), together in sorted(by_quarter.items()):
+            self._quarters_tried.add((kind, quarter))
+            if len(together) > 1:
+                try:
+                    sources = [(piece.name, self._place.read(piece.name)) for piece in sorted(together)]
+                    data = joined(kind, sources, self._cluster)
+                except (BadInputError, FileNotFoundError):
+                    continue  # hours stay as they are; who reads names what cannot be read
+                self._replace(sorted(together), data)
+                return len(data)
+        return 0
+
+    def _replace(self, pieces: list[RecordedPiece], data: bytes) -> None:
+        """Writes what was merged, then removes what it was made of: whoever reads in between passes over those."""
+        whole = replace(pieces[0], last_ms=pieces[-1].last_ms)
         self._place.write(whole.name, data)
-        for piece in merged:
-            self._place.remove(piece.name)
-        return len(data)
+        for piece in pieces:
+            if piece != whole:
+                self._place.remove(piece.name)
 
 
 def _whole(after: Mapping[RowKind, Mapping[Key, Values]], changed: Changes) -> Changes:
