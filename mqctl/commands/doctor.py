@@ -255,7 +255,9 @@ def _source(state: ClusterSnapshot, options: LiveOptions) -> str | None:
     """Returns the options that lead to the cluster; that of a recording is asked as it is now."""
     if state.past is not None:
         return f"--namesrv {shlex.quote(state.origin.location)}"
-    return next_source(state, options.namesrv, options.profile)
+    option = next_source(state, options.namesrv, options.profile)
+    named = "".join(f" --proxy {shlex.quote(address)}" for address in options.proxies or ())
+    return None if option is None else option + named
 
 
 def _told(state: ClusterSnapshot, diagnosis: Diagnosis) -> Diagnosis:

@@ -319,7 +319,7 @@ def _popping(group: GroupLag, share: PopShare | None) -> GroupLag:
         return replace(group, consume_mode=share.mode)
     return replace(
         group,
-        consume_mode=share.mode or "POP",
+        consume_mode=share.shown_mode,
         ready_count=share.ready_count,
         invisible_count=share.invisible_count,
         due_count=share.due_count,

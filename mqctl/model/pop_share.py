@@ -56,6 +56,11 @@ class PopShare:
         return self.next_visible_ms[0] if self.next_visible_ms else None
 
     @property
+    def shown_mode(self) -> str:
+        """How the group consumes the topic: what was set, else `POP`, for it was popped."""
+        return self.mode or "POP"
+
+    @property
     def pops(self) -> bool:
         """Whether the group shares messages of the topic now."""
         return self.mode == "POP" or (self.mode is None and bool(self.invisible_count or self.due_count))

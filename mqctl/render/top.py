@@ -26,6 +26,7 @@ _BROKER_COLUMNS = (
 _GROUP_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
+    Column("consume_mode", "mode"),
     Column("lag_count", "lag", CellKind.COUNT, none="?"),
     Column("lag_change_count", "change", CellKind.CHANGE, none="?"),
     Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
@@ -61,6 +62,7 @@ class TopGroup:
     Attributes:
         produce_tps, consume_tps, trend: as `group lag --watch` has them.
         member_count: instances that hold a queue; None when not asked yet, or not told.
+        consume_mode: `POP` or `PULL`; None where nothing is set and nothing was popped, which means PULL.
         owner_change_count: queues that changed hands since the start, as far as it was looked at, for the groups shown.
     """
 
@@ -74,6 +76,7 @@ class TopGroup:
     trend: Trend
     member_count: int | None
     owner_change_count: int | None
+    consume_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,10 +145,15 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
         blocks=[
             Paragraphs(head),
             Table(_broker_columns(frame.brokers), frame.brokers, empty=unknown or "no brokers"),
-            Table(_GROUP_COLUMNS, frame.groups[:groups], empty=unknown or "no group has offsets"),
+            Table(_group_columns(frame.groups), frame.groups[:groups], empty=unknown or "no group has offsets"),
             Table(_TOPIC_COLUMNS, frame.topics[:topics], empty=unknown or "no topics"),
         ],
     )
+
+
+def _group_columns(rows: Sequence[TopGroup]) -> list[Column]:
+    some_pop = any(row.consume_mode for row in rows)
+    return [column for column in _GROUP_COLUMNS if some_pop or column.key != "consume_mode"]
 
 
 def _broker_columns(rows: Sequence[BrokerRow]) -> list[Column]:

@@ -89,11 +89,11 @@ def test_queues_that_change_hands_are_counted(cluster: EmbeddedCluster, tmp_path
             with LitePullConsumer("G", quick_client(cluster, instance_name="two"), SETTINGS) as two:
                 two.subscribe("Pay")
                 moved = (json.loads(line)["groups"][0] for line in process.stdout)
-                row = next(row for row in moved if row["owner_change_count"] and row["member_count"] == 2)
+                row = next(row for row in moved if (row["owner_change_count"] or 0) >= 2 and row["member_count"] == 2)
         finally:
             process.kill()
             process.communicate()
-    assert row["owner_change_count"] >= 2
+    assert row["owner_change_count"] <= 4
 
 
 @pytest.mark.parametrize(

@@ -87,12 +87,13 @@ def test_every_next_command_is_one_of_ours() -> None:
             assert known & {" ".join(words[:1]), " ".join(words[:2])}, (code, command)
 
 
-@pytest.mark.parametrize("source", ["--namesrv x:1", "--snapshot x.snap"])
+@pytest.mark.parametrize("source", ["--namesrv x:1", "--snapshot x.snap", "--namesrv x:1 --proxy y:8080"])
 def test_next_commands_are_accepted_wherever_the_evidence_is_from(source: str) -> None:
     found = [item for fault in ALL_FAULTS for item in diagnose(cluster(fault.broker), settings=fault.settings).findings]
     assert {item.code for item in found} >= RULES.keys()
     wrong = []
-    for line in sorted({sentences(item, None, source).next_command or "" for item in found} - {""}):
+    lines = sorted({sentences(item, None, source).next_command or "" for item in found} - {""})
+    for line in lines:
         _, *words = shlex.split(line)
         path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
         try:
@@ -100,6 +101,9 @@ def test_next_commands_are_accepted_wherever_the_evidence_is_from(source: str) -
         except typer.TyperException as error:
             wrong.append(f"{line}: {error.format_message()}")
     assert not wrong, "\n".join(wrong)
+    of_members = [line for line in lines if line.startswith("mqctl group members ")]
+    assert [line for line in of_members if source not in line] == []
+    assert of_members
 
 
 def test_a_live_cluster_has_next_commands_of_its_own() -> None:

@@ -40,6 +40,7 @@ class TopFrames:
         self._ends: list[tuple[int, Ends]] = []
         self._owners: dict[str, dict[MessageQueue, tuple[str, ...]]] = {}
         self._moved: dict[tuple[str, str], int] = {}
+        self._modes: dict[tuple[str, str], str] = {}
         self._owners_at_ms: int | None = None
         self.brokers_of: dict[str, set[str]] = {}
 
@@ -90,9 +91,10 @@ class TopFrames:
         return ends, look.moment_ms - moment_ms
 
     def _ask_owners(self, deadline: Deadline, now_ms: int, groups: list[str]) -> None:
-        owners, known = self._gatherer.owners(deadline, now_ms, set(groups))
-        for group in known:
-            self._note(group, owners)
+        holding = self._gatherer.owners(deadline, now_ms, set(groups))
+        for group in holding.known:
+            self._note(group, holding.owners)
+        self._modes.update(holding.modes)
 
     def _note(self, group: str, owners: Owners) -> None:
         now = {queue: held_by for (name, queue), held_by in owners.items() if name == group}
@@ -106,7 +108,13 @@ class TopFrames:
     def _joined(self, group: str, topic: str, row: TopGroup) -> TopGroup:
         held = [held_by for queue, held_by in self._owners.get(group, {}).items() if queue.topic == topic]
         members = len({client for held_by in held for client in held_by}) if held else None
-        return replace(row, member_count=members, owner_change_count=self._moved.get((group, topic)))
+        key = (group, topic)
+        return replace(
+            row,
+            member_count=members,
+            owner_change_count=self._moved.get(key),
+            consume_mode=self._modes.get(key),
+        )
 
 
 def _brokers_of(look: TopLook) -> dict[str, set[str]]:

@@ -124,11 +124,23 @@ def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") 
     )
 
 
+_ASK_PROXIES = (
+    "mqctl doctor ",
+    "mqctl group list ",
+    "mqctl group members ",
+    "mqctl group lag ",
+    "mqctl group describe ",
+    "mqctl stacks dump ",
+)
+
+
 def _source_for(command: str, source: str) -> str:
     """Returns the option that names the evidence as `command` takes it.
 
     Some commands read stores only, some ask a live cluster only: what a snapshot shows leads there as well.
     """
+    if not command.startswith(_ASK_PROXIES):
+        source = source.partition(" --proxy ")[0]
     if command.startswith(("mqctl store ", "mqctl report ")):
         return source if source.startswith("--store") else "--store DIR"
     if command.startswith(("mqctl dlq ", "mqctl offset ")):

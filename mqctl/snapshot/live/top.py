@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
@@ -11,6 +11,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.gap import Gap
 from mqctl.model.lag import LagEvidence
 from mqctl.model.names import is_system_topic
+from mqctl.model.pop_share import summed_shares
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, list_brokers, masters_of
@@ -18,6 +19,20 @@ from mqctl.snapshot.live.lag import gather_live_lag
 
 TOPICS_PERIOD_MS = 30_000
 Owners = Mapping[tuple[str, MessageQueue], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Who holds what now.
+
+    Attributes:
+        known: the groups whose members all told.
+        modes: `POP` or `PULL` by group and topic, where brokers say so or messages are popped.
+    """
+
+    owners: Owners
+    known: frozenset[str] = frozenset()
+    modes: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +91,21 @@ class TopGatherer:
             self._topics[broker.name] = wanted
         self._topics_at_ms = now_ms
 
-    def owners(self, deadline: Deadline, now_ms: int, groups: Collection[str]) -> tuple[Owners, frozenset[str]]:
-        """Asks the members of some groups which queues they hold.
-
-        Returns:
-            owners by group and queue, and the groups whose members all told.
-        """
+    def owners(self, deadline: Deadline, now_ms: int, groups: Collection[str]) -> Holding:
+        """Asks the members of some groups which queues they hold, and brokers what they pop."""
         if not groups:
-            return {}, frozenset()
+            return Holding({})
         scope = Scope(groups=frozenset(groups), topics=self._scope.topics, brokers=self._scope.brokers)
         try:
             evidence = gather_live_lag(self.cluster, deadline, now_ms=now_ms, scope=scope, with_consumers=True)
         except MqctlError:
-            return {}, frozenset()
+            return Holding({})
         held = {
             (group, MessageQueue(topic, item.name or "", queue_id)): held_by
             for item in evidence
             if item.consumption is not None
             for (group, topic, queue_id), held_by in item.consumption.owners.items()
         }
-        return held, frozenset(group for group, _ in held)
+        shares = summed_shares(share for item in evidence for share in item.pop)
+        modes = {key: share.shown_mode for key, share in shares.items()}
+        return Holding(held, frozenset(group for group, _ in held), modes)

@@ -82,6 +82,10 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         assert "mqctl: pop" not in outcome.stderr
         (share,) = mqctl("group", "describe", "-g", "GP", "-o", "json", env=env).json["pops"]
         assert [share[name] for name in COUNTS] == [2, 3, 0, 0]
+        (row,) = (
+            item for item in mqctl("top", "--once", "-o", "json", env=env).json["groups"] if item["topic"] == "Shared"
+        )
+        assert (row["group"], row["consume_mode"]) == ("GP", "POP")
         peer.version = 61  # too old to be asked what it holds
         heartbeat(peer, "one", group="GP", subscriptions={"Shared": "*"})
         shown = mqctl("allocation", "show", "-g", "GP", "-o", "json", env=env)

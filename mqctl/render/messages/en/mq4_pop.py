@@ -61,7 +61,7 @@ RULES: dict[str, Text] = {
         "pop, or set the group back: mqadmin setConsumeMode -m PULL.",
         explain="Request 401 sets how a group consumes a topic. Only clients that ask the broker for their queues (request 400) follow "
         "it; others go on pulling the queues that they allocate themselves. After a switch members follow within 20 s.",
-        next_command="mqctl group members -g {group}",
+        next_command="mqctl group members {source} -g {group}",
     ),
     "MQ420": Text(
         title="Ordered queues are blocked",
