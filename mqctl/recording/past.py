@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -24,6 +24,14 @@ T = TypeVar("T")
 # What looks of a recorder do not ask: rules that need it cannot judge.
 _NOT_RECORDED = (Part.ROUTES, Part.RUNNING_INFO, Part.TAGS, Part.CONSUMPTION, Part.STACKS, Part.NEWEST)
 _NOT_RECORDED_OF_BROKERS = (Part.TRANSACTIONS, Part.POP, Part.ACCESS, Part.MESSAGES, Part.REPLICATION)
+# What the rows of a kind tell of.
+_PARTS = {
+    RowKind.QUEUES: (Part.QUEUES,),
+    RowKind.OFFSETS: (Part.CONSUMER_OFFSETS,),
+    RowKind.MEMBERS: (Part.MEMBERS,),
+    RowKind.BROKERS: (Part.TOPICS, Part.QUEUES, Part.CONSUMER_OFFSETS, Part.MEMBERS, Part.RUNTIME, Part.CONFIG),
+    RowKind.FACTS: (Part.TOPICS, Part.GROUPS, Part.MEMBERS, Part.PRODUCERS, Part.DELAY, Part.RUNTIME, Part.CONFIG),
+}
 # Looks between two that are compared: members share queues out anew every 20 s.
 _MOST_BETWEEN = 30
 _WHY = "a recorder does not ask for it"
@@ -41,13 +49,22 @@ def snapshot_at(recording: Recording, moment_ms: int) -> ClusterSnapshot:
 
 def _decoded_snapshot(recording: Recording, look: Look, kinds: Collection[RowKind] | None = None) -> ClusterSnapshot:
     try:
-        return _snapshot(recording, look, recording.state_at(look.moment_ms, kinds))
+        snapshot = _snapshot(recording, look, recording.state_at(look.moment_ms, kinds))
     except msgspec.DecodeError as error:
         raise BadInputError(
             f"could not read the recording {recording.place.text}",
             reason=str(error),
             remedy="use the mqctl that wrote it",
         ) from error
+    return replace(snapshot, unavailable=(*snapshot.unavailable, *_unread(recording, look)))
+
+
+def _unread(recording: Recording, look: Look) -> Iterator[Gap]:
+    """Yields what is not known of a look, since files that tell of it cannot be read."""
+    since_ms = recording.keyframe_before(look.moment_ms)
+    for piece, error in recording.unread(since_ms, look.moment_ms):
+        for part in _PARTS.get(piece.kind, ()):
+            yield Gap(part=part, cause=Cause.DAMAGED, reason=str(error))
 
 
 def with_looks_before(recording: Recording, moment_ms: int, *, window_ms: int) -> ClusterSnapshot:

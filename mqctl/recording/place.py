@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -13,9 +14,14 @@ from mqctl.store.whole_file import write_whole
 
 
 class RecordingPlace(Protocol):
-    """A place for files; names are relative and have `/`."""
+    """A place for files; names are relative and have `/`. What goes wrong is an OSError.
+
+    Attributes:
+        remedy: what helps where it refuses.
+    """
 
     text: str
+    remedy: str
 
     def names(self) -> list[str]: ...
     def read(self, name: str) -> bytes: ...
@@ -24,6 +30,8 @@ class RecordingPlace(Protocol):
 
 
 class _Directory:
+    remedy = "free space or name a writable place"
+
     def __init__(self, text: str) -> None:
         self.text = text
         self._root = Path(text)
@@ -45,7 +53,20 @@ class _Directory:
             shutil.rmtree(file.parent)
 
 
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    """Each remote file system has errors of its own for keys, networks and quotas."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
+
+
 class _Remote:
+    remedy = "check the URL, its keys and the network"
+
     def __init__(self, text: str) -> None:
         import fsspec
 
@@ -58,20 +79,24 @@ class _Remote:
             ) from error
 
     def names(self) -> list[str]:
-        self._files.invalidate_cache()
         root = self._root.rstrip("/") + "/"
-        return [name.removeprefix(root) for name in self._files.find(self._root)]
+        with _as_os_error():
+            self._files.invalidate_cache()
+            return [name.removeprefix(root) for name in self._files.find(self._root)]
 
     def read(self, name: str) -> bytes:
-        data: bytes = self._files.cat_file(f"{self._root}/{name}")
+        with _as_os_error():
+            data: bytes = self._files.cat_file(f"{self._root}/{name}")
         return data
 
     def write(self, name: str, data: bytes) -> None:
-        self._files.makedirs(f"{self._root}/{name.rpartition('/')[0]}", exist_ok=True)
-        self._files.pipe_file(f"{self._root}/{name}", data)
+        with _as_os_error():
+            self._files.makedirs(f"{self._root}/{name.rpartition('/')[0]}", exist_ok=True)
+            self._files.pipe_file(f"{self._root}/{name}", data)
 
     def remove(self, name: str) -> None:
-        self._files.rm_file(f"{self._root}/{name}")
+        with _as_os_error():
+            self._files.rm_file(f"{self._root}/{name}")
 
 
 def open_place(text: str) -> RecordingPlace:
@@ -99,7 +124,7 @@ def pieces_in(place: RecordingPlace) -> list[RecordedPiece]:
     try:
         names = place.names()
     except OSError as error:
-        raise storage_error(f"could not list the recording {place.text}", error) from error
+        raise storage_error(f"could not list the recording {place.text}", error, place) from error
     return without_merged(piece for name in names if (piece := piece_of(name)) is not None)
 
 
@@ -113,6 +138,6 @@ def without_merged(pieces: Iterable[RecordedPiece]) -> list[RecordedPiece]:
     return kept
 
 
-def storage_error(problem: str, error: OSError) -> MqctlError:
+def storage_error(problem: str, error: OSError, place: RecordingPlace) -> MqctlError:
     """Makes the error for what the operating system, or a remote file system, refuses."""
-    return StorageError(problem, reason=error.strerror or str(error), remedy="free space or name a writable place")
+    return StorageError(problem, reason=error.strerror or str(error), remedy=place.remedy)

@@ -118,6 +118,16 @@ class Recording:
             )
         return answered[-1]
 
+    def keyframe_before(self, moment_ms: int) -> int:
+        """Returns the moment of the last keyframe at or before a moment; 0 without one."""
+        return max((look.moment_ms for look in self.looks if look.keyframe and look.moment_ms <= moment_ms), default=0)
+
+    def unread(self, since_ms: int, until_ms: int) -> Iterator[tuple[RecordedPiece, BadInputError]]:
+        """Yields the files with rows between two moments that could not be read when they were asked for."""
+        for piece in self._pieces:
+            if piece.name in self.problems and piece.first_ms <= until_ms and piece.last_ms >= since_ms:
+                yield piece, self.problems[piece.name]
+
     def state_at(self, moment_ms: int, kinds: Collection[RowKind] | None = None) -> dict[RowKind, dict[Key, Values]]:
         """Returns the rows as they stood at a moment: those of the keyframe before, and what changed since.
 
@@ -125,8 +135,7 @@ class Recording:
             NotFoundError: nothing was recorded before it.
         """
         self.look_at(moment_ms)
-        frames = [look.moment_ms for look in self.looks if look.keyframe and look.moment_ms <= moment_ms]
-        since_ms = frames[-1] if frames else 0
+        since_ms = self.keyframe_before(moment_ms)
         state: dict[RowKind, dict[Key, Values]] = {}
         for kind in kinds or [kind for kind in RowKind if kind is not RowKind.LOOKS]:
             rows = state.setdefault(kind, {})

@@ -175,7 +175,7 @@ class RecordingWriter:
                 self._open.append(piece)
                 size += len(data)
         except OSError as error:
-            raise storage_error(f"could not write to the recording {self._place.text}", error) from error
+            raise storage_error(f"could not write to the recording {self._place.text}", error, self._place) from error
         return size
 
     def tidy(self) -> int:
@@ -203,7 +203,7 @@ class RecordingWriter:
                     self._place.remove(piece.name)
             size += self._join_one([piece for piece in pieces if piece.day >= first_day], now_ms // QUARTER_MS)
         except OSError as error:
-            raise storage_error(f"could not tidy the recording {self._place.text}", error) from error
+            raise storage_error(f"could not tidy the recording {self._place.text}", error, self._place) from error
         return size
 
     def _frames(self, pieces: list[RecordedPiece]) -> frozenset[int]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from mqctl.errors import UnreachableError
@@ -74,6 +76,27 @@ def test_what_nobody_recorded_is_no_all_clear_and_gaps_are_named(mqctl: Callable
     away = mqctl("doctor", "--recording", night, "--at", at(60))
     assert "nobody recorded at that moment: judged is the look before it, 29 min earlier" in away.stderr
     assert "需要比较两次查看" in mqctl("doctor", "--recording", night, "--at", at(95), "--lang", "zh").stdout
+
+
+def test_files_that_cannot_be_read_are_named_and_nothing_is_judged_well_without_them(
+    mqctl: Callable[..., Outcome], night: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(night, copy)
+    (cut,) = (copy / "offsets").rglob(f"{at(5)}-*.parquet")
+    cut.write_bytes(cut.read_bytes()[:100])
+    (newer,) = (copy / "members").rglob(f"{at(0)}-*.parquet")
+    pq.write_table(pq.read_table(newer).replace_schema_metadata({"format": "recording/9"}), newer)
+    answer = mqctl("doctor", "--recording", copy, "--at", at(15), "-o", "json")
+    assert f"{cut.name}: cut or damaged" in answer.stderr
+    assert "its format is recording/9, not recording/1" in answer.stderr
+    reasons: dict[str, str] = {}
+    for item in json.loads(answer.stdout)["not_judged"]:
+        reasons.setdefault(item["code"], item["reason"])
+    assert "cut or damaged" in reasons["MQ401"]
+    assert "recording/9" in reasons["MQ208"]
+    assert reasons.keys() >= {"MQ430", "MQ221"}
+    assert "cut or damaged" not in reasons.get("MQ406", "")
 
 
 def test_what_does_not_go_with_a_recording_is_refused(

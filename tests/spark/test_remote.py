@@ -16,6 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.errors import BadInputError, ConfigurationError, MqctlError, NotFoundError, StorageError
+from mqctl.recording.kinds import RowKind
+from mqctl.recording.place import open_place
+from mqctl.recording.writer import RecordingWriter
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.query import Query
 from mqctl.spark.reports.run import RunSettings, run_report
@@ -25,6 +28,7 @@ from mqctl.spark.scan.remote import begin_look, is_remote, leave, shown
 from mqctl.spark.selection import Bounds, Selection
 from mqctl.store.ranged import BLOCK_BYTES, Ranged
 from tests.conftest import Outcome
+from tests.recording.worlds import BEGIN_MS, DAY_MS, HOUR_MS, broker, look
 from tests.store.builder import StoreBuilder, message
 
 fsspec = pytest.importorskip("fsspec", reason="the spark extra is not installed")
@@ -296,3 +300,29 @@ def test_errors_keep_their_parts_on_the_way_to_the_driver() -> None:
     error = StorageError("could not read bytes 0 to 8 of s3://b/x", reason="gone", remedy="look there")
     found: MqctlError = delivered_error(str(CarriedError(error, "worker-7")))
     assert (type(found), found.problem, found.reason) == (StorageError, error.problem, "gone (on worker-7)")
+
+
+def test_a_recording_lives_in_a_bucket_and_one_that_is_away_is_an_error_with_its_cause(
+    mqctl: Run, s3: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import s3fs
+
+    uploaded(s3, tmp_path, "recordings")
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+    recorder = RecordingWriter(open_place("s3://recordings/prod"), "ns:9876", every_ms=HOUR_MS, keep_ms=14 * DAY_MS)
+    for hour in (0, 1, 2, 6):
+        for minute in (0, 30):
+            look(recorder, hour * 60 + minute, broker(end=hour * 100 + minute, offset=hour))
+    for _ in RowKind:
+        recorder.tidy()
+    s3fs.S3FileSystem.clear_instance_cache()
+    judged = mqctl("doctor", "--recording", "s3://recordings/prod", "--only", "MQ434", "-o", "json", env=s3)
+    assert json.loads(judged.stdout)["past"]["begin_ms"] == BEGIN_MS
+    assert json.loads(judged.stdout)["observed_at_ms"] == BEGIN_MS + 6 * HOUR_MS + HOUR_MS // 2
+    away = {**s3, "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"}
+    for words in (("doctor",), ("report", "trends", "--no-spark")):
+        lost = mqctl(*words, "--recording", "s3://recordings/prod", env=away)
+        assert lost.exit_code == 74
+        assert "could not list the recording s3://recordings/prod" in lost.stderr
+        assert "check the URL, its keys and the network" in lost.stderr

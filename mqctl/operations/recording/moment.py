@@ -11,6 +11,7 @@ from mqctl.cli.emit import note
 from mqctl.cli.options.common import at_ms
 from mqctl.cli.sources.snapshot_source import LiveOptions
 from mqctl.errors import UsageError
+from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.recording.loop import require_libraries
 from mqctl.render import units
@@ -59,6 +60,9 @@ def read_recorded(
     if moment_ms - look.moment_ms > look.lasting_ms:
         span = units.duration(moment_ms - look.moment_ms)
         note(f"nobody recorded at that moment: judged is the look before it, {span} earlier")
+    past = past_of(opened, moment_ms)
     for problem in opened.problems.values():
         note(str(problem))
-    return replace(state, past=past_of(opened, moment_ms))
+    unread = [error for _, error in opened.unread(past.begin_ms, past.until_ms)]
+    gaps = [Gap(part=Part.PAST, cause=Cause.DAMAGED, reason=str(error)) for error in unread[:1]]
+    return replace(state, past=past, unavailable=(*state.unavailable, *gaps))
