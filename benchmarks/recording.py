@@ -12,7 +12,6 @@ import argparse
 import random
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
@@ -71,19 +70,32 @@ def measure(directory: Path, active: float, minutes: int) -> None:
     print(f"  {share:.2%} of a core at one look in {EVERY_MS // 1000} s, without gathering")
 
 
-def snapshots(active: float, count: int) -> Iterator[tuple[int, ClusterSnapshot]]:
-    """Yields snapshots of two brokers; active queues take in and give out at rates of their own, with noise."""
-    chance = random.Random(4711)
-    moving = int(GROUPS * active)
-    ends = [[chance.randrange(10**9) for _ in range(QUEUES)] for _ in range(GROUPS)]
-    rates = [[chance.lognormvariate(4, 1) for _ in range(QUEUES)] for _ in range(GROUPS)]
-    lags = [chance.choice((0, 0, 0, 50, 5_000)) for _ in range(GROUPS)]
-    members = tuple(memberships(chance))
+def snapshots(
+    active: float, count: int, *, groups: int = GROUPS, brokers: int = 1, every_ms: int = EVERY_MS
+) -> Iterator[tuple[int, ClusterSnapshot]]:
+    """Yields snapshots; each broker has so many groups of its own, and active queues take in and give out at rates of
+    their own, with noise."""
+    each = [_broker_states(f"broker-{number}", active, count, groups, every_ms) for number in range(brokers)]
+    for number, states in enumerate(zip(*each, strict=True)):
+        moment_ms = BEGIN_MS + number * every_ms
+        origin = Origin(
+            kind=OriginKind.LIVE, location="simulated", observed_at_ms=moment_ms, observed_from=ObservedFrom.CLOCK
+        )
+        yield moment_ms, ClusterSnapshot(origin=origin, brokers=states)
+
+
+def _broker_states(name: str, active: float, count: int, groups: int, every_ms: int) -> Iterator[BrokerSnapshot]:
+    chance = random.Random(name)
+    moving = int(groups * active)
+    ends = [[chance.randrange(10**9) for _ in range(QUEUES)] for _ in range(groups)]
+    rates = [[chance.lognormvariate(4, 1) for _ in range(QUEUES)] for _ in range(groups)]
+    lags = [chance.choice((0, 0, 0, 50, 5_000)) for _ in range(groups)]
+    members = tuple(memberships(chance, groups))
     for number in range(count):
-        moment_ms = BEGIN_MS + number * EVERY_MS + chance.randrange(40)
+        moment_ms = BEGIN_MS + number * every_ms
         queues: list[QueueState] = []
         offsets: list[ConsumerOffsetState] = []
-        for group in range(GROUPS):
+        for group in range(groups):
             for queue in range(QUEUES):
                 stands = group >= moving
                 if not stands:
@@ -93,7 +105,7 @@ def snapshots(active: float, count: int) -> Iterator[tuple[int, ClusterSnapshot]
                 lag = 0 if stands else int(lags[group] * chance.uniform(0.8, 1.2))
                 queues.append(
                     QueueState(
-                        topic=f"topic-of-service-{group:04}",
+                        topic=f"topic-{name}-{group:04}",
                         queue_id=queue,
                         min_offset=0,  # it moves when a file is removed: seldom
                         max_offset=end,
@@ -102,32 +114,30 @@ def snapshots(active: float, count: int) -> Iterator[tuple[int, ClusterSnapshot]
                 )
                 offsets.append(
                     ConsumerOffsetState(
-                        group=f"group-of-service-{group:04}",
-                        topic=f"topic-of-service-{group:04}",
+                        group=f"group-{name}-{group:04}",
+                        topic=f"topic-{name}-{group:04}",
                         queue_id=queue,
                         offset=end - lag,
                         next_store_time_ms=newest_ms - lag * 10 if lag else None,
                         last_consumed_store_time_ms=newest_ms - lag * 10,
                     )
                 )
-        origin = Origin(
-            kind=OriginKind.LIVE, location="simulated", observed_at_ms=moment_ms, observed_from=ObservedFrom.CLOCK
-        )
         runtime = {f"figure{index}": str(chance.randrange(10**9)) for index in range(30)}
-        broker = BrokerSnapshot(name="broker-a", broker_id=0, runtime=runtime, memberships=members)
-        yield (
-            moment_ms,
-            ClusterSnapshot(
-                origin=origin, brokers=(replace(broker, queues=tuple(queues), consumer_offsets=tuple(offsets)),)
-            ),
+        yield BrokerSnapshot(
+            name=name,
+            broker_id=0,
+            runtime=runtime,
+            memberships=members,
+            queues=tuple(queues),
+            consumer_offsets=tuple(offsets),
         )
 
 
-def memberships(chance: random.Random) -> Iterator[GroupMembership]:
-    for group in range(GROUPS):
+def memberships(chance: random.Random, groups: int) -> Iterator[GroupMembership]:
+    for group in range(groups):
         clients = [f"10.0.{group // 250}.{chance.randrange(250)}@{chance.randrange(10**6)}" for _ in range(2)]
         known = tuple(Member(client_id=client, address=f"{client.partition('@')[0]}:40000") for client in clients)
-        yield GroupMembership(group=f"group-of-service-{group:04}", client_ids=tuple(clients), members=known)
+        yield GroupMembership(group=f"group-of-{group:04}", client_ids=tuple(clients), members=known)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -56,6 +58,21 @@ def test_a_look_is_written_whole_and_what_changes_after_it_alone(
     assert {topic.name for topic in last.brokers[0].topics} >= {"Pay"}
     assert last.brokers[0].config and last.brokers[0].runtime["brokerVersionDesc"]
     assert last.name_servers[0].endpoints
+
+
+def test_a_recorded_look_is_judged_as_the_cluster_was(live: Run, tmp_path: Path) -> None:
+    place = tmp_path / "recording"
+    assert live("record", place, *BRISK, "--count", "2").exit_code == 0
+    recorded = json.loads(live("doctor", "--recording", place, "-o", "json").stdout)
+    now = json.loads(live("doctor", "-o", "json").stdout)
+    left_open = {item["code"] for item in recorded["not_judged"]}
+    assert len(left_open) < len(recorded["rules_run"]) * 2 // 3
+    assert says(recorded, without=left_open) == says(now, without=left_open)
+
+
+def says(report: dict[str, Any], *, without: set[str]) -> set[tuple[str, str]]:
+    """Returns what a diagnosis found, by rule and subject."""
+    return {(item["code"], item["subject"]) for item in report["findings"] if item["code"] not in without}
 
 
 def test_a_recorder_that_is_killed_leaves_readable_files_and_its_lock_to_others(
