@@ -81,6 +81,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("allocation", "simulate"), "Simulate other strategies, clients, queues, a room lost."),
     Entry(("bench", "clean"), "Delete the topics and groups of benches, by plan.", "destroys"),
     Entry(("bench", "compare"), "Compare two runs: what moved by more than the noise."),
+    Entry(("bench", "consume"), "Read under load: rate, age of messages, what limits it; by plan.", "changes"),
+    Entry(("bench", "latency"), "Send and read at once: how long messages take; by plan.", "changes"),
     Entry(("bench", "produce"), "Send under load: rate, times, errors, what limits it; by plan.", "changes"),
     Entry(("broker", "add-write-perm"), "Let producers write to a broker again, by plan.", "changes"),
     Entry(("broker", "config"), "Show the properties of brokers."),

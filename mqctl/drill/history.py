@@ -22,8 +22,12 @@ import numpy.typing as npt
 
 from mqctl.drill.declarations import Declaration, read_declaration
 from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.model import forms
+from mqctl.model.numbers import decimal
 
-HEAD = b"mqctl-drill-history 1"
+_NAME = b"mqctl-drill-history "
+HEAD = _NAME + str(forms.DRILL).encode()
+_LONGEST_HEAD = 40
 _CHUNK_BYTES = 8 << 20
 _MOST_NUMBER = 1 << 40
 _MOST_SMALL = 1 << 20
@@ -121,13 +125,14 @@ class HistoryFile:
             raise StorageError(f"could not read {self.path}", reason=error.strerror or str(error)) from error
 
     def _read(self, stream: BinaryIO) -> Iterator[Piece]:
-        head = stream.readline(len(HEAD) + 1)
+        head = stream.readline(_LONGEST_HEAD)
         if head != HEAD + b"\n":
-            reason = (
-                "its version is another" if head.startswith(HEAD.rsplit(b" ", 1)[0]) else "it does not begin as one"
-            )
+            written = decimal(head.removeprefix(_NAME).rstrip(b"\n").decode("ascii", "replace"))
+            newer = None if written is None or _NAME not in head else forms.newer_than_known(written, forms.DRILL)
             raise BadInputError(
-                f"{self.path} is no history that this mqctl reads", reason=reason, remedy=f"line 1: {HEAD.decode()}"
+                f"{self.path} is no history that this mqctl reads",
+                reason=newer or "it does not begin as one",
+                remedy=forms.UPGRADE if newer else f"line 1: {HEAD.decode()}",
             )
         line, rest = 2, b""
         while read := stream.read(_CHUNK_BYTES):

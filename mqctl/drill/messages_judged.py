@@ -16,6 +16,7 @@ from mqctl.drill.overtaking import Overtaking, find_overtaken
 from mqctl.model.drill_verdict import Promise
 
 _NONE = -1
+_NEVER = 1 << 60
 _FATE, _SENDING = 0, 2
 """Where the rows of acknowledgements and of sendings stand among those of a pair."""
 
@@ -179,7 +180,13 @@ class MessageJudge:
         before, after = deliveries[:-1], deliveries[1:]
         same = (block.place[before] == block.place[after]) & (rows[before, At.EXTRA] == 0)
         before, after = before[same], after[same]
-        explained = self._course.explains_repeat(reader, rows[before, At.TIME], rows[after, At.TIME])
+        # A message that was asked for again comes by the retry topic, later than what doubled it there.
+        asked_us = np.full(block.size, _NEVER, np.int64)
+        postponed = deliveries[rows[deliveries, At.EXTRA] == 1]
+        asked_us[block.place[postponed]] = rows[postponed, At.TIME]
+        first_us = np.minimum(rows[before, At.TIME], asked_us[block.place[after]])
+        again_us = np.minimum(rows[after, At.TIME], asked_us[block.place[after]])
+        explained = self._course.explains_repeat(reader, first_us, again_us)
         elsewhere = (rows[before, At.QUEUE] != rows[after, At.QUEUE]) | (
             rows[before, At.OFFSET] != rows[after, At.OFFSET]
         )

@@ -199,7 +199,7 @@ class BenchRun:
     """A run.
 
     Attributes:
-        ended_by: duration, count, quota or interrupt.
+        ended_by: duration, count, quota, interrupt, or end: all that was there was read.
         counted_s: seconds that the figures are of: without warming up, to the last answer.
         latency: with a rate, from the moment each message was due: a stall counts for all that had to wait; else
             from the moment it was sent. With `consume` and `latency`, until a consumer had it.

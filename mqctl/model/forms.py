@@ -15,7 +15,8 @@ JOURNAL = 2
 """Form 1 had a layout for each kind of change."""
 SNAPSHOT = 2
 """Form 1 gave no cause of what could not be asked."""
-FORMS = {"profiles": PROFILES, "checks": CHECKS, "journal": JOURNAL, "snapshot": SNAPSHOT}
+DRILL = 1
+FORMS = {"profiles": PROFILES, "checks": CHECKS, "journal": JOURNAL, "snapshot": SNAPSHOT, "drill": DRILL}
 """What `mqctl --version -o json` tells."""
 UPGRADE = "upgrade this mqctl, or use the one that wrote it"
 

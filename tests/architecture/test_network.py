@@ -111,6 +111,8 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("acl", "update-user", "u", "--status", "disable"),
     ("bench", "clean"),
     ("drill", "clean"),
+    ("bench", "consume"),
+    ("bench", "latency"),
     ("bench", "produce"),
     ("broker", "add-write-perm", "broker-a"),
     ("broker", "reach"),

@@ -44,6 +44,8 @@ def plan_by_chance(random: Random) -> DrillPlan:
     steps = random.sample(_STEPS[:-1] if mode == "broadcast" else _STEPS, random.randrange(4))
     if _STEPS[-1] in steps:  # neither a broker that is away nor a group that nobody consumes is reset
         steps = [step for step in steps if "broker:" not in step and "consumer:" not in step]
+    if not any("join" in step for step in steps):  # somebody has to be there to the end
+        steps = [step for step in steps if "group-2" not in step]
     if sum("broker: broker-a" in step for step in steps) > 1:  # a broker that is away cannot die
         steps = [step for step in steps if "lose-power" not in step]
     # A reset is refused by a broker that has had no heartbeat of the group yet.

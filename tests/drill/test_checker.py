@@ -78,6 +78,15 @@ def test_what_an_event_explains_comes_soon_after_it(tmp_path: Path) -> None:
     assert accused(too_late.ends().judged(tmp_path)) == {Promise.REPEATED: (0, 1)}
 
 
+def test_what_was_asked_for_again_when_something_happened_may_come_twice_later(tmp_path: Path) -> None:
+    doubled = sound().stored(2, 2).happens("broker-a was killed", RESTART)
+    doubled.delivered(2, 2, later=1).delivered(2, 2, later=1).passes(50_000)
+    doubled.delivered(2, 0, queue=2).delivered(2, 1, queue=2)
+    assert accused(doubled.ends().judged(tmp_path)) == {Promise.REPEATED: (1, 0)}
+    calm = sound().stored(2, 2).delivered(2, 2, later=1).delivered(2, 0, queue=2).delivered(2, 1, queue=2)
+    assert accused(calm.ends().judged(tmp_path)) == {Promise.REPEATED: (0, 1)}
+
+
 def test_a_clock_that_was_set_explains_what_came_early_by_as_much(tmp_path: Path) -> None:
     def early(allowed_us: int) -> dict[Promise, tuple[int, int]]:
         sent = sound().sent(2, delay_us=9_000).acknowledged(2)

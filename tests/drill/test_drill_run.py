@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.client.admin.broker_queries import group_configs, topic_configs
 from mqctl.client.admin.cluster import Cluster
+from tests.client.consuming import wait_until
 from tests.drill import broken_client
 from tests.drill.broken_client import DROPPED, LATE, REFUSED, SWAPPED, TWICE
 from tests.live.conftest import Run
@@ -89,6 +92,23 @@ def test_a_broken_client_is_accused_of_exactly_what_it_did(
     }
     counts = {each["promise"]: each["outside"] for each in outcome.json["promises"] if each["outside"]}
     assert counts == dict.fromkeys(accused, 1) | ({"committed-ahead": len(ahead)} if ahead else {})
+
+
+def test_a_killed_drill_leaves_a_history_that_is_judged_and_what_clean_removes(
+    mqctl: Run, tmp_path: Path, cluster: EmbeddedCluster
+) -> None:
+    (tmp_path / "endless.yaml").write_text(STRICT.replace("messages: 200, rate: 200", "messages: 900, rate: 50"))
+    history, env = tmp_path / "h", {"MQCTL_STATE_DIR": str(tmp_path / "state"), "MQCTL_NAMESRV": cluster.namesrv}
+    words = ("drill", "run", tmp_path / "endless.yaml", "--history", history, "--execute")
+    with subprocess.Popen([sys.executable, "-m", "mqctl", *map(str, words)], env={**os.environ, **env}) as process:
+        wait_until(lambda: history.exists() and history.read_bytes().count(b"\nd ") > 20, "20 deliveries")
+        process.kill()
+    judged = mqctl("drill", "check", history, "-o", "json")
+    assert (judged.exit_code, judged.json["state"], judged.json["complete"]) == (3, "not-judged", False), judged.stdout
+    assert sum(each["outside"] for each in judged.json["promises"]) == 0
+    # Its clients end with it: nobody is a member any more, and what is left is removed.
+    wait_until(lambda: mqctl("drill", "clean", "--execute", env=env).exit_code == 0, "the members are gone")
+    assert own_things(cluster) == set()
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ def read(mqctl: Run, kind: str, place: Path) -> Outcome:
         return mqctl("history", "-o", "json", env={"MQCTL_STATE_DIR": file})
     if kind == "snapshot":
         return mqctl("snapshot", "show", file, "-o", "json")
+    if kind == "drill":
+        return mqctl("drill", "check", file, "-o", "json")
     return mqctl("check", file, "--namesrv", "127.0.0.1:1", "-o", "json")
 
 
@@ -41,7 +43,7 @@ def kept(kind: str, form: int) -> Path:
         ("journal", 1): REPOSITORY / "tests" / "execute" / "old_journals",
         ("snapshot", 1): REPOSITORY / "tests" / "snapshot" / "old" / "snapshot-1.snap",
     }
-    suffix = {"checks": ".yaml", "snapshot": ".snap"}.get(kind, "")
+    suffix = {"checks": ".yaml", "snapshot": ".snap", "drill": ".history"}.get(kind, "")
     return apart.get((kind, form), KEPT / f"{kind}-{form}{suffix}")
 
 
@@ -68,12 +70,19 @@ def test_profiles_and_checks(mqctl: Run) -> None:
     assert [group.group for group in load_expectations(kept("checks", 1)).groups] == ["order-service"]
 
 
+def test_histories_of_drills(mqctl: Run) -> None:
+    outcome = read(mqctl, "drill", kept("drill", 1))
+    assert (outcome.exit_code, outcome.json["state"], outcome.json["sent"]) == (0, "kept", 3)
+
+
 def newer(kind: str, tmp_path: Path) -> Path:
     """A file as a later mqctl may write it: of the next form, and with a field that this one does not know."""
     source, target, form = kept(kind, FORMS[kind]), tmp_path / "newer", FORMS[kind] + 1
     if kind == "snapshot":
         text = gzip.decompress(source.read_bytes()).replace(b'"snapshot/2"', b'"snapshot/3","more":1', 1)
         target.write_bytes(gzip.compress(text))
+    elif kind == "drill":
+        target.write_bytes(b"mqctl-drill-history 2\n!{}\n")
     elif kind == "journal":
         shutil.copytree(source, target)
         file = next(target.rglob("*.json"))
@@ -86,7 +95,9 @@ def newer(kind: str, tmp_path: Path) -> Path:
     return target
 
 
-@pytest.mark.parametrize(("kind", "code"), [("profiles", 78), ("checks", 78), ("journal", 74), ("snapshot", 65)])
+@pytest.mark.parametrize(
+    ("kind", "code"), [("profiles", 78), ("checks", 78), ("journal", 74), ("snapshot", 65), ("drill", 65)]
+)
 def test_a_newer_form_is_refused_by_name(mqctl: Run, tmp_path: Path, kind: str, code: int) -> None:
     outcome = read(mqctl, kind, newer(kind, tmp_path))
     assert outcome.exit_code == code

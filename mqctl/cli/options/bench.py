@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +49,10 @@ RateOption = Annotated[
     ),
 ]
 ProcessesOption = Annotated[int, typer.Option("--processes", min=1, max=64, metavar="N", help="Processes that send.")]
+
+HtmlOption = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with the run's charts.")
+]
 
 
 def size_range(text: str) -> tuple[int, int]:

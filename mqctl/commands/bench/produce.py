@@ -14,6 +14,7 @@ from mqctl.cli.options.bench import (
     CountOption,
     DurationOption,
     ForeignTopicOption,
+    HtmlOption,
     MaxBytesOption,
     NameOption,
     ProcessesOption,
@@ -76,6 +77,7 @@ def command(
     connections: _Connections = 4,
     processes: ProcessesOption = 1,
     seed: Annotated[int, typer.Option("--seed", help="Of bodies, sizes and keys.")] = 1,
+    html: HtmlOption = None,
     execute: ExecuteOption = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
@@ -96,11 +98,13 @@ def command(
     workload = replace(workload, in_flight=in_flight, connection_count=connections, process_count=processes)
     workload = replace(workload, delay_level=level, rollback_share=rollback)
     from mqctl.operations.bench.command import RunBounds, bench_place, run_produce
+    from mqctl.operations.bench.page import emit_run
 
     place = bench_place(name, topic, queues, broker or (), foreign=foreign_topic)
     most_bytes = size_bytes("--max-bytes", max_bytes)
     bounds = RunBounds(time_ms=run_length_ms(duration, count), count=count, max_bytes=most_bytes, warm_up_s=warm_up)
     target = cluster_target(namesrv, profile, timeout)
     document, code = run_produce(target, workload, place, bounds, execute=execute)
+    emit_run(document, html)
     emit(document, output)
     return code

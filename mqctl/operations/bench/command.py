@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.errors import ExitCode
 from mqctl.model.bench import BenchRun, Workload
 from mqctl.model.own_names import Purpose, own_name
-from mqctl.operations.bench.producing import BenchPlan, check_workload, produce
+from mqctl.operations.bench.consuming import measure_latency, measure_reading
+from mqctl.operations.bench.producing import BenchPlan, check_workload, find_place, produce
 from mqctl.operations.own_topics.providing import OwnPlace, Quota, provide
 from mqctl.render.bench import bench_document
 from mqctl.render.document import Document
@@ -57,21 +58,55 @@ def run_produce(
 ) -> tuple[Document, int]:
     """Shows the plan, or sends and shows the figures."""
     check_workload(workload)
-    plan = BenchPlan(
-        topic=place.topic,
-        group=own_name(Purpose.BENCH, "producer"),
-        workload=workload,
-        quota=bounds.quota(workload),
-        warm_up_s=bounds.warm_up_s,
-        send_timeout_ms=_SEND_TIMEOUT_MS,
-        brokers=place.brokers,
-    )
+    plan = _plan(workload, place, bounds, own_name(Purpose.BENCH, "producer"))
     announced = [f"sends to {plan.topic}: {plan.quota.sentence()}; mqctl bench clean removes topics and groups"]
     stopped = provide(target, place, announced, execute=execute)
     if stopped is not None:
         return stopped
     run = produce(target, plan)
     return bench_document(run), exit_code(run)
+
+
+def run_consume(
+    target: ClusterTarget, workload: Workload, place: OwnPlace, bounds: RunBounds, *, follows: bool, execute: bool
+) -> tuple[Document, int]:
+    """Shows the plan, or reads and shows the figures. Raises NotFoundError: there is nothing to read."""
+    group = own_name(Purpose.BENCH, "consumer")
+    plan = _plan(workload, place, bounds, group)
+    find_place(target, place.topic, place.brokers)  # a topic that is made for it would be empty
+    announced = [f"reads {plan.topic}, as nobody's member, and commits nothing: {plan.quota.sentence()}"]
+    stopped = provide(target, replace(place, groups=[group]), announced, execute=execute)
+    if stopped is not None:
+        return stopped
+    run = measure_reading(target, plan, follows=follows)
+    return bench_document(run), exit_code(run)
+
+
+def run_latency(
+    target: ClusterTarget, workload: Workload, place: OwnPlace, bounds: RunBounds, *, execute: bool
+) -> tuple[Document, int]:
+    """Shows the plan, or sends and reads at once, and shows the figures."""
+    check_workload(workload)
+    group = own_name(Purpose.BENCH, "consumer")
+    plan = _plan(workload, place, bounds, own_name(Purpose.BENCH, "producer"))
+    announced = [f"sends to {plan.topic} and reads it: {plan.quota.sentence()}; mqctl bench clean removes both"]
+    stopped = provide(target, replace(place, groups=[group]), announced, execute=execute)
+    if stopped is not None:
+        return stopped
+    run = measure_latency(target, plan, group)
+    return bench_document(run), exit_code(run)
+
+
+def _plan(workload: Workload, place: OwnPlace, bounds: RunBounds, group: str) -> BenchPlan:
+    return BenchPlan(
+        topic=place.topic,
+        group=group,
+        workload=workload,
+        quota=bounds.quota(workload),
+        warm_up_s=bounds.warm_up_s,
+        send_timeout_ms=_SEND_TIMEOUT_MS,
+        brokers=place.brokers,
+    )
 
 
 def exit_code(run: BenchRun) -> int:

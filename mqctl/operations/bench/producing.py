@@ -215,7 +215,7 @@ def ended_by(ends: Sequence[EndTold], process_count: int) -> str:
     if len(ends) < process_count:
         return "lost a process"
     reasons = [end.ended_by for end in ends]
-    return next((reason for reason in ("interrupt", "quota", "count") if reason in reasons), "duration")
+    return next((reason for reason in ("interrupt", "quota", "count", "end") if reason in reasons), "duration")
 
 
 def _counting(workload: Workload) -> str:

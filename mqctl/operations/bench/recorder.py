@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mqctl.errors import ConfigurationError
 from mqctl.operations.bench.task import SecondTold
 
@@ -49,6 +51,19 @@ class Recorder:
         self.request_count += 1
         self.message_count += messages
         self.size_bytes += size_bytes
+
+    def received(self, ages_s: Sequence[float], service_s: float, messages: int, size_bytes: int) -> None:
+        """Counts a pull that brought messages.
+
+        Args:
+            ages_s: since each of them was due to be sent, where they say so.
+        """
+        self.request_count += 1
+        self.message_count += messages
+        self.size_bytes += size_bytes
+        self._service.record_value(_clamped(service_s))
+        for age_s in ages_s:
+            self._latency.record_value(_clamped(age_s))
 
     def failed(self, name: str, remark: str, waited_s: float | None, count: int = 1) -> None:
         """Counts requests that failed.

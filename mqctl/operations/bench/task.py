@@ -12,9 +12,12 @@ from mqctl.protocol.acl import Credentials
 
 
 class BenchTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process sends.
+    """What one process sends, or pulls.
 
     Attributes:
+        consumer_group: of one that pulls; empty for one that sends.
+        begin_offsets: where it pulls from, by queue.
+        end_offsets: up to where; None for whatever comes.
         number: of this process, from 0.
         addresses: of the masters, by broker name.
         queues: broker name and queue id of those that are written.
@@ -32,6 +35,9 @@ class BenchTask(msgspec.Struct, frozen=True, kw_only=True):
     max_bytes: int
     duration_ms: int
     timeout_ms: int
+    consumer_group: str = ""
+    begin_offsets: Sequence[int] = ()
+    end_offsets: Sequence[int] | None = None
     credentials: Credentials | None = None
     tls: TlsSettings | None = None
 

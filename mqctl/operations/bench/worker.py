@@ -1,4 +1,4 @@
-"""`python -m mqctl.operations.bench.worker`: one sending process of a bench.
+"""`python -m mqctl.operations.bench.worker`: one process of a bench, which sends or pulls.
 
 It reads its task from the first line of its input, says that it is connected, and begins with the second line. When its
 input ends it ends too, with the figures so far: that of a process whose starter was killed does.
@@ -13,6 +13,7 @@ import sys
 import msgspec
 
 from mqctl.errors import MqctlError
+from mqctl.operations.bench.receiving import PullLoop
 from mqctl.operations.bench.sending import SendLoop
 from mqctl.operations.bench.task import BenchTask, Told
 
@@ -29,18 +30,19 @@ async def _work() -> None:
     reader = asyncio.StreamReader(limit=_LONGEST_TASK)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     task = msgspec.json.decode(await reader.readline(), type=BenchTask)
-    sending = SendLoop(task, lambda second: _say(Told(second=second)))
-    await sending.connect()
+    kind = PullLoop if task.consumer_group else SendLoop
+    working = kind(task, lambda second: _say(Told(second=second)))
+    await working.connect()
     _say(Told(is_ready=True))
     if not await reader.readline():
         return
 
     async def wait_for_end() -> None:
         await reader.read()
-        sending.stop("interrupt")
+        working.stop("interrupt")
 
     waiting = asyncio.create_task(wait_for_end())
-    _say(Told(end=await sending.run()))
+    _say(Told(end=await working.run()))
     waiting.cancel()
 
 

@@ -10,12 +10,12 @@ import csv
 import html
 import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.lang import Lang
 from mqctl.render import units
-from mqctl.render.document import Column, Table
+from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.reports.charts import charts_of
 from mqctl.render.reports.tables import section_tables
 from mqctl.render.reports.words import SEVERITIES, Stated, stated
@@ -98,14 +98,7 @@ class Page:
 def html_page(page: Page) -> str:
     """Writes the whole file: the verdict and what stands out, then each report, open where it has something to show."""
     words = {name: stated(name, value, page.lang) for name, value in page.reports.items()}
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        # Whatever a stored message holds, nothing of it runs or is fetched.
-        '<meta http-equiv="Content-Security-Policy"'
-        " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">",
-        f"<title>RocketMQ store report</title><style>{_STYLE}</style></head><body>",
+    body = [
         "<header><h1>RocketMQ store report</h1>",
         f'<p class="meta">{_text(page.cluster)}<br>store {_text(", ".join(page.stores))}<br>{_text(page.scope)}<br>'
         f"made {_text(units.instant(page.made_at_ms))}</p>",
@@ -114,7 +107,39 @@ def html_page(page: Page) -> str:
         _summary(words),
         "</section>",
         *(_section(name, value, words[name]) for name, value in page.reports.items()),
-        "</main></body></html>",
+        "</main>",
+    ]
+    return _whole("RocketMQ store report", body)
+
+
+def document_page(title: str, document: Document, charts: Mapping[str, str], lang: Lang | None = None) -> str:
+    """Writes a document as a file of its own: its sentences, charts (SVG by title), and tables to save."""
+    body = [f"<header><h1>{_text(title)}</h1></header><main>"]
+    figures = [f"<figure><figcaption>{_text(name)}</figcaption>{svg}</figure>" for name, svg in charts.items()]
+    for number, block in enumerate(document.blocks):
+        if isinstance(block, Table):
+            body.append(_table(f"table-{number}", block))
+        elif isinstance(block, Paragraphs):
+            lines = [line for line in block.lines if not line.startswith("  ")]
+            quoted = [line.strip() for line in block.lines if line.startswith("  ")]
+            body += [f"<p>{_text(line)}</p>" for line in lines]
+            body += [f'<pre class="wide">{_text(chr(10).join(quoted))}</pre>'] if quoted else []
+        if number == 0:
+            body += figures
+    return _whole(title, [*body, "</main>"], lang or Lang.EN)
+
+
+def _whole(title: str, body: Sequence[str], lang: str = "en") -> str:
+    parts = [
+        "<!DOCTYPE html>",
+        f'<html lang="{lang}"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        # Whatever a stored message holds, nothing of it runs or is fetched.
+        '<meta http-equiv="Content-Security-Policy"'
+        " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">",
+        f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body>",
+        *body,
+        "</body></html>",
     ]
     return "\n".join(parts) + "\n"
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,32 +21,10 @@ from mqctl.model.own_messages import BENCH
 from mqctl.protocol.codes import RequestCode
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY, Outcome
+from tests.live.bench.conftest import Bench
 
-Bench = Callable[..., Outcome]
 OWN = "MQCTL_BENCH_default"
 SEND, SEND_BATCH, END = RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE, RequestCode.END_TRANSACTION
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[EmbeddedCluster]:
-    with EmbeddedCluster(brokers=1, name_servers=1, version="5.3.3") as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cluster(shared: EmbeddedCluster) -> EmbeddedCluster:
-    shared.reset()
-    return shared
-
-
-@pytest.fixture
-def bench(mqctl: Bench, cluster: EmbeddedCluster, tmp_path: Path) -> Bench:
-    places = {name: str(tmp_path / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
-
-    def run(*words: object, env: Mapping[str, str] | None = None) -> Outcome:
-        return mqctl("bench", *words, env={**places, "MQCTL_NAMESRV": cluster.namesrv, **(env or {})})
-
-    return run
 
 
 def topics(cluster: EmbeddedCluster) -> set[str]:

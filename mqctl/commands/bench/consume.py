@@ -1,0 +1,71 @@
+"""`mqctl bench consume`: how fast a topic is read, and how old messages are then."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.emit import Output, emit
+from mqctl.cli.options.bench import (
+    BenchTopicOption,
+    CountOption,
+    DurationOption,
+    ForeignTopicOption,
+    HtmlOption,
+    MaxBytesOption,
+    NameOption,
+    ProcessesOption,
+    WarmUpOption,
+    run_length_ms,
+    size_bytes,
+)
+from mqctl.cli.options.common import ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
+from mqctl.model.bench import Workload
+
+EXAMPLES = (
+    "mqctl bench consume --execute",
+    "mqctl bench consume --follow --duration 60s --processes 2 --execute -o json > after.json",
+)
+
+
+def command(
+    name: NameOption = "default",
+    topic: BenchTopicOption = None,
+    foreign_topic: ForeignTopicOption = False,
+    broker: OnlyBrokersOption = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Read what comes from now on, not what is there.")] = False,
+    duration: DurationOption = None,
+    count: CountOption = None,
+    max_bytes: MaxBytesOption = "10g",
+    warm_up: WarmUpOption = 0,
+    batch: Annotated[int, typer.Option("--batch", min=1, max=4096, metavar="N", help="Messages of one pull.")] = 32,
+    processes: ProcessesOption = 1,
+    html: HtmlOption = None,
+    execute: ExecuteOption = False,
+    namesrv: NamesrvOption = None,
+    profile: ProfileOption = None,
+    timeout: TimeoutOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> int:
+    """Read a topic as fast as it goes, and show rate, age of messages, errors, the brokers' view and what limits it.
+
+    It reads the topic that `bench produce` filled from its beginning to its end, one pull under way for each queue. It
+    joins no group and commits nothing, so no group's progress changes. With --follow it reads what comes, for
+    --duration. On a cluster of `mqctl local up` it begins at once, elsewhere with --execute.
+    """
+    from mqctl.operations.bench.command import RunBounds, bench_place, run_consume
+    from mqctl.operations.bench.page import emit_run
+
+    workload = Workload(batch_count=batch, process_count=processes, in_flight=processes, connection_count=1)
+    place = bench_place(name, topic, 4, broker or (), foreign=foreign_topic)
+    length_ms = run_length_ms(duration, None if follow else count or 1)
+    most_bytes = size_bytes("--max-bytes", max_bytes)
+    bounds = RunBounds(time_ms=length_ms, count=count, max_bytes=most_bytes, warm_up_s=warm_up)
+    target = cluster_target(namesrv, profile, timeout)
+    document, code = run_consume(target, workload, place, bounds, follows=follow, execute=execute)
+    emit_run(document, html)
+    emit(document, output)
+    return code

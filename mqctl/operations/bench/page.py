@@ -1,0 +1,54 @@
+"""The page of a run, with its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mqctl.cli.emit import note
+from mqctl.model.bench import BenchRun, BenchSecond
+from mqctl.render.document import Document
+
+_SECOND_MS = 1_000
+
+
+def emit_run(document: Document, file: Path | None) -> None:
+    """Writes the page of a run that was asked for; a plan that was only shown has none. Raises StorageError."""
+    run = document.value
+    if file is None or not isinstance(run, BenchRun):
+        return
+    from mqctl.operations.reports.run import write_text
+    from mqctl.render.reports.html import document_page
+
+    write_text(file, document_page(f"bench {run.kind}: {run.topic}", document, charts(run)))
+    note(f"charts and figures are in {file}")
+
+
+def charts(run: BenchRun) -> Mapping[str, str]:
+    """Draws what happened second by second, by title."""
+    from mqctl.render.reports.drawing import Series, lines
+
+    def line(name: str, value: Callable[[BenchSecond], float | None]) -> Series:
+        seconds = [(second.second, number) for second in run.series if (number := value(second)) is not None]
+        times_ms = [run.began_ms + second * _SECOND_MS for second, _ in seconds]
+        return Series(name, times_ms, [number for _, number in seconds])
+
+    drawn = {
+        "Messages a second": lines(
+            "Messages a second", [line("messages", lambda second: second.message_count)], "messages/s", _SECOND_MS
+        ),
+        "Latency": lines(
+            "Latency",
+            [
+                line("p50", lambda second: second.p50_ms),
+                line("p99", lambda second: second.p99_ms),
+                line("longest", lambda second: second.max_ms),
+            ],
+            "ms",
+            _SECOND_MS,
+        ),
+    }
+    if any(second.error_count for second in run.series):
+        errors = [line("errors", lambda second: second.error_count)]
+        drawn["Errors a second"] = lines("Errors a second", errors, "requests/s", _SECOND_MS)
+    return drawn
