@@ -192,7 +192,7 @@ def _ready(state: ClusterSnapshot, options: LiveOptions, *, probe: bool) -> Clus
         (options.groups, require_group),
     ):
         for name in names or ():
-            require(state, name)
+            require(state, name, options)
     return _probed(state, options) if probe else state
 
 

@@ -209,6 +209,7 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
         (("message", "find", "-t", "nope", "--key", "k"), 66, "there is no topic nope"),
         (("message", "peek", "-t", "nope"), 66, "next: mqctl topic list --all"),
         (("message", "peek", "-t", "Pya"), 66, "next: did you mean Pay? mqctl topic list --all"),
+        (("doctor", "-t", "Pya"), 66, "next: did you mean Pay? mqctl topic list"),
         (("topic", "stats", "-t", "pay"), 66, "next: did you mean Pay? mqctl topic list --all"),
         (("broker", "describe", "broker-c"), 66, "did you mean broker-"),
         (("snapshot", "show", "/nonexistent"), 66, "mqctl snapshot save FILE"),
@@ -251,6 +252,13 @@ def test_a_misspelt_group_is_guessed(live: Run) -> None:
         ("group", "delete", "-g", "biling"),
         ("offset", "reset", "-g", "biling", "-t", "Pay", "--to-latest"),
         ("dlq", "show", "-g", "biling"),
+        ("retry", "list", "-g", "biling"),
+        ("doctor", "-g", "biling"),
+        ("allocation", "show", "-g", "biling"),
+        ("subscription", "check", "-g", "biling"),
+        ("subscription", "show", "-g", "biling"),
+        ("subscription", "simulate", "-g", "biling", "-t", "Pay", "--to", "a", "--instances", "1"),
+        ("lock", "show", "-g", "biling"),
     ):
         outcome = live(*words)
         assert (outcome.exit_code, "did you mean billing?" in outcome.stderr) == (66, True), outcome.stderr

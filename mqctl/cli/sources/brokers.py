@@ -9,7 +9,8 @@ from mqctl.cli.connection.target import ClusterTarget
 from mqctl.client.admin.cluster import Cluster
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
-from mqctl.model.names_alike import meant
+from mqctl.model.names import retry_topic
+from mqctl.model.names_alike import is_pattern, meant
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, list_brokers
@@ -38,6 +39,22 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
 def asking_of(cluster: Cluster, target: ClusterTarget) -> Asking:
     """Starts the command's time."""
     return Asking(cluster, target.deadline())
+
+
+def require_known(brokers: Collection[LiveBroker], groups: Iterable[str]) -> None:
+    """Passes when some broker has each group in its table or a topic of its retries, or when one did not answer.
+
+    Raises:
+        NotFoundError: one has neither: its answer would be empty, and read as good news.
+    """
+    if any(broker.gaps for broker in brokers):
+        return
+    known = {name for broker in brokers for name in broker.told_groups}
+    topics = {name for broker in brokers for name in broker.topics}
+    for group in sorted(groups):
+        if group not in known and not is_pattern(group) and retry_topic(group) not in topics:
+            remedy = meant(group, known, "mqctl group list --all")
+            raise NotFoundError(f"there is no consumer group {group}", remedy=remedy)
 
 
 def broker_gaps(brokers: Iterable[LiveBroker]) -> list[Gap]:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from mqctl.errors import NotFoundError
+from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Part
 from mqctl.model.names_alike import meant
+from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+
+if TYPE_CHECKING:
+    from mqctl.cli.sources.snapshot_source import LiveOptions
 
 _OF_GROUPS = frozenset({Part.GROUPS, Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.ROUTES})
 _OF_TOPICS = frozenset({Part.TOPICS, Part.QUEUES, Part.CONSUMER_OFFSETS, Part.ROUTES})
 
 
-def require_group(snapshot: ClusterSnapshot, group: str) -> None:
+def require_group(snapshot: ClusterSnapshot, group: str, live: LiveOptions | None = None) -> None:
     """Passes when some broker knows `group`, or when one that could know it did not tell.
+
+    Args:
+        live: the cluster that the snapshot is of. It has the groups that were asked for only: names like the missing
+            one are asked for anew.
 
     Raises:
         NotFoundError: all brokers told their groups, members and offsets, and `group` is in none.
@@ -23,12 +32,11 @@ def require_group(snapshot: ClusterSnapshot, group: str) -> None:
     known = existing | {item.group for broker in snapshot.brokers for item in broker.memberships}
     known |= {item.group for broker in snapshot.brokers for item in broker.consumer_offsets}
     if group not in known and _all_told(snapshot, _OF_GROUPS):
-        raise NotFoundError(
-            f"there is no consumer group {group}", remedy=meant(group, existing, "mqctl group list --all")
-        )
+        names = existing or _names_there(snapshot, live, Part.GROUPS)
+        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, names, "mqctl group list --all"))
 
 
-def require_topic(snapshot: ClusterSnapshot, topic: str) -> None:
+def require_topic(snapshot: ClusterSnapshot, topic: str, live: LiveOptions | None = None) -> None:
     """Passes when some broker or name server knows `topic`, or when one that could know it did not tell.
 
     Raises:
@@ -38,10 +46,11 @@ def require_topic(snapshot: ClusterSnapshot, topic: str) -> None:
     known = existing | {item.topic for broker in snapshot.brokers for item in broker.queues}
     known |= {item.topic for broker in snapshot.brokers for item in broker.consumer_offsets}
     if topic not in known and _all_told(snapshot, _OF_TOPICS):
-        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, existing, "mqctl topic list"))
+        names = existing or _names_there(snapshot, live, Part.TOPICS)
+        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, names, "mqctl topic list"))
 
 
-def require_broker(snapshot: ClusterSnapshot, name: str) -> None:
+def require_broker(snapshot: ClusterSnapshot, name: str, _live: LiveOptions | None = None) -> None:
     """Passes when `name` is a broker's, one that was seen lately included, or when the source names no brokers.
 
     Raises:
@@ -55,6 +64,29 @@ def require_broker(snapshot: ClusterSnapshot, name: str) -> None:
         listed = ", ".join(sorted(registered)) or "none"
         remedy = meant(name, known, "mqctl broker list")
         raise NotFoundError(f"there is no broker {name}", reason=f"known: {listed}", remedy=remedy)
+
+
+def _names_there(snapshot: ClusterSnapshot, live: LiveOptions | None, part: Part) -> set[str]:
+    """Returns the names of all groups or topics of a live cluster; none where that does not answer any more."""
+    if live is None or snapshot.origin.kind is not OriginKind.LIVE or snapshot.origin.archive is not None:
+        return set()
+    from mqctl.cli.connection.target import cluster_target
+    from mqctl.cli.sources.brokers import asking_of, open_brokers
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.brokers import ask_groups, ask_topics, masters_of
+
+    target = cluster_target(live.namesrv, live.profile, live.timeout)
+    try:
+        with target.open() as cluster:
+            asking = asking_of(cluster, target)
+            brokers = masters_of(open_brokers(asking))
+            if part is Part.TOPICS:
+                ask_topics(asking, brokers)
+                return {name for broker in brokers for name in broker.topics}
+            ask_groups(asking, brokers, Scope())
+            return {name for broker in brokers for name in broker.groups}
+    except MqctlError:  # what was asked for is missing all the same
+        return set()
 
 
 def _all_told(snapshot: ClusterSnapshot, parts: Collection[Part]) -> bool:

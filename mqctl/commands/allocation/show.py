@@ -67,13 +67,9 @@ def command(
         of_all = shlex.join(["mqctl", "topic", "describe", *(topic or ["TOPIC"])[:1], "-q", str((queue or [0])[0])])
         raise UsageError("which group? none is given", remedy=f"add -g GROUP; of all groups of a topic: {of_all}")
     rule = rule_of(room_rule, profile)
-    state = read_snapshot(
-        store=None,
-        snapshot=snapshot,
-        now=datetime.now().astimezone(),
-        live=LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group]),
-    )
-    require_group(state, group)
+    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
+    state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
+    require_group(state, group, live)
     members = {client for membership in state.members_of(group).values() for client in membership.client_ids}
     rule = rule or inferred_rule([broker.name for broker in state.brokers if broker.name], members)
     chosen = strategy_of(strategy, rule) if strategy else None

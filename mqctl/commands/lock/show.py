@@ -42,13 +42,9 @@ def command(
     waiting (an owner that is gone still has it: 60 s at most), split (two hold it), unknown, nobody.
     """
     rule = rule_of(room_rule, profile)
-    state = read_snapshot(
-        store=None,
-        snapshot=snapshot,
-        now=datetime.now().astimezone(),
-        live=LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group]),
-    )
-    require_group(state, group)
+    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
+    state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
+    require_group(state, group, live)
     running = [info for info in state.running if info.group == group]
     topics = [item for item in observed_allocation(state, group, rule=rule) if not topic or item.topic in topic]
     scale = time_scale_of(None, namesrv=state.origin.location)

@@ -11,7 +11,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
-from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers, queue_gaps
+from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers, queue_gaps, require_known
 from mqctl.render.dead_letters import retries_document
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import ask_groups, ask_offsets, ask_settings, ask_topics, masters_of
@@ -45,6 +45,7 @@ def command(
         ask_topics(asking, brokers)
         ask_groups(asking, brokers, Scope(groups=groups))
         ask_offsets(asking, brokers, Scope(groups=groups))
+        require_known(brokers, groups)
         rows, retries = waiting_retries(asking, brokers, groups, limit)
     gaps = [*broker_gaps(brokers), *queue_gaps(retries.errors)]
     return answer(retries_document(rows, more=retries.more, now_ms=round(time() * 1000)), gaps, output)

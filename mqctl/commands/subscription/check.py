@@ -9,6 +9,7 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.errors import ExitCode
 from mqctl.model.snapshot import ClusterSnapshot
@@ -54,6 +55,7 @@ def command(
     if group is None:
         return _all(state, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
+    require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
     answer(subscription_document("subscription.check/1", report, spoken()), gaps, output)
     if report.consistent is False or report.refused_by:

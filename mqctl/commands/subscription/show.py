@@ -8,6 +8,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.operations.allocation.subscriptions import (
     EveryGroupOption,
@@ -47,5 +48,6 @@ def command(
         rows, reports, gaps = every_group(state)
         return answer(check_all_document(rows, reports), gaps, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
+    require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
     return answer(subscription_document("subscription.show/1", report), gaps, output)

@@ -57,7 +57,7 @@ def command(
         namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], topics=[topic], sampled=frozenset({topic})
     )
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=options)
-    require_group(state, group)
+    require_group(state, group, options)
     state = counted_in(state, tags_from or (), [topic])
     report = release_report(state, group, topic, to, instances=instances, clients=client or (), strategy=strategy)
     gaps = gaps_of(state, (Part.MEMBERS, Part.ROUTES, Part.TAGS))

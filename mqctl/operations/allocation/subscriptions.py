@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from mqctl.allocation.observed import observed_allocation
-from mqctl.cli.sources.named import require_group
 from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, refusing_brokers, wanted_text
 from mqctl.errors import UsageError
 from mqctl.model.gap import Gap, Part
@@ -42,12 +41,7 @@ def view_of(snapshot: ClusterSnapshot, group: str) -> GroupView:
 
 
 def judge_subscriptions(snapshot: ClusterSnapshot, group: str) -> tuple[SubscriptionReport, list[Gap]]:
-    """Returns what a group's members want, and what of the evidence for it is missing.
-
-    Raises:
-        NotFoundError: no broker knows the group.
-    """
-    require_group(snapshot, group)
+    """Returns what a group's members want, and what of the evidence for it is missing."""
     view = view_of(snapshot, group)
     wants = want_rows(view)
     report = SubscriptionReport(

@@ -49,6 +49,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     """
     from mqctl.cli.gaps import tell_gaps
     from mqctl.cli.options.doctor import time_scale_of
+    from mqctl.cli.sources.named import require_group
     from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
     from mqctl.cli.times import parse_span_ms
     from mqctl.diagnosis.backlog_advice import backlog_advice
@@ -86,7 +87,8 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     ]
     for group in who.groups or ():
         if not gaps and not any(advice.group == group for advice in advices):
-            raise NotFoundError(f"no consumer group {group} with offsets there", remedy="mqctl group lag")
+            require_group(state, group, options)
+            raise NotFoundError(f"group {group} has no offsets there", remedy="mqctl group lag")
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
     emit(advice_document(moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups)), output)

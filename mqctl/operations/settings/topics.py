@@ -190,7 +190,10 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
     check_topic(topic)
     holders = masters_of(open_brokers(asking)) if value is None else _everywhere(asking, topic)
     if not holders:
-        raise NotFoundError(f"there is no topic {topic}", remedy="mqctl topic list --all")
+        masters = masters_of(open_brokers(asking))
+        ask_topics(asking, masters)
+        known = {name for broker in masters for name in broker.topics}
+        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
     writable = {broker.name: broker.topics[topic].write_queue_count for broker in holders if topic in broker.topics}
     for item in value.split(";") if value else ():
         name, _, count = item.partition(":")
