@@ -120,6 +120,7 @@ def test_retries_wait_and_become_ready(live: Run, cluster: EmbeddedCluster) -> N
     ]
     spans = {row["due_ms"] - row["store_time_ms"] for row in found if row["state"] == "waiting"}
     assert spans == {600_000, 1_800_000}
+    assert live("group", "create", "-g", "other", "--execute").exit_code == 0
     assert live("retry", "list", "-g", "other", "-o", "json").json["retries"] == []
     assert "G: 2 waiting, 1 ready; failed up to 2 times" in live("retry", "list").stdout
 
