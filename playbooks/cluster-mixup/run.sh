@@ -44,5 +44,5 @@ if [ -n "$OTHER_NAMESRV" ]; then
 fi
 
 # 6. Where is it to be mended?
-echo 'decide: clients: Instances with the wrong name servers: mend namesrvAddr (code, rocketmq.namesrv.addr, NAMESRV_ADDR) and restart. Clients of two clusters in one process need different instanceName or unitName: equal clientIds share one client, and the first name servers win.'
+echo 'decide: clients: Instances with the wrong name servers: fix namesrvAddr (code, rocketmq.namesrv.addr, NAMESRV_ADDR) and restart. Clients of two clusters in one process need different instanceName or unitName: equal clientIds share one client, and the first name servers win.'
 echo 'decide: brokers: A broker that registers with both: take the other name servers out of its namesrvAddr and restart it; then replay what it got by mistake.'

@@ -48,5 +48,5 @@ fi
 
 # 5. What is to be done?
 echo 'decide: wait: It gains on its master: wait, and look again. Until then do not fail over to it.'
-echo 'decide: mend: Restart the slave, or mend its disk, port or address: it goes on at the end of its log.'
+echo 'decide: mend: Restart the slave, or fix its disk, port or address: it goes on at the end of its log.'
 echo 'decide: rebuild: Stop the slave, put its store aside, copy the stopped master'"'"'s store or start empty: empty, it gets the master'"'"'s last file only.'
