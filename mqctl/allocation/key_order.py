@@ -17,12 +17,13 @@ from mqctl.model.queue import MessageQueue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedMessage:
-    """One sampled message; `key` is None when it has none."""
+    """One sampled message; `key` is None when it has none, `unique_id` when its producer wrote none."""
 
     queue: MessageQueue
     store_time_ms: int
     queue_offset: int
     key: str | None
+    unique_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

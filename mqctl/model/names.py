@@ -28,6 +28,8 @@ SYSTEM_TOPIC_PREFIX = "rmq_sys_"
 SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
 
+TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
+
 BROKERS_OWN_TOPICS = frozenset({SCHEDULE_TOPIC, TIMER_TOPIC, HALF_TOPIC, OP_TOPIC})
 """Topics from which a broker takes messages to where they belong; none of these may belong there."""
 
@@ -41,7 +43,7 @@ _SYSTEM_TOPICS = frozenset(
         AUTO_CREATE_TOPIC,
         "BenchmarkTest",
         "SELF_TEST_TOPIC",
-        "RMQ_SYS_TRACE_TOPIC",
+        TRACE_TOPIC,
         PROXY_HEARTBEAT_TOPIC,
         "CHECKPOINT_TOPIC",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqctl.allocation.handovers import Handover
 from mqctl.allocation.key_order import KeyLanes, KeySpread, ReRouting
 from mqctl.allocation.locks import LockState, QueueLock
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -115,6 +116,18 @@ class ReRoutingRow:
     moved_message_count: int
 
 
+HANDOVER_COLUMNS = (
+    Column("broker", "broker"),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("time_ms", "handed over", CellKind.TIME_MS),
+    Column("queue_offset", "at offset", CellKind.COUNT),
+    Column("old", "old owner"),
+    Column("new", "new owner"),
+    Column("unfinished_count", "unfinished", CellKind.COUNT),
+    Column("late_count", "begun late", CellKind.COUNT),
+    Column("again_count", "twice", CellKind.COUNT),
+    Column("overlap_ms", "overlap", CellKind.DURATION_MS),
+)
 KEY_LANES_COLUMNS = (
     Column("broker", "broker"),
     Column("queue_id", "queue", CellKind.COUNT),
@@ -144,6 +157,45 @@ class KeyLanesRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandoverRow:
+    """A queue that got another owner, and what of it the old owner still worked on.
+
+    Attributes:
+        old, new: where the consumers' traces came from, `host:port`.
+        unfinished_count: messages that the old owner's listener still had when the new owner began.
+        late_count: messages that the old owner began afterwards.
+        again_count: messages that both were given.
+        overlap_ms: for how long both worked on the queue.
+    """
+
+    broker: str
+    queue_id: int
+    time_ms: int
+    queue_offset: int
+    old: str
+    new: str
+    unfinished_count: int
+    late_count: int
+    again_count: int
+    overlap_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedOrder:
+    """What rebalances did to the order in which a group consumed, by the traces of its consumers.
+
+    Attributes:
+        delivery_count: traced deliveries of messages that were sampled.
+        broken_count: handovers after which order did not hold.
+    """
+
+    group: str
+    delivery_count: int
+    broken_count: int
+    handovers: list[HandoverRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OrderCheckReport:
     """Machine form of `order check`.
 
@@ -151,6 +203,7 @@ class OrderCheckReport:
         key: which property was taken as the key.
         spread_key_count: keys in several queues; `spread` lists the first of them.
         by_hash_share: share of the messages with a key that lie where a producer that chooses by hash puts them.
+        traced: what rebalances of a group did; None unless a group was named.
     """
 
     topic: str
@@ -164,6 +217,31 @@ class OrderCheckReport:
     spread: list[SpreadRow]
     re_routing: list[ReRoutingRow]
     key_lanes: list[KeyLanesRow]
+    traced: TracedOrder | None = None
+
+
+def traced_order(group: str, delivery_count: int, changes: Sequence[Handover]) -> TracedOrder:
+    """Builds the machine form of what rebalances did."""
+    return TracedOrder(
+        group=group,
+        delivery_count=delivery_count,
+        broken_count=sum(not change.kept_order for change in changes),
+        handovers=[
+            HandoverRow(
+                broker=change.queue.broker_name,
+                queue_id=change.queue.queue_id,
+                time_ms=change.at_ms,
+                queue_offset=change.at_offset,
+                old=change.old,
+                new=change.new,
+                unfinished_count=change.unfinished_count,
+                late_count=change.late_count,
+                again_count=change.again_count,
+                overlap_ms=max(0, (change.last_ms or change.at_ms) - change.at_ms),
+            )
+            for change in changes
+        ],
+    )
 
 
 def order_report(
@@ -175,6 +253,7 @@ def order_report(
     *,
     queue_count: int,
     shown: int,
+    traced: TracedOrder | None = None,
 ) -> OrderCheckReport:
     """Builds the machine form of `order check`."""
     keyed = spread.message_count - spread.keyless_count
@@ -218,6 +297,7 @@ def order_report(
             )
             for item in lanes
         ],
+        traced=traced,
     )
 
 
@@ -238,6 +318,27 @@ def order_document(report: OrderCheckReport) -> Document:
         blocks.append(Table(RE_ROUTING_COLUMNS, report.re_routing, title=title))
     if report.key_count:
         blocks.append(Table(KEY_LANES_COLUMNS, report.key_lanes[:_WORST_QUEUES], title=_KEY_LANES_TITLE))
+    if report.traced is not None:
+        lines, table = _traced(report.traced)
+        blocks += [Paragraphs(lines), *([table] if table.rows else [])]
     return Document(
         schema="order.check/1", value=report, records=report.spread, csv_columns=SPREAD_COLUMNS, blocks=blocks
     )
+
+
+def _traced(traced: TracedOrder) -> tuple[list[str], Table]:
+    title = "what rebalances did, by the clocks of the consumers"
+    table = Table(HANDOVER_COLUMNS, traced.handovers, title=title)
+    if not traced.delivery_count:
+        return [
+            f"No traced delivery of these messages to {traced.group}: its consumers do not trace, or not yet."
+        ], table
+    said = [
+        f"{counted(traced.delivery_count, 'delivery', 'deliveries')} to {traced.group} traced, "
+        f"{counted(len(traced.handovers), 'handover')} of queues, {traced.broken_count} of them out of order"
+    ]
+    if traced.broken_count:
+        said.append(
+            "The old owner was still working when the new one began: concurrent consumers do not wait for each other."
+        )
+    return said, table

@@ -24,7 +24,6 @@ from mqctl.snapshot.live.members import gather_memberships
 from mqctl.snapshot.live.messages import KeyQuery, by_key
 from mqctl.snapshot.live.topic_use import groups_of_topic
 
-TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 _ACTIVELY = "CONSUME_ACTIVELY"
 
 

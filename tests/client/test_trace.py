@@ -14,8 +14,9 @@ from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import Consumed
 from mqctl.client.producer.producer import Producer
-from mqctl.client.producer.trace import TRACE_TOPIC, Tracer
+from mqctl.client.producer.trace import Tracer
 from mqctl.errors import MqctlError
+from mqctl.model.names import TRACE_TOPIC
 from mqctl.protocol.frame import decode
 from mqctl.protocol.message_record import decode_messages
 from tests.client.consuming import Heard, create_topic, numbered, quick, quick_client, send, wait_until

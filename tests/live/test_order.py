@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from threading import Event
+from time import monotonic
 from typing import Any
 
 import pytest
 
-from embedded_broker import EmbeddedCluster
+from embedded_broker import Delay, EmbeddedCluster
 from mqctl.client.admin.broker_changes import lock_queues
 from mqctl.client.consumer.consumer_settings import ConsumeMode
 from mqctl.client.consumer.push_consumer import PushConsumer
@@ -17,6 +19,7 @@ from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import Consumed, ReceivedMessage
 from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key
+from mqctl.client.producer.trace import Tracer
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.links import Links
 from mqctl.model.queue import MessageQueue
@@ -138,6 +141,100 @@ def test_keys_are_counted_where_they_lie_live_and_in_files(mqctl: Run, ordered: 
     same = ("message_count", "keyless_count", "key_count", "spread_key_count", "by_hash_share", "re_routing")
     assert {name: files.json[name] for name in same} == {name: torn.json[name] for name in same}
     assert mqctl("order", "check", "-t", "nothing", "--store", store).exit_code == 66
+
+
+def rebalances(mqctl: Run, cluster: EmbeddedCluster, group: str, *, broken: int) -> list[dict[str, Any]]:
+    """Waits until all traces are there: two queues changed hands, and each message was given once, or again."""
+    end = monotonic() + 90
+    while True:
+        report = check(mqctl, cluster, "-g", group)
+        traced = report.json["traced"]
+        rows: list[dict[str, Any]] = traced["handovers"]
+        if len(rows) == 2 and traced["delivery_count"] == 8 + sum(row["again_count"] for row in rows):
+            assert (report.exit_code, traced["broken_count"]) == (1 if broken else 0, broken), rows
+            return rows
+        assert monotonic() < end, (group, traced)
+
+
+def test_what_rebalances_did_to_the_order_is_seen_in_traces(mqctl: Run) -> None:
+    """A concurrent owner works on while the new one begins with the same message; an orderly one is waited for."""
+    with EmbeddedCluster() as cluster, ExitStack() as running:
+        create_topic(cluster, "T")
+        client = quick_client(cluster)
+        none = check(mqctl, cluster, "-g", "concurrent")
+        assert (none.exit_code, none.json["traced"]["delivery_count"]) == (3, 0)
+        entered: dict[str, list[ReceivedMessage]] = {"concurrent": [], "orderly": []}
+        heard = {group: Heard() for group in entered}
+        gate = Event()
+        running.callback(gate.set)
+
+        def hangs(group: str) -> Heard:
+            def listener(message: ReceivedMessage) -> Consumed:
+                entered[group].append(message)
+                gate.wait(60)
+                return Consumed.SUCCESS
+
+            return Heard(listener)
+
+        def join(group: str, name: str, listener: Heard) -> PushConsumer:
+            traced = replace(client, instance_name=name)
+            tracer = running.enter_context(Tracer(group, traced, flush_period_ms=20))
+            mode = ConsumeMode(group)
+            made = PushConsumer(group, traced, listener, quick(), mode=mode, after_consume=tracer.consumed)
+            made.subscribe("T")
+            return running.enter_context(made)
+
+        with Producer("PG", client) as producer:
+            for queue in QUEUES:
+                producer.send(OutgoingMessage(topic="T", body=b"1"), queue=queue)
+            for group in entered:
+                join(group, "one", hangs(group))
+            wait_until(lambda: all(len(messages) == 4 for messages in entered.values()), "every queue in work")
+            others = [join(group, "two", heard[group]) for group in entered]
+            heard["concurrent"].wait_for(2)
+            begun = monotonic()
+            wait_until(lambda: monotonic() > begun + 0.01, "traces have milliseconds")
+            gate.set()
+            wait_until(lambda: all(len(held(member)) == 2 for member in others), "two queues each")
+            for queue in QUEUES:
+                producer.send(OutgoingMessage(topic="T", body=b"2"), queue=queue)
+        rows = rebalances(mqctl, cluster, "concurrent", broken=2)
+        assert [(row["unfinished_count"], row["again_count"], row["queue_offset"]) for row in rows] == [(1, 1, 0)] * 2
+        assert all(row["overlap_ms"] > 0 for row in rows)
+        rows = rebalances(mqctl, cluster, "orderly", broken=0)
+        assert {(row["unfinished_count"], row["late_count"], row["overlap_ms"]) for row in rows} == {(0, 0, 0)}
+        live = check(mqctl, cluster, "-g", "concurrent").json["traced"]
+        cluster.broker().stop()
+        files = mqctl(
+            "order", "check", "-t", "T", "-g", "concurrent", "--store", cluster.broker().store, "-o", "json"
+        ).json["traced"]
+        assert [row | {"broker": "broker-a"} for row in files["handovers"]] == live["handovers"]
+
+
+def test_asynchronous_sends_that_overtake_each_other_are_seen_in_the_store(mqctl: Run) -> None:
+    """The sender of asynchronous messages does not wait: the broker stores them as its threads take them."""
+    with EmbeddedCluster(virtual_time=True) as cluster:
+        create_topic(cluster, "T")
+        stored: list[bytes] = []
+        with Producer("PG", quick_client(cluster)) as producer:
+            cluster.fault(310, Delay(10_000), times=1)
+            for body in (b"0", b"1", b"2"):
+                sent_ms = producer.instance.clock.now_ms()
+                producer.send_async(
+                    OutgoingMessage(topic="T", body=body, keys="account-7"),
+                    lambda result, error, body=body: stored.append(body),  # type: ignore[misc]
+                    queue=QUEUES[0],
+                    timeout_ms=60_000,
+                )
+                wait_until(lambda past=sent_ms: producer.instance.clock.now_ms() > past, "born later")  # type: ignore[misc]
+            wait_until(lambda: len(stored) == 2, "those behind it are stored")
+            cluster.advance(10_000)
+            wait_until(lambda: len(stored) == 3, "all are stored")
+        store = cluster.broker().store
+        cluster.broker().stop()
+        report = mqctl("report", "order", "--store", store, "--no-spark", "-o", "json").json["report"]
+    (topic,) = report["topics"]
+    assert (stored, topic["inversions"], topic["moves"]) == ([b"1", b"2", b"0"], 1, 0)
 
 
 def test_another_property_may_be_the_key(mqctl: Run, ordered: EmbeddedCluster) -> None:

@@ -18,8 +18,8 @@ from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import Consumed, ReceivedMessage
 from mqctl.client.producer.producer import Producer, Sent
 from mqctl.errors import MqctlError
+from mqctl.model.names import TRACE_TOPIC
 
-TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 _CONTENT = "\x01"
 _FIELD = "\x02"
 _NORMAL, _DELAYED = "0", "3"

@@ -12,10 +12,10 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.model.body_form import BodyForm
+from mqctl.model.names import TRACE_TOPIC
 from mqctl.operations.messages.find import check_id, id_of
 from mqctl.operations.messages.trace import trace_message
 from mqctl.render.message_trace import trace_document
-from mqctl.snapshot.message_trace import TRACE_TOPIC
 
 EXAMPLES = (
     "mqctl message trace 7F00000100002A9F0000000000000000",

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mqctl.allocation.handovers import handovers
 from mqctl.allocation.key_order import key_lanes, key_spread, re_routing
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.connection.target import ClusterTarget, NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OptionalStoreOption, OutputOption
 from mqctl.errors import ExitCode, UsageError
-from mqctl.render.locks import order_document, order_report
+from mqctl.model.names import TRACE_TOPIC
+from mqctl.operations.messages.traced_order import OrderQuestion
+from mqctl.render.locks import OrderCheckReport, order_document, order_report, traced_order
+
+if TYPE_CHECKING:
+    from mqctl.operations.messages.key_samples import KeySample
+    from mqctl.operations.messages.traced_order import Traces
 
 EXAMPLES = (
     "mqctl order check -t orders",
     "mqctl order check -t orders --key orderId --queues 8 --queues 16 -o json",
+    "mqctl order check -t orders -g matching",
     "mqctl order check -t orders --store /backup/store",
 )
 
@@ -34,6 +43,13 @@ def command(
             "--queues", metavar="COUNT", min=1, help="What this many queues on each broker would do; repeatable."
         ),
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("-g", "--group", metavar="GROUP", help="Show what rebalances of this group did, by traces."),
+    ] = None,
+    trace_topic: Annotated[
+        str, typer.Option("--trace-topic", metavar="TOPIC", help="Where its consumers write their traces.")
+    ] = TRACE_TOPIC,
     show: Annotated[int, typer.Option("--show", min=0, help="How many keys to list.")] = 20,
     store: OptionalStoreOption = None,
     namesrv: NamesrvOption = None,
@@ -46,30 +62,61 @@ def command(
 
     A key that moved once was re-routed, by a changed number of queues for instance; one that moves back and forth has
     no order at all. Also shows what another number of queues would re-route, and how much faster each queue could be
-    consumed if one thread worked on each key instead of each queue. Ends with 0 fine, 1 when a key lies in several
-    queues, 3 when nothing was found but a queue could not be sampled.
+    consumed if one thread worked on each key instead of each queue. With -g it shows from the traces of the group's
+    consumers which queues changed owners, and what the old owner still worked on when the new one began. Ends with 0
+    fine, 1 when a key lies in several queues or a handover broke the order, 3 when nothing was found but a queue could
+    not be sampled, or no delivery to the group was traced.
     """
-    from mqctl.operations.messages.key_samples import live_sample, store_sample, wider
-
-    if store is not None:
-        if namesrv or profile:
-            raise UsageError("--store and a live cluster contradict each other", remedy="name one source")
-        sample = store_sample(store, topic, key=key, count=count, broker_name="store")
-    else:
-        from mqctl.cli.sources.brokers import asking_of
-
-        target = cluster_target(namesrv, profile, timeout)
-        with target.open() as cluster:
-            sample = live_sample(asking_of(cluster, target), topic, key=key, count=count)
-    tell_gaps(sample.gaps)
-    spread = key_spread(sample.messages, sample.queues)
-    brokers = len({queue.broker_name for queue in sample.queues})
-    wanted = queues or ([2 * (len(sample.queues) // brokers)] if brokers else [])
-    routings = [re_routing(sample.messages, sample.queues, wider(sample.queues, number)) for number in wanted]
-    width = len({message.queue for message in sample.messages} | set(sample.queues))
-    lanes = key_lanes(sample.messages)
-    report = order_report(topic, sample.key, spread, routings, lanes, queue_count=width, shown=show)
+    if store is not None and (namesrv or profile):
+        raise UsageError("--store and a live cluster contradict each other", remedy="name one source")
+    wanted = OrderQuestion(topic=topic, key=key, count=count, group=group, trace_topic=trace_topic)
+    sample, traces = (
+        _of_store(store, wanted) if store else _of_cluster(cluster_target(namesrv, profile, timeout), wanted)
+    )
+    gaps = (*sample.gaps, *traces.gaps)
+    tell_gaps(gaps)
+    report = _report(sample, wanted, traces, queues, show)
     emit(order_document(report), output)
-    if spread.spread:
+    if report.spread_key_count or (report.traced and report.traced.broken_count):
         return ExitCode.WARNING
-    return ExitCode.UNKNOWN if sample.gaps else ExitCode.OK
+    return ExitCode.UNKNOWN if gaps or (report.traced and not report.traced.delivery_count) else ExitCode.OK
+
+
+def _of_store(store: Path, wanted: OrderQuestion) -> tuple[KeySample, Traces]:
+    from mqctl.operations.messages.key_samples import store_sample
+    from mqctl.operations.messages.traced_order import store_traces
+
+    sample = store_sample(store, wanted.topic, key=wanted.key, count=wanted.count, broker_name="store")
+    return sample, store_traces(store, wanted, sample)
+
+
+def _of_cluster(target: ClusterTarget, wanted: OrderQuestion) -> tuple[KeySample, Traces]:
+    from mqctl.cli.sources.brokers import asking_of
+    from mqctl.operations.messages.key_samples import live_sample
+    from mqctl.operations.messages.traced_order import live_traces
+
+    with target.open() as cluster:
+        asking = asking_of(cluster, target)
+        sample = live_sample(asking, wanted.topic, key=wanted.key, count=wanted.count)
+        return sample, live_traces(asking, wanted, sample)
+
+
+def _report(
+    sample: KeySample, wanted: OrderQuestion, traces: Traces, queues: list[int] | None, show: int
+) -> OrderCheckReport:
+    from mqctl.operations.messages.key_samples import wider
+
+    brokers = len({queue.broker_name for queue in sample.queues})
+    widths = queues or ([2 * (len(sample.queues) // brokers)] if brokers else [])
+    return order_report(
+        wanted.topic,
+        sample.key,
+        key_spread(sample.messages, sample.queues),
+        [re_routing(sample.messages, sample.queues, wider(sample.queues, width)) for width in widths],
+        key_lanes(sample.messages),
+        queue_count=len({message.queue for message in sample.messages} | set(sample.queues)),
+        shown=show,
+        traced=traced_order(wanted.group, len(traces.deliveries), handovers(traces.deliveries))
+        if wanted.group
+        else None,
+    )

@@ -115,6 +115,7 @@ def _sample(
             store_time_ms=message.store_time_ms,
             queue_offset=message.queue_offset,
             key=message.properties.get(chosen) or None,
+            unique_id=message.unique_key,
         )
         for broker, message in pairs
     )

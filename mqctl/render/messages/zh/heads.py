@@ -67,14 +67,14 @@ free on disk=磁盘剩余|hours to 75 %=到 75% 的小时|to 90 %=到 90%|bytes/
 messages that failed=失败的消息|most attempts=最多次数|on delay levels=在延时级别上|next back=下次返回|last back=最后返回|attempt=次数
 sent back for it=为此返回|consumed or waiting after it=之后消费或等待|for attempt=第几次|delay level=延时级别|first due=最早到期|last due=最晚到期
 not due yet=未到期|next offset=下一位点|queue from=队列起点|offset is=位点状态|head due=队首到期|without record=无记录|transactions=事务
-committed=已提交|periods=周期数|lag then=起始积压|lag now=当前积压|most lag=最大积压|lag change/day=积压变化/天|produced=写入|
+committed=已提交|handed over=交接时间|at offset=交接位点|old owner=原所有者|new owner=新所有者|unfinished=未完成|begun late=迟到开始|twice=重复投递|overlap=重叠时长|periods=周期数|lag then=起始积压|lag now=当前积压|most lag=最大积压|lag change/day=积压变化/天|produced=写入|
 disk then=起始磁盘|disk now=当前磁盘|most disk=最大磁盘|disk change/day=磁盘变化/天|full in=距写满|most in/s=最大写入/秒|first seen=最早出现|last seen=最近出现|rolled back=已回滚|ended otherwise=其他结束|oldest pending=最早未决|mean to end, ms=平均结束毫秒|mean to commit, ms=平均提交毫秒
 mean to rollback, ms=平均回滚毫秒|longest=最长|ended=结束|mode=模式|consume mode=消费方式|invisible=不可见|next back at=下次可见|ready=可取|ordered blocks=顺序阻塞|retry=重试|unique key=唯一键|what it finds=检查内容|in RocketMQ=RocketMQ 中|port of=端口属于|speaks=应答者|promise=承诺|looked at=已检查|broken=违反|explained=可由事件解释|connected after=连接耗时|answered after=应答耗时
 """
 _TITLES = """
 Queues by client=各客户端的队列|Queues that producers use which stay in their room=留在本机房的生产者所用队列|Not read=未读取
 What brokers filter by=Broker 的过滤条件|Queues=队列|Rates of the last minute=最近一分钟的速率|Subscriptions=订阅|Properties=属性
-check loops=回查循环|Would be skipped meanwhile=期间永久跳过|Queues that nobody consumes=无人消费的队列|keys in several queues=分布于多个队列的 Key
+check loops=回查循环|Would be skipped meanwhile=期间永久跳过|Queues that nobody consumes=无人消费的队列|keys in several queues=分布于多个队列的 Key|what rebalances did, by the clocks of the consumers=重平衡的影响（按消费者时钟）
 keys that came again=再次出现的 Key|Instances=实例|Topics=Topic|nothing to show=没有内容|?=?|-=-|no group has dead letters=没有消费组有死信
 nothing waits to be retried=没有等待重试的消息|no dead letters=没有死信|nothing=无|nobody=无|at once=立即|nothing to remark=没有要说明的
 no consumer group has anything there=没有消费组在此有内容|no producer is connected=没有生产者连接|no subscriptions=没有订阅|none=无
