@@ -2,10 +2,11 @@
 
 Batches as clients take them: pulls of 32, each of which commits what came before; pops of 32, each of which is sent
 with the acknowledgements of the one before: all at once (200151, as proxies may) or one by one (200051, as Java's
-client does). Messages per second of the broker's own CPU
-time, by rounds in turn, and the ratio to pulling; of a broker as it comes, and of one that spares checkpoints which are
-acknowledged within seconds (`enablePopBufferMerge`). `--held N` pops N messages instead and keeps them: what an
-invisible message costs in memory, and what a pop costs before and after.
+client does). What one request for each message costs at least, whatever it asks, show pulls with as many questions
+for an offset: no way of acknowledging one by one can be faster. Messages per second of the broker's own CPU time, by
+rounds in turn, the ratio to pulling, and the requests that a message took; of a broker as it comes, and of one that
+spares checkpoints which are acknowledged within seconds (`enablePopBufferMerge`). `--held N` pops N messages instead
+and keeps them: what an invisible message costs in memory, and what a pop costs before and after.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mqctl.client.message.popped import PoppedMessage, read_popped
 from mqctl.protocol.bodies_pop import BatchAck, BatchAcks, bit_set
 from mqctl.protocol.frame import FrameDecoder, RemotingCommand, encode
 from mqctl.protocol.header import Request
-from mqctl.protocol.requests_client import PullMessage, SendMessageV2
+from mqctl.protocol.requests_client import GetMaxOffset, PullMessage, SendMessageV2
 from mqctl.protocol.requests_pop import AckMessage, BatchAckMessage, PopMessage
 
 QUEUES, MOST, BODY, TOPIC = 4, 32, b"x" * 1024, "Bench"
@@ -38,11 +39,13 @@ class Talk:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._decoder = FrameDecoder()
         self._opaques = count(1)
+        self.request_count = 0
 
     def ask(self, *questions: tuple[Request, bytes]) -> list[RemotingCommand]:
         """Asks all at once and returns the answers in order."""
         frames = [encode(request.command(opaque=next(self._opaques), body=body)) for request, body in questions]
         self._socket.sendall(b"".join(frames))
+        self.request_count += len(frames)
         found: list[RemotingCommand] = []
         while len(found) < len(questions):
             found += self._decoder.feed(self._socket.recv(1 << 20))
@@ -62,21 +65,27 @@ def fill(talk: Talk, messages: int) -> None:
         talk.ask(*[(send, BODY) for send in sends])
 
 
-def pull(talk: Talk, group: str) -> int:
-    """Pulls every queue to its end, and returns how many messages came."""
+def pull(talk: Talk, group: str, *, asks_each: bool = False) -> int:
+    """Pulls every queue to its end, and returns how many messages came.
+
+    Args:
+        asks_each: with each pull goes one small question for each message of the one before.
+    """
     total = 0
     for queue_id in range(QUEUES):
         offset = 0
+        more: list[tuple[Request, bytes]] = []
         while True:
             request = PullMessage(
                 consumer_group=group, topic=TOPIC, queue_id=queue_id, queue_offset=offset, max_msg_nums=MOST,
                 sys_flag=1 | 4, commit_offset=offset, suspend_timeout_millis=0, subscription="*", sub_version=0,
                 expression_type="TAG",
             )  # fmt: skip
-            (answer,) = talk.ask((request, b""))
+            answer = talk.ask(*more, (request, b""))[-1]
             if answer.code:
                 break
             following = int(answer.ext("nextBeginOffset") or 0)
+            more = [(GetMaxOffset(topic=TOPIC, queue_id=queue_id), b"")] * (following - offset if asks_each else 0)
             total, offset = total + following - offset, following
     return total
 
@@ -136,6 +145,7 @@ def one_by_one(group: str, messages: Sequence[PoppedMessage]) -> list[tuple[Requ
 
 WAYS: dict[str, Callable[[Talk, str], int]] = {
     "pull": pull,
+    "pull, one question a message": lambda talk, group: pull(talk, group, asks_each=True),
     "pop, acknowledged together": lambda talk, group: pop(talk, group, together),
     "pop, acknowledged one by one": lambda talk, group: pop(talk, group, one_by_one),
 }
@@ -146,17 +156,22 @@ def compare(server: Server, messages: int, rounds: int) -> None:
     talk = Talk(server.address)
     fill(talk, messages)
     rates: dict[str, list[float]] = {name: [] for name in WAYS}
+    requests: dict[str, float] = {}
     for number in range(rounds + 1):
         for index, (name, way) in enumerate(WAYS.items()):
-            cpu = server.cpu_seconds()
+            cpu, requests_before = server.cpu_seconds(), talk.request_count
             total = way(talk, f"group-{number}-{index}")
             assert total == messages, f"{name}: {total}"
+            requests[name] = (talk.request_count - requests_before) / messages
             if number:  # the first round warms up
                 rates[name].append(messages / (server.cpu_seconds() - cpu))
     for name, found in rates.items():
         ratio = statistics.median(own / pulled for own, pulled in zip(found, rates["pull"], strict=True))
         rate = statistics.median(found)
-        print(f"{name:34} {rate:9,.0f} messages per second of the broker's CPU   {ratio:.2f} of pulling")
+        print(
+            f"{name:34} {rate:9,.0f} messages per second of the broker's CPU   {ratio:.2f} of pulling"
+            f"   {requests[name]:.2f} requests a message"
+        )
 
 
 def hold(server: Server, messages: int) -> None:
