@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import COMMITTING, EVERY, LAGGING, SHARING, SUBSCRIBED, TopicKind
 from mqctl.diagnosis.filtered_backlog import weigh
-from mqctl.diagnosis.group_view import queue_names
+from mqctl.diagnosis.group_view import GroupView, queue_names
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, rule
 from mqctl.model.config import PERM_READ
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Why
@@ -16,6 +16,8 @@ from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of, is_system_grou
 from mqctl.model.queue import MessageQueue
 
 _LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
+_FIRST_V5 = 413
+"""Number by which clients of 5.0.0 name their release."""
 _BEGINNINGS = (Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.QUEUES, Part.ROUTES)
 
 _OFFSETS = (Part.QUEUES, Part.CONSUMER_OFFSETS)
@@ -294,7 +296,11 @@ def forced_jumps(case: Case) -> Iterator[Verdict]:
     topics=SUBSCRIBED,
 )
 def skipping_history(case: ClusterCase) -> Iterator[Verdict]:
-    """A group without an offset in queues that have lost their first messages, or whose broker answers none."""
+    """A group without an offset in queues that have lost their first messages, or whose broker answers none.
+
+    A client of 4.x that starts on an empty queue of a 5.x broker gets no offset (a 4.x broker says 0), takes the end a
+    moment later, and skips what came in between.
+    """
     with_offsets = {broker.name for broker in case.snapshot.brokers if broker.lacks(Part.CONSUMER_OFFSETS) is None}
     for view in case.views:
         if not any(held.consume_from_where == _LAST_OFFSET for held in view.memberships.values()):
@@ -320,3 +326,27 @@ def skipping_history(case: ClusterCase) -> Iterator[Verdict]:
                     params={"group": view.group, "topic": topic, "queues": queue_names(list(begins))},
                     evidence={"skipped_count": sum(begins.values()), "queue_count": len(begins)},
                 )
+                continue
+            empty = [queue for queue in queues if _is_raced_for(case, view, queue)]
+            if empty:
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    params={"group": view.group, "topic": topic, "queues": queue_names(empty)},
+                    evidence={"queue_count": len(empty)},
+                    variant="old",
+                )
+
+
+def _is_raced_for(case: ClusterCase, view: GroupView, queue: MessageQueue) -> bool:
+    """Tells whether a 4.x client of the group begins at whatever end an empty queue of a 5.x broker has by then."""
+    state = case.queue_states.get(queue)
+    if state is None or state.max_offset or (view.group, queue) in case.committed:
+        return False
+    versions = {item.name: item.version or "" for item in case.snapshot.brokers if item.lacks(_OFFSETS[1]) is None}
+    held = view.memberships.get(queue.broker_name)
+    return (
+        versions.get(queue.broker_name, "").startswith("V5")
+        and held is not None
+        and held.consume_from_where == _LAST_OFFSET
+        and any(0 < member.version < _FIRST_V5 for member in held.members if member.version is not None)
+    )

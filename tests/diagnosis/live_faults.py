@@ -215,6 +215,15 @@ def _newcomer() -> ClusterSnapshot:
     )
 
 
+def starting_empty(version: str = "V5_3_3") -> ClusterSnapshot:
+    """A 4.x client begins at the end of a queue that never had a message, on a broker of this release."""
+    snapshot = with_members(consume_from_where="CONSUME_FROM_LAST_OFFSET")
+    first, *others = snapshot.brokers
+    queues = (replace(first.queues[0], min_offset=0, max_offset=0), *first.queues[1:])
+    first = replace(first, version=version, queues=queues, consumer_offsets=first.consumer_offsets[1:])
+    return replace(snapshot, brokers=(first, *others))
+
+
 def _wider_everywhere(route: TopicRoute) -> TopicRoute:
     return replace(route, queues=tuple(replace(item, write_queue_count=6) for item in route.queues))
 
@@ -375,6 +384,7 @@ SCENES: list[Scene] = [
         _newcomer(),
         {"skipped_count": 990, "queue_count": 1},
     ),
+    ("MQ415", "old", starting_empty(), {"queue_count": 1}),
     (
         "MQ507",
         None,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
-from mqctl.model.gap import Gap, GapSubject, Part
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import (
     GroupMembership,
     Member,
@@ -24,6 +24,7 @@ from mqctl.snapshot.live.asking import Asking, Scope, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_request_modes
 from mqctl.snapshot.live.proxies import groups_of_proxies
 
+_SILENT = frozenset({Cause.SILENT, Cause.TIMED_OUT, Cause.NOT_ASKED})
 OFFLINE = frozenset({int(ResponseCode.CONSUMER_NOT_ONLINE)})
 
 
@@ -90,11 +91,10 @@ def with_proxied(
     proxied = _at_proxies(asking, brokers, groups, at) if asking.cluster.proxies else {}
     unseen = [group for group in groups if group not in proxied and not _is_known(group, memberships)]
     if unseen and not asking.cluster.proxies:
-        by_heartbeats, gaps = groups_of_proxies(asking, unseen)
+        heard = [broker for broker in brokers if not any(gap.cause in _SILENT for gap in broker.gaps)]
+        by_heartbeats = groups_of_proxies(asking, heard, unseen)
         for group, clients in by_heartbeats.items():
             proxied[group] = replace(membership_of(group, (), clients.connection), proxied=clients.proxies)
-        if gaps:
-            brokers[0].gaps += gaps
     by_group = {number: {item.group: item for item in items} for number, items in memberships.items()}
     held = {(number, group) for number, broker in enumerate(brokers) for group in _groups_of(broker)}
     held_anywhere = {group for _, group in held}

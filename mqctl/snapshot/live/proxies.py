@@ -8,19 +8,20 @@ also where nobody named a proxy, or none can be reached.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError, NotFoundError
-from mqctl.model.gap import Gap, GapSubject, Part
+from mqctl.model.gap import GapSubject, Part
 from mqctl.model.names import PROXY_HEARTBEAT_TOPIC
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import Connection, ConsumerConnection, ProxyHeartbeat
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, refused_with
+from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.messages import READER_GROUP, ask_bounds
 
 _GROUP = f"CID_{PROXY_HEARTBEAT_TOPIC}"
@@ -39,36 +40,50 @@ class ProxiedGroup:
     proxies: Mapping[str, str]
 
 
-def groups_of_proxies(asking: Asking, groups: Collection[str]) -> tuple[dict[str, ProxiedGroup], list[Gap]]:
-    """Returns which of the groups have clients at proxies, and what could not be read of that.
+def groups_of_proxies(
+    asking: Asking, brokers: Sequence[LiveBroker], groups: Collection[str]
+) -> dict[str, ProxiedGroup]:
+    """Returns which of the groups have clients at proxies; what a broker does not tell of that becomes a gap of it.
 
     Where no proxy is connected to the brokers, what old messages say counts for nothing.
+
+    Args:
+        brokers: those that answered before; no other is asked.
     """
+    heard = {broker.name: broker for broker in brokers if broker.address.is_master}
     try:
         route = asking.cluster.route(PROXY_HEARTBEAT_TOPIC, asking.deadline)
     except NotFoundError:
-        return {}, []
+        return {}
     except MqctlError as error:
-        return {}, [_gap(error)]
-    masters = {item.broker_name: item.broker_addrs.get(0) for item in route.broker_datas}
-    addresses = sorted({address for address in masters.values() if address})
-    online = asking.put((address, address, ask.consumer_connections(_GROUP)) for address in addresses)
-    gaps = [_gap(error) for error in online.errors.values() if not refused_with(error, _OFFLINE)]
+        for broker in heard.values():
+            _miss(broker, error)
+        return {}
+    online = asking.put(
+        (name, broker.address.address, ask.consumer_connections(_GROUP)) for name, broker in heard.items()
+    )
+    for name, failure in online.errors.items():
+        if not refused_with(failure, _OFFLINE):
+            _miss(heard[name], failure)
     queues = {
-        MessageQueue(PROXY_HEARTBEAT_TOPIC, item.broker_name, number): address
+        MessageQueue(PROXY_HEARTBEAT_TOPIC, item.broker_name, number): heard[item.broker_name].address.address
         for item in route.queue_datas
         for number in range(item.read_queue_nums)
-        if (address := masters.get(item.broker_name)) in online.values
+        if item.broker_name in online.values
     }
-    heartbeats, errors = _newest(asking, {queue: address for queue, address in queues.items() if address})
-    return _by_group(heartbeats, groups), gaps + [_gap(error) for error in errors]
+    heartbeats, errors = _newest(asking, queues)
+    for queue, failure in errors.items():
+        _miss(heard[queue.broker_name], failure)
+    return _by_group(heartbeats, groups)
 
 
-def _gap(error: MqctlError) -> Gap:
-    return Gap.of(Part.MEMBERS, error, GapSubject(topic=PROXY_HEARTBEAT_TOPIC))
+def _miss(broker: LiveBroker, error: MqctlError) -> None:
+    broker.miss(Part.MEMBERS, error, GapSubject(topic=PROXY_HEARTBEAT_TOPIC))
 
 
-def _newest(asking: Asking, queues: dict[MessageQueue, str]) -> tuple[list[ProxyHeartbeat], list[MqctlError]]:
+def _newest(
+    asking: Asking, queues: dict[MessageQueue, str]
+) -> tuple[list[ProxyHeartbeat], dict[MessageQueue, MqctlError]]:
     """Reads the newest messages of each queue; those that are none are passed over."""
     bounds, failures = ask_bounds(asking, queues)
     answers = asking.put(
@@ -83,7 +98,7 @@ def _newest(asking: Asking, queues: dict[MessageQueue, str]) -> tuple[list[Proxy
                 heartbeats.append(ProxyHeartbeat.from_bytes(message.body))
             except BodyError:
                 continue
-    return heartbeats, [*failures.values(), *answers.errors.values()]
+    return heartbeats, {**failures, **{queue: error for (queue, _), error in answers.errors.items()}}
 
 
 def _by_group(heartbeats: list[ProxyHeartbeat], groups: Collection[str]) -> dict[str, ProxiedGroup]:

@@ -107,12 +107,13 @@ RULES: dict[str, Text] = {
         title="A group without an offset starts at the end",
         what={
             "": "Group {group} has no offset in {queue_count:queue} of {topic} ({queues}) and starts at the end: it "
-            "will not get {skipped_count:stored message}."
+            "will not get {skipped_count:stored message}.",
+            "old": "A 4.x client of group {group} has no offset in {queue_count:empty queue} of {topic} ({queues}) on a 5.x broker.",
         },
         effect="Messages stored before its first consumer started are never delivered to it.",
-        advice="If it needs them, reset it by time now.",
+        advice="If it needs them, reset it by time now. For 4.x clients on 5.x brokers, give the group its offsets before its first start and before queues are added (the next command), or start consumers before producers.",
         explain="CONSUME_FROM_LAST_OFFSET begins at the end of a queue whose first messages are gone, or no longer in memory. "
-        "While the first message is in its memory, a broker answers 0 to those without an offset, and everything is delivered.",
+        "While the first message is in its memory, a broker answers 0 to those without an offset, and everything is delivered. A 5.x broker answers nothing for an empty queue: a 4.x client then takes its end a moment later, and skips what came in between (seen in one of four first starts).",
         next_command="mqctl offset reset {source} -g {group} -t {topic} --to-earliest",
     ),
 }

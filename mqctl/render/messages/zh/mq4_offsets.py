@@ -78,10 +78,11 @@ RULES: dict[str, Text] = {
     "MQ415": Text(
         title="没有位点的消费组从末尾开始",
         what={
-            "": "消费组 {group} 在 {topic} 的 {queue_count} 个队列（{queues}）没有位点，从末尾开始：已存储的 {skipped_count} 条消息不会给它。"
+            "": "消费组 {group} 在 {topic} 的 {queue_count} 个队列（{queues}）没有位点，从末尾开始：已存储的 {skipped_count} 条消息不会给它。",
+            "old": "消费组 {group} 的 4.x 客户端在 5.x broker 上 {topic} 的 {queue_count} 个空队列（{queues}）没有位点。",
         },
         effect="在它的第一个消费者之前存储的消息永远不会投递给它。",
-        advice="如果需要这些消息，现在就按时间重置。",
-        explain="CONSUME_FROM_LAST_OFFSET 在最早的消息已被删除或已不在内存中的队列上从末尾开始。第一条消息还在内存中时，broker 对没有位点的组回答 0，全部消息都会投递。",
+        advice="如果需要这些消息，现在就按时间重置。4.x 客户端连接 5.x broker 时，请在首次启动前和扩容队列前先为消费组写好位点（见下一条命令），或先启动消费者再启动生产者。",
+        explain="CONSUME_FROM_LAST_OFFSET 在最早的消息已被删除或已不在内存中的队列上从末尾开始。第一条消息还在内存中时，broker 对没有位点的组回答 0，全部消息都会投递。对空队列，5.x broker 不给出位点：4.x 客户端随后取队列末尾，期间到达的消息会被跳过（实测首次启动约四次出现一次）。",
     ),
 }
