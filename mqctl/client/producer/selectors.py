@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from random import Random
 
-from mqctl.allocation.rooms import RoomRule, selectable_queues
+from mqctl.allocation.rooms import RoomRule, room_rule, selectable_queues
 from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.errors import UsageError
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.queue import MessageQueue
 
@@ -20,6 +22,27 @@ def by_key(key: str) -> QueueSelector:
     """
     value = abs(java_string_hash(key))
     return lambda queues, _: queues[value % len(queues)]
+
+
+def at_random(chance: Random) -> QueueSelector:
+    """Returns the selector that draws a queue for each message (`SelectMessageQueueByRandom`)."""
+    return lambda queues, _: queues[chance.randrange(len(queues))]
+
+
+def selector_of(text: str) -> QueueSelector:
+    """Returns the selector that `hash:KEY`, `random` or `room:ROOM` means; rooms are what names have before `-` or `@`.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    kind, _, argument = text.partition(":")
+    if kind == "hash" and argument:
+        return by_key(argument)
+    if kind == "room" and argument:
+        return in_room(argument, room_rule("regex:^([^-@]+)[-@]"))
+    if text == "random":
+        return at_random(Random())
+    raise UsageError(f"there is no selector {text}", remedy="use hash:KEY, random or room:ROOM")
 
 
 def in_room(room: str, rule: RoomRule) -> QueueSelector:

@@ -22,6 +22,7 @@ EXAMPLES = (
     "mqctl message send -t orders --body 'hello'",
     "mqctl message send -t orders --tag paid --key order-4711 --property region=eu --body-file order.json",
     "mqctl message send -t orders --body 'wake up' --deliver-at +90min",
+    "mqctl message send -t orders --body 'paid' --select hash:order-4711",
     "mqctl message send -t new-topic --create --body 'the first'",
     "echo hello | mqctl message send -t orders --body-file -",
 )
@@ -37,6 +38,12 @@ _DelayLevel = Annotated[
     int | None,
     typer.Option("--delay-level", metavar="LEVEL", min=1, max=(1 << 31) - 1, help="Deliver later, by delay level."),
 ]
+_Select = Annotated[
+    str | None,
+    typer.Option(
+        "--select", metavar="SELECTOR", help="Queue: hash:KEY, random, room:ROOM (all rooms without it); else in turn."
+    ),
+]
 _DeliverAt = Annotated[
     str | None, typer.Option("--deliver-at", metavar="TIME", help="Deliver at this time: by timer, or by a relay.")
 ]
@@ -51,6 +58,7 @@ def command(
     properties: _Properties = None,
     delay_level: _DelayLevel = None,
     deliver_at: _DeliverAt = None,
+    select: _Select = None,
     create: Annotated[
         bool, typer.Option("--create", help="Create the topic, where brokers allow that (autoCreateTopicEnable).")
     ] = False,
@@ -90,7 +98,7 @@ def command(
         from mqctl.operations.delay.deliver_at import at_moment
 
         message, way = at_moment(message, deliver_at, target)
-    result = _sent(message, target)
+    result = _sent(message, target, select)
     if delay_level is not None:
         from mqctl.operations.delay.ways import level_taken
 
@@ -110,13 +118,15 @@ def _row(result: SendResult, way: str | None) -> SentMessage:
     )
 
 
-def _sent(message: OutgoingMessage, target: ClusterTarget) -> SendResult:
+def _sent(message: OutgoingMessage, target: ClusterTarget, select: str | None) -> SendResult:
     from mqctl.client.producer.producer import Producer
+    from mqctl.client.producer.selectors import selector_of
 
+    selector = selector_of(select) if select is not None else None
     doubt = f"it may have been stored all the same: mqctl message peek -t {message.topic}"
     with Producer("MQCTL_PRODUCER", target.sender()) as producer:
         try:
-            return producer.send(message, timeout_ms=target.timeout_ms)
+            return producer.send(message, select=selector, timeout_ms=target.timeout_ms)
         except KeyboardInterrupt:
             tell(f"mqctl: {doubt}")
             raise

@@ -111,6 +111,20 @@ def test_csv_tells_base64_from_text(live: Run) -> None:
     assert {(row["body"], row["body_encoding"]) for row in rows} >= {("/w==", "base64"), ("/w==", "text")}
 
 
+def test_the_three_selectors_choose_the_queue(live: Run, cluster: EmbeddedCluster) -> None:
+    def sent(select: str) -> tuple[str, int]:
+        outcome = live("message", "send", "-t", "Pay", "--body", "x", "--select", select, "-o", "json")
+        assert outcome.exit_code == 0, outcome.stderr
+        return outcome.json["broker_name"], outcome.json["queue_id"]
+
+    # Java's "order-4711".hashCode() is 708276994: of four queues, two on each broker, that is the third.
+    assert {sent("hash:order-4711") for _ in range(2)} == {("broker-b", 0)}
+    assert sent("room:nowhere")[0] in cluster.brokers
+    assert sent("random")[0] in cluster.brokers
+    bad = live("message", "send", "-t", "Pay", "--body", "x", "--select", "robin")
+    assert (bad.exit_code, "hash:KEY, random or room:ROOM" in bad.stderr) == (64, True)
+
+
 def test_a_body_that_never_ends_is_refused(live: Run) -> None:
     refused = live("message", "send", "-t", "Pay", "--body-file", "/dev/zero")
     assert refused.exit_code == 64, refused.stderr
