@@ -97,6 +97,16 @@ _NOTES = {
         "on. Then the journal can be read and knows of every change that was sent, the way on or back brings the "
         "cluster exactly there, files are old or new, and no lock, process or temporary file stays.",
     ),
+    "drills": (
+        "Drills",
+        "python -m tests.drill.rounds 200 SEED --save FILE",
+        "Drills by chance on the embedded cluster: producers and consumers of every kind while consumers join, leave "
+        "and are killed, brokers stop, die, lose power, clocks jump, and offsets are moved ([drills](drill.md)). The "
+        "machine was busy with other work. The drill that was not judged had lost all its consumers, so nobody was "
+        "owed anything. The one that was violated was the judge's mistake: a delayed message that was asked for again "
+        "when its broker was killed came twice by the retry topic, ten seconds later. It is corrected, and the same "
+        "round (seed 1047) is kept.",
+    ),
     "soak": (
         "Soak",
         "python -m tests.reliability.soak --minutes 60",

@@ -1,4 +1,4 @@
-"""Drills with faults by chance on the sound embedded cluster: `python -m tests.drill.rounds [ROUNDS] [SEED]`.
+"""Drills with faults by chance on the sound cluster: `python -m tests.drill.rounds [ROUNDS] [SEED] [--save FILE]`.
 
 Each must be kept: whatever is out of the ordinary has to be explained by an event. A history that is not kept stays,
 with its verdict; the seed of each round is printed and runs it again.
@@ -6,11 +6,15 @@ with its verdict; the seed of each round is printed and runs it again.
 
 from __future__ import annotations
 
+import json
+import platform
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
+from time import monotonic
 
 from mqctl.drill.checker import Checker
 from mqctl.drill.plan import DrillPlan, read_plan
@@ -70,14 +74,17 @@ def main() -> None:
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
     rounds, seed = [*numbers, *(20, 0)[len(numbers) :]]
     states: Counter[DrillState] = Counter()
+    sent = explained = 0
+    began = monotonic()
     directory = Path(mkdtemp(prefix="mqctl-rounds-"))
     for number in range(seed, seed + rounds):
         path = directory / f"{number}.history"
         run_drill(plan_by_chance(Random(number)), None, DrillRequest(mark=f"{number}", history=path, ask=say))
         verdict = Checker(path, 2).judge()
         states[verdict.state] += 1
-        explained = sum(each.inside for each in verdict.promises)
-        say(f"{number}: {verdict.state}, {verdict.sent} sent, {explained} explained")
+        inside = sum(each.inside for each in verdict.promises)
+        sent, explained = sent + verdict.sent, explained + inside
+        say(f"{number}: {verdict.state}, {verdict.sent} sent, {inside} explained")
         if verdict.state is DrillState.KEPT:
             path.unlink()
             continue
@@ -85,6 +92,18 @@ def main() -> None:
             if breach.allowed_by is None:
                 say("\n".join(evidence_lines(breach)))
     say(", ".join(f"{state} {count}" for state, count in states.items()) + f" (histories: {directory})")
+    if "--save" in sys.argv:
+        figures = {
+            "date": f"{datetime.now(UTC):%Y-%m-%d}",
+            "python": platform.python_version(),
+            "seed": seed,
+            "minutes": round((monotonic() - began) / 60, 1),
+            "rounds": rounds,
+            "sent": sent,
+            "explained_by_events": explained,
+            **{state.replace("-", "_"): states[state] for state in DrillState},
+        }
+        Path(sys.argv[sys.argv.index("--save") + 1]).write_text(json.dumps(figures, indent=1) + "\n")
     sys.exit(states[DrillState.KEPT] != rounds)
 
 

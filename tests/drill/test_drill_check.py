@@ -49,6 +49,16 @@ def test_a_verdict_says_what_it_could_not_check_in_both_languages(mqctl: Run, tm
     assert "未检查：late" in chinese
 
 
+def test_a_page_shows_the_verdict_and_its_evidence(mqctl: Run, tmp_path: Path) -> None:
+    path = Written().stored(0, 0).stored(1, 1).delivered(1, 1).ends().file(tmp_path)
+    assert mqctl("drill", "check", path, "--html", tmp_path / "page.html", "--lang", "zh").exit_code == 2
+    page = (tmp_path / "page.html").read_text()
+    assert '<html lang="zh">' in page
+    assert "违反：lost 1" in page
+    assert "g: p 的消息 0 acknowledged and never consumed" in page
+    assert "<pre" in page and "<script" not in page
+
+
 def test_an_interrupted_drill_ends_with_3_and_says_why(mqctl: Run, tmp_path: Path) -> None:
     path = Written().stored(0, 0).file(tmp_path)
     outcome = mqctl("drill", "check", path)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mqctl.cli.emit import Output, emit
-from mqctl.cli.language import spoken
+from mqctl.cli.emit import Output
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.drill.checker import Checker
 from mqctl.errors import ExitCode
+from mqctl.operations.drill.reporting import report_verdict
 from mqctl.render.checks import CheckFormat
-from mqctl.render.drill import verdict_document, verdict_exit, verdict_formatted
 
 EXAMPLES = (
     "mqctl drill check drill.history",
@@ -28,12 +26,14 @@ FormatOption = Annotated[
 ExcerptsOption = Annotated[
     int, typer.Option("--excerpts", min=1, max=1000, help="Of how many breaches of each promise to show the evidence.")
 ]
+PageOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write the verdict as a page.")]
 
 
 def command(
     history: Annotated[Path, typer.Argument(metavar="HISTORY", help="The file that a drill wrote.")],
     form: FormatOption = None,
     excerpts: ExcerptsOption = 3,
+    html: PageOption = None,
     output: OutputOption = Output.TABLE,
     lang: LangOption = None,
     no_color: NoColorOption = False,
@@ -45,8 +45,4 @@ def command(
     """
     with step_progress() as progress:
         verdict = Checker(history, excerpts, progress).judge()
-    if form is not None:
-        sys.stdout.write(verdict_formatted(verdict, form))
-    else:
-        emit(verdict_document(verdict, spoken()), output)
-    return verdict_exit(verdict)
+    return report_verdict(verdict, form, html, output)

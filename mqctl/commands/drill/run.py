@@ -13,15 +13,14 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, note
-from mqctl.cli.language import spoken
 from mqctl.cli.options.common import ExecuteOption, LangOption, NoColorOption, OutputOption
 from mqctl.cli.terminal.interrupts import terminable
-from mqctl.commands.drill.check import ExcerptsOption, FormatOption
+from mqctl.commands.drill.check import ExcerptsOption, FormatOption, PageOption
 from mqctl.drill.checker import Checker
 from mqctl.drill.plan import load_plan
 from mqctl.errors import ExitCode
+from mqctl.operations.drill.reporting import report_verdict
 from mqctl.operations.drill.run import DrillRequest, prepare, run_drill
-from mqctl.render.drill import verdict_document, verdict_exit, verdict_formatted
 
 EXAMPLES = (
     "mqctl drill run scale-out",
@@ -43,6 +42,7 @@ def command(
     execute: ExecuteOption = False,
     form: FormatOption = None,
     excerpts: ExcerptsOption = 3,
+    html: PageOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -76,11 +76,7 @@ def command(
             note("interrupted; the history is judged as far as it goes")
     note(f"judging {path}")
     verdict = Checker(path, excerpts).judge()
-    if form is not None:
-        sys.stdout.write(verdict_formatted(verdict, form))
-    else:
-        emit(verdict_document(verdict, spoken()), output)
-    return verdict_exit(verdict)
+    return report_verdict(verdict, form, html, output)
 
 
 def _ask(text: str) -> None:

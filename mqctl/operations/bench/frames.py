@@ -6,6 +6,7 @@ The wire is that of `mqctl.protocol`; what must be signed is encoded anew for ea
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -118,11 +119,13 @@ class SendFrames:
         """Returns a frame, the unique id of its (first) message, and the size of its bodies before compression."""
         broker_name, queue_id = queue
         now_ms = time.time_ns() // 1_000_000
-        unique_id = self._ids.next()
         if self._workload.batch_count > 1:
-            body, size = self._batch(unique_id, due_us)
+            ids = self._ids.take(self._workload.batch_count)
+            unique_id = ids[0]
+            body, size = self._batch(ids, due_us)
             values: tuple[object, ...] = (queue_id, now_ms)
         else:
+            unique_id = self._ids.next()
             body, size = self._bodies.next()
             values = (queue_id, now_ms, unique_id, due_us, *self._keys(key))
         if self._task.credentials is None:
@@ -135,16 +138,16 @@ class SendFrames:
         text = f"k{self._random.randrange(self._workload.key_count) if key is None else key}"
         return (text, text) if self._workload.message_type is MessageType.FIFO else (text,)
 
-    def _batch(self, unique_id: str, due_us: int) -> tuple[bytes, int]:
-        elements: list[BatchElement] = []
-        total = 0
-        text, next_id, bodies = self._element, self._ids.next, self._bodies
-        for _ in range(self._workload.batch_count):
-            body, size = bodies.next()
-            total += size
-            elements.append(BatchElement(body, text % (unique_id, due_us, *self._keys(None))))
-            unique_id = next_id()
-        return encode_batch(elements), total
+    def _batch(self, ids: Sequence[str], due_us: int) -> tuple[bytes, int]:
+        bodies = [self._bodies.next() for _ in ids]
+        text = self._element
+        if self._workload.key_count:
+            texts = [text % (unique_id, due_us, *self._keys(None)) for unique_id in ids]
+        else:
+            texts = [text % (unique_id, due_us) for unique_id in ids]
+        return encode_batch(list(map(BatchElement, [body for body, _ in bodies], texts))), sum(
+            [size for _, size in bodies]
+        )
 
     def _signed(self, opaque: int, broker_name: str, values: tuple[object, ...], body: bytes) -> bytes:
         command = self._commands[broker_name]

@@ -1,0 +1,31 @@
+"""A verdict on the screen, in the words of CI, and as a page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mqctl.cli.emit import Output, emit, note
+from mqctl.cli.language import spoken
+from mqctl.errors import ExitCode
+from mqctl.model.drill_verdict import DrillVerdict
+from mqctl.render.checks import CheckFormat
+from mqctl.render.drill import verdict_document, verdict_exit, verdict_formatted
+
+
+def report_verdict(verdict: DrillVerdict, form: CheckFormat | None, page: Path | None, output: Output) -> ExitCode:
+    """Shows a verdict, and returns the exit code that it means. Raises StorageError: the page cannot be written."""
+    document = verdict_document(verdict, spoken())
+    if page is not None:
+        from mqctl.operations.reports.run import write_text
+        from mqctl.render.in_chinese import in_chinese
+        from mqctl.render.reports.html import document_page
+
+        shown = in_chinese(document) if spoken() == "zh" else document
+        write_text(page, document_page(f"drill: {verdict.topic}", shown, {}, spoken()))
+        note(f"the verdict is in {page}")
+    if form is not None:
+        sys.stdout.write(verdict_formatted(verdict, form))
+    else:
+        emit(document, output)
+    return verdict_exit(verdict)
