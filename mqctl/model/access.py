@@ -111,6 +111,20 @@ class AccessState:
     well_known: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class AccessFile:
+    """One file of the access list of a 4.9 broker; what it holds no request tells.
+
+    Attributes:
+        change_count: how often it was changed by request.
+        changed_ms: when it was changed last, or read first, epoch milliseconds.
+    """
+
+    path: str
+    change_count: int
+    changed_ms: int
+
+
 _TRIED_FIRST = frozenset({"12345678", "1234567", "123456", "rocketmq", "admin", "password", "test", "secret"})
 
 

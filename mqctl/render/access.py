@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mqctl.model.access import AccessEntry, AccessState, AccessUser, Decision
-from mqctl.render.document import Column, Document, Table
+from mqctl.model.access import AccessEntry, AccessFile, AccessState, AccessUser, Decision
+from mqctl.render.document import CellKind, Column, Document, Table
 
 LIST_COLUMNS = (
     Column("user", "user"),
@@ -18,6 +18,12 @@ LIST_COLUMNS = (
     Column("sources", "from", none="anywhere"),
     Column("brokers", "brokers"),
     Column("policy", "policy", none="", wide=True),
+)
+FILE_COLUMNS = (
+    Column("broker", "broker"),
+    Column("path", "file"),
+    Column("change_count", "changes by request", CellKind.COUNT),
+    Column("changed_time_ms", "last change", CellKind.TIME_MS),
 )
 EXPLAIN_COLUMNS = (
     Column("broker", "broker"),
@@ -44,10 +50,21 @@ class AccessRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccessFileRow:
+    """One file of a 4.9 broker's access list."""
+
+    broker: str
+    path: str
+    change_count: int
+    changed_time_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccessReport:
-    """Machine form of `acl list`."""
+    """Machine form of `acl list`; `files` are those of 4.9 brokers, whose accounts no request tells."""
 
     entries: list[AccessRow]
+    files: list[AccessFileRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +95,14 @@ class AccessExplanation:
     brokers: list[ExplainedDecision]
 
 
-def access_document(states: Mapping[str, AccessState], user: str | None) -> Document:
+def access_document(
+    states: Mapping[str, AccessState], files: Mapping[str, Sequence[AccessFile]], user: str | None
+) -> Document:
     """Builds the document of `acl list`.
 
     Args:
         states: by broker.
+        files: of access lists of 4.9, by broker.
         user: all but this one are left out.
     """
     places: dict[tuple[AccessUser, AccessEntry | None], list[str]] = {}
@@ -93,8 +113,14 @@ def access_document(states: Mapping[str, AccessState], user: str | None) -> Docu
                     places.setdefault((item, entry), []).append(broker)
     ordered = sorted(places.items(), key=lambda pair: pair[0][0].name)
     rows = [_row(item, entry, brokers) for (item, entry), brokers in ordered]
-    table = Table(LIST_COLUMNS, rows, empty="no broker has users")
-    return Document(schema="acl.list/1", value=AccessReport(entries=rows), records=rows, blocks=[table])
+    file_rows = [
+        AccessFileRow(broker=broker, path=item.path, change_count=item.change_count, changed_time_ms=item.changed_ms)
+        for broker, own in sorted(files.items())
+        for item in own
+    ]
+    tables = [Table(LIST_COLUMNS, rows, empty="no broker has users")] if rows or not file_rows else []
+    tables += [Table(FILE_COLUMNS, file_rows)] if file_rows else []
+    return Document(schema="acl.list/1", value=AccessReport(entries=rows, files=file_rows), records=rows, blocks=tables)
 
 
 def _row(user: AccessUser, entry: AccessEntry | None, brokers: Sequence[str]) -> AccessRow:

@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 from mqctl.client.remoting.question import Question, nothing
-from mqctl.model.access import AccessEntry, AccessUser
+from mqctl.model.access import AccessEntry, AccessFile, AccessUser
 from mqctl.protocol import requests_v5 as v5
 from mqctl.protocol.bodies_access import AclInfo, UserInfo, acl_info, read_acls, read_users
+from mqctl.protocol.body import BodyError
+from mqctl.protocol.fastjson import loads
+from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.requests_admin import GetBrokerAclConfig, GetBrokerAclConfigReply
 
 SUBJECT_PREFIX = "User:"
+
+
+def access_files() -> Question[tuple[AccessFile, ...]]:
+    """The files of a 4.9 broker's access list; one that controls no access never answers."""
+    return Question(GetBrokerAclConfig(), _read_files)
+
+
+def _read_files(answer: RemotingCommand) -> tuple[AccessFile, ...]:
+    """Raises BodyError."""
+    versions = loads(GetBrokerAclConfigReply.from_ext(answer.ext_fields).all_acl_file_version or "{}")
+    if not isinstance(versions, dict):
+        raise BodyError("The versions of access files cannot be read", reason="they are no JSON object")
+    files = []
+    for path, version in versions.items():
+        known = version if isinstance(version, dict) else {}
+        count, changed_ms = known.get("counter"), known.get("timestamp")
+        if not isinstance(count, int) or not isinstance(changed_ms, int):
+            raise BodyError("The versions of access files cannot be read", reason="one has no counter or no timestamp")
+        files.append(AccessFile(path, count, changed_ms))
+    return tuple(files)
 
 
 def all_users() -> Question[tuple[UserInfo, ...]]:

@@ -12,7 +12,7 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OnlyBrokersOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.operations.access.users import access_of
+from mqctl.operations.access.users import access_of, ask_files
 from mqctl.render.access import access_document
 
 EXAMPLES = ("mqctl acl list", "mqctl acl list --user orders-app", "mqctl acl list -o json | jq '.entries[].user'")
@@ -33,12 +33,15 @@ def command(
     """Show the users of 5.x brokers and what each may do, with the brokers that have it so; passwords are not shown.
 
     Each broker has users of its own: a row that names fewer brokers than others is where they differ. The accounts of
-    4.9 are in files of the broker's machine, and no request tells them.
+    4.9 are in files of the broker's machine, and no request tells them: shown is which files there are, how often each
+    was changed by request, and when.
     """
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = access_of(look, broker or ())
-    without = sorted(item.name for item in brokers if item.access is None and not item.gaps)
+        ask_files(look, [item for item in brokers if item.access is None and not item.gaps])
+    files = {item.name: item.access_files for item in brokers if item.access_files}
+    without = sorted(item.name for item in brokers if item.access is None and item.name not in files and not item.gaps)
     if without:
         tell(f"mqctl: without users: {', '.join(without)}")
     states = {item.name: item.access for item in brokers if item.access is not None}
-    return answer(access_document(states, user), broker_gaps(brokers), output)
+    return answer(access_document(states, files, user), broker_gaps(brokers), output)

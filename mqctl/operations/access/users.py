@@ -9,7 +9,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.access import ACTIONS, AccessEntry, Decision, decide_access
 from mqctl.model.gap import Part
 from mqctl.operations.access.plans import check_entry
-from mqctl.snapshot.live.access import ask_access
+from mqctl.snapshot.live.access import ask_access, ask_access_files
 from mqctl.snapshot.live.brokers import LiveBroker, masters_of
 
 
@@ -20,6 +20,11 @@ def access_of(source: LiveOrSaved, names: Sequence[str]) -> list[LiveBroker]:
         raise NotFoundError("there is no such broker", remedy="mqctl broker list tells which there are")
     source.ask(ask_access, brokers)
     return brokers
+
+
+def ask_files(source: LiveOrSaved, brokers: list[LiveBroker]) -> None:
+    """Asks brokers of 4.9 which access files they have; a snapshot does not tell."""
+    source.ask(ask_access_files, brokers)
 
 
 def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, str, str]) -> dict[str, Decision]:

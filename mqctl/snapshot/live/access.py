@@ -10,7 +10,7 @@ from mqctl.model.gap import Part
 from mqctl.protocol.bodies_access import UserInfo
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, refused_with
-from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.brokers import LiveBroker, ask_settings
 
 # 3: before 5.3, where there are no users; 1: nothing is switched on, so that nothing is kept.
 _NO_USERS = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.REQUEST_CODE_NOT_SUPPORTED})
@@ -37,6 +37,18 @@ def ask_access(asking: Asking, brokers: list[LiveBroker]) -> None:
             )
         elif not refused_with(error, _NO_USERS):
             broker.miss(Part.ACCESS, error)
+
+
+def ask_access_files(asking: Asking, brokers: list[LiveBroker]) -> None:
+    """Asks those of 4.9 that control access for the files of their access list; others never answer that."""
+    ask_settings(asking, [item for item in brokers if not item.config])
+    listed = [item for item in brokers if item.config.get("aclEnable") == "true"]
+    answers = asking.put((number, item.address.address, ask.access_files()) for number, item in enumerate(listed))
+    for number, broker in enumerate(listed):
+        if number in answers.values:
+            broker.access_files = answers.values[number]
+        else:
+            broker.miss(Part.ACCESS, answers.errors[number])
 
 
 def _well_known(users: Iterable[UserInfo]) -> Iterable[str]:

@@ -10,7 +10,7 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.question import Question
 from mqctl.errors import MqctlError
-from mqctl.model.access import AccessState
+from mqctl.model.access import AccessFile, AccessState
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import Member, ProducerMembership
@@ -41,6 +41,7 @@ class LiveBroker:
         tells_all_producers: whether it knows the request for all of them.
         lost: whether it left a question unanswered.
         access: its users, where it has any and tells them (5.x).
+        access_files: the files of its access list (4.9).
         reserved: names of clusters and brokers, for each of which brokers keep a topic.
         newest: the newest messages of its busiest queues.
         table_versions: of its tables of topics and of groups, as far as they were asked.
@@ -65,6 +66,7 @@ class LiveBroker:
     newest: tuple[NewestMessage, ...] = ()
     lost: bool = False
     access: AccessState | None = None
+    access_files: tuple[AccessFile, ...] = ()
     request_modes: MessageRequestModes | MqctlError | None = None
 
     @property

@@ -186,3 +186,16 @@ def test_a_broker_that_refuses_is_not_down(asked: Run, tmp_path: Path) -> None:
     assert {line.split()[-1] for line in metrics.splitlines() if line.startswith("mqctl_broker_up{")} == {"1.0"}
     frame = asked("top", "--count", "1").stdout
     assert ("lag not known" in frame, "no group" in frame, "no topics" in frame) == (True, False, False), frame
+
+
+def test_the_files_of_an_access_list_are_listed_where_accounts_cannot_be(asked: Run, guarded: EmbeddedCluster) -> None:
+    outcome = asked("acl", "list", "-o", "json", env=AS_ADMIN)
+    assert outcome.exit_code == 0, outcome.stderr
+    files = outcome.json["files"]
+    assert [(row["broker"], Path(row["path"]).suffix, row["change_count"]) for row in files] == [
+        ("broker-a", ".yml", 0), ("broker-b", ".yml", 0),
+    ]  # fmt: skip
+    shown = asked("acl", "list", env=AS_ADMIN)
+    assert ("CHANGES BY REQUEST" in shown.stdout, "without users" in shown.stderr) == (True, False)
+    secrets = [account.secret_key for account in (ADMIN, USER, READER)]
+    assert not [secret for secret in secrets if secret in outcome.stdout + shown.stdout]

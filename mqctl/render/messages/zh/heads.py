@@ -45,7 +45,7 @@ undo with=回退命令|who=操作者|undoes=撤销|grade=等级|file=文件|byte
 handed out/s=下发/秒|committed/s=提交/秒|min offset=最小位点|broker offset=Broker 位点|next message stored=下一条存储时间|owner=所有者|owner address=所有者地址|Who consumes=消费者|no consumer group has offsets there=没有消费组在那里提交过位点|processes=进程|versions=版本
 name server=NameServer|from offset=起始位点|to offset=结束位点|deleted=已删除|reached=已到|left=剩余|published=已发布|there already=已在目标|repeated=重复|filtered out=已过滤
 replay=重放|in doubt=存疑|ordered=顺序|in order=按序消费|message.type=message.type|master=Master|slaves=Slave|max offset=最大位点|last message=最近消息|report=报告|what stands out=要点
-section=部分|figure=数字|code=代码|subject=对象|rule=规则|about=关于|why accepted=接受原因|until=截止|why not=未判断原因|why not wholly=未完整判断的原因
+changes by request=按请求的变更次数|last change=最近变更|section=部分|figure=数字|code=代码|subject=对象|rule=规则|about=关于|why accepted=接受原因|until=截止|why not=未判断原因|why not wholly=未完整判断的原因
 broker processes=Broker 进程|differs from others=与其余不同|queue offset=队列位点|size=大小|tags code=Tag 哈希|passes=通过|bit map=位图
 profile=配置档|current=当前|name servers=NameServer|timeout=超时|TLS by=TLS 来源|rooms by=机房规则|proxies=Proxy 地址|threads=线程|do=操作|at=时间|cpu=CPU
 instances=实例|by rule=按规则|line=行|lock held by=锁持有者|instance=实例|role=角色|class=类别|phase=阶段|root=根帧|new offset=新位点
