@@ -17,6 +17,7 @@ from embedded_broker.consumers.pull_holds import PullHolds
 from embedded_broker.consumers.sql_filters import SqlFilters
 from embedded_broker.delay.levels import DelaySchedule
 from embedded_broker.delay.timers import Timers
+from embedded_broker.ha.acting import Membership
 from embedded_broker.ha.copying import Tables
 from embedded_broker.ha.replication import Replication
 from embedded_broker.log.intake import Intake
@@ -126,6 +127,7 @@ class Broker:
         self._services = Services(self.schedule, self.transactions, self.timers, self.pop)
         self.access = AccessControl(settings, release, clock, acl_file or directory / "conf" / ACL_FILE, config)
         self.replication = self._replication(config)
+        self.membership = Membership(self.replication, self._services, self.topics, self._outbound)
         for file in (*self._files(), self.schedule.file):
             file.durable = settings.flush_disk_type == SYNC_FLUSH
         self.send_ext: Mapping[str, str] = {}
@@ -195,6 +197,11 @@ class Broker:
         return self.settings.broker_id
 
     @property
+    def is_active(self) -> bool:
+        """Whether it runs the services of a master: it is one, or stands in for one."""
+        return not self.settings.is_slave or self.membership.is_acting
+
+    @property
     def further_reading(self) -> str:
         """What remarks of this release end with."""
         return FURTHER_READING[self.release.is_v5]
@@ -250,9 +257,11 @@ class Broker:
             file.create()
         self.access.start()
         self.replication.start()
+        await self.membership.go_online(self.registration, self.schedule.load)
         if not self.settings.is_slave:
             self._services.start()
         await self.registration.register_and_wait()
+        self.membership.start(self.registration)
 
     async def _listen(self, host: str, port: int) -> None:
         """Listens on the main port, on the one two below it, for clients with a VIP channel, and on that for slaves."""
@@ -335,6 +344,7 @@ class Broker:
         return tables if self.pop is None else (*tables, *self.pop.files)
 
     def _stop_timers(self) -> None:
+        self.membership.stop()
         self.clients.stop()
         self.filters.stop()
         self.stats.stop()

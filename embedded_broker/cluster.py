@@ -150,6 +150,7 @@ class RunningCluster:
         self._rooms = {member: spec.room_of(member) for member in self._members}
         self._overrides: dict[str, dict[str, str]] = {}
         self._make = _securing(spec.tls) if spec.tls is not None else None
+        self._outbound = spec.tls.outbound_context() if spec.tls is not None else None
 
     @property
     def data_dir(self) -> Path:
@@ -242,6 +243,8 @@ class RunningCluster:
             directory=self.data_dir / name,
             name=name,
             make=self._make,
+            outbound=self._outbound,
+            properties=self.spec.settings,
         )
         await server.start(self.spec.host, self._ports.to_listen(name, port))
         self._ports.note(name, int(server.settings["listenPort"]))
@@ -284,7 +287,7 @@ class RunningCluster:
             lock_live_ms=self.spec.lock_live_ms,
             acl_file=self.spec.acl_file,
             make=self._make,
-            outbound=self.spec.tls.outbound_context() if self.spec.tls is not None else None,
+            outbound=self._outbound,
         )
         await broker.start(self.spec.host, self._ports.to_listen(name, port, also=PORT_DISTANCES))
         self._ports.note(name, broker.settings.listen_port)

@@ -27,6 +27,8 @@ _POSITIVE = frozenset(
         "transaction_check_interval",
         "default_topic_queue_nums",
         "ha_time_scale",
+        "broker_heartbeat_interval",
+        "sync_broker_member_group_period",
     }
 )
 """Settings of which nothing works at 0."""
@@ -75,6 +77,13 @@ class BrokerSettings:
         slave_timeout: milliseconds that a send waits for slaves.
         offset_check_in_slave: a slave corrects the offset of a pull beyond a queue's ends, too.
         in_sync_replicas: brokers that must have a message before its send is answered, the master included (5.x).
+        enable_slave_acting_master: the slave with the lowest id stands in for a lost master (5.x); read at the start.
+        enable_remote_escape: what falls due there goes to another broker of its topic; else it waits for the master.
+        compatible_with_old_name_srv: heartbeats and members in requests that name servers of 4.x know as well.
+        total_replicas: with more than 1, master and slaves go online only when they know of each other (5.x).
+        broker_heartbeat_interval, sync_broker_member_group_period: milliseconds between heartbeats, and questions for
+            the members of the broker name, where masters are acting.
+        broker_not_active_timeout_millis: silence after which name servers then forget the broker.
         as_real: sends are answered before their messages can be read, and requests of one connection out of order, as a
             pool of threads does; ours, read at the start.
         ha_time_scale: by what the periods of replication are divided that no property has: a slave connects again after
@@ -171,6 +180,13 @@ class BrokerSettings:
     offset_check_in_slave: bool = False
     in_sync_replicas: int = 1
     ha_time_scale: int = 1
+    enable_slave_acting_master: bool = False
+    enable_remote_escape: bool = False
+    compatible_with_old_name_srv: bool = True
+    total_replicas: int = 1
+    broker_heartbeat_interval: int = 1_000
+    sync_broker_member_group_period: int = 1_000
+    broker_not_active_timeout_millis: int = 10_000
 
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1_000

@@ -13,6 +13,8 @@ The due time of an entry is its tags code, so a level is served from its consume
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from embedded_broker.clock import Clock, Handle, Periodic
@@ -28,7 +30,7 @@ from mqctl.model.message import REAL_QID, REAL_TOPIC
 from mqctl.model.names import BROKERS_OWN_TOPICS, SCHEDULE_TOPIC
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
-from mqctl.store.record_writer import store_time_of, text_of_properties
+from mqctl.store.record_writer import Incoming, store_time_of, text_of_properties
 
 log = logging.getLogger("embedded_broker")
 
@@ -39,6 +41,10 @@ _ROUND = 256
 _STEPS_PER_VERSION = 200
 
 
+Elsewhere = Callable[[Incoming, Callable[[bool], object]], object]
+"""Has another broker store a message, and says whether it did."""
+
+
 class UndeliverableError(MqctlError):
     """A waiting message that names no queue to go to; its level stands still, as in 4.9.3 and later."""
 
@@ -46,7 +52,7 @@ class UndeliverableError(MqctlError):
 class _Level:
     """One level's queue: where it is read next, and what was delivered."""
 
-    __slots__ = ("delay_ms", "level", "position", "timer", "troubled_at")
+    __slots__ = ("delay_ms", "is_sending", "level", "position", "timer", "troubled_at")
 
     def __init__(self, level: int, delay_ms: int) -> None:
         self.level = level
@@ -54,6 +60,7 @@ class _Level:
         self.position = 0
         self.timer: Handle | None = None
         self.troubled_at = -1
+        self.is_sending = False
 
 
 class DelaySchedule:
@@ -66,6 +73,7 @@ class DelaySchedule:
     Attributes:
         offsets: delay level -> next offset of its queue to deliver, levels that are no longer configured included.
         file: `delayOffset.json`.
+        elsewhere: takes what falls due where this broker may not write; None where it may, or nothing can be done.
         read_from: which of the file and its backup the offsets came from.
     """
 
@@ -73,6 +81,7 @@ class DelaySchedule:
         self.levels = storage.dispatcher.levels
         self.offsets: dict[int, int] = {}
         self.file = ConfigFile(config, DELAY_OFFSETS, clock, self._document, lambda: len(self.offsets))
+        self.elsewhere: Elsewhere | None = None
         self.read_from: ConfigFileState | None = None
         self._storage = storage
         self._stats = stats
@@ -83,6 +92,7 @@ class DelaySchedule:
         self._flush: Periodic | None = None
         self._delivered = 0
         self._running = False
+        storage.on_dispatch(self._arrived, topic=SCHEDULE_TOPIC)
 
     # Life
 
@@ -111,7 +121,6 @@ class DelaySchedule:
     def start(self) -> None:
         """Begins to deliver, a second from now."""
         self._running = True
-        self._storage.on_dispatch(self._arrived, topic=SCHEDULE_TOPIC)
         for level, delay_ms in enumerate(self.levels.delays_ms, start=1):
             state = self._levels[level] = _Level(level, delay_ms)
             state.position = self.offsets.get(level, 0)
@@ -173,7 +182,7 @@ class DelaySchedule:
     def _arrived(self, entry: Dispatched) -> None:
         """Wakes a level that has run out of messages."""
         state = self._levels.get(entry.queue_id + 1)
-        if state is not None and state.timer is None and self._running:
+        if state is not None and state.timer is None and self._running and not state.is_sending:
             self._wait(state, max(0, entry.tags_code - self._clock.now_ms()))
 
     def _turn(self, state: _Level) -> None:
@@ -211,12 +220,32 @@ class DelaySchedule:
             # A due time further away than the level's delay: the clock or the table was changed. Deliver now.
             if now_ms < due_ms <= now_ms + state.delay_ms:
                 return due_ms - now_ms
+            copy = self._copy(physical_offset) if self.elsewhere is not None else None
+            if copy is not None and self.elsewhere is not None:
+                state.is_sending = True
+                self.elsewhere(copy, partial(self._sent, state))
+                return None
             if self._deliver(physical_offset):
-                self.offsets[state.level] = state.position + 1
-                self._delivered += 1
-                self.file.mark()
+                self._note(state)
             state.position += 1
         return 0 if entries else None
+
+    def _note(self, state: _Level) -> None:
+        self.offsets[state.level] = state.position + 1
+        self._delivered += 1
+        self.file.mark()
+
+    def _sent(self, state: _Level, is_stored: bool) -> None:  # noqa: FBT001 an answer
+        """Goes on after a message was stored elsewhere, or tries it again."""
+        if self._levels.get(state.level) is not state or not self._running:
+            return
+        state.is_sending = False
+        if is_stored:
+            self._note(state)
+            state.position += 1
+        else:
+            self._trouble(state, "no other broker of its topic took the message")
+        self._wait(state, 0 if is_stored else _RETRY_MS)
 
     def _due_ms(self, state: _Level, physical_offset: int, code: int) -> int:
         """Returns when an entry is due: its tags code, or by its store time when that code is lost."""
@@ -229,17 +258,24 @@ class DelaySchedule:
 
     def _deliver(self, physical_offset: int) -> bool:
         """Stores a copy of a waiting message in its real queue; False when there is nothing to deliver."""
+        copy = self._copy(physical_offset)
+        if copy is not None:
+            self._storage.append(copy)
+        return copy is not None
+
+    def _copy(self, physical_offset: int) -> Incoming | None:
+        """Returns a copy of a waiting message for its real queue; None when there is nothing to deliver."""
         record = self._storage.message_at(physical_offset)
         if record is None:
-            return False
+            return None
         try:
             message = decode_message(record)
         except RecordError:
-            return False
+            return None
         if message.properties.get(REAL_TOPIC) in BROKERS_OWN_TOPICS:
             where = f"message at physical offset {physical_offset}"
             self._stats.set_aside(SCHEDULE_TOPIC, where, "it is for a topic of the broker's own")
-            return False
+            return None
         target = target_of(message)
         if target is None:
             raise UndeliverableError(
@@ -249,5 +285,4 @@ class DelaySchedule:
             )
         copy = copy_of(message, text_of_properties(record))
         copy.topic, copy.queue_id = target
-        self._storage.append(copy)
-        return True
+        return copy

@@ -112,10 +112,22 @@ class TableCopier:
         if self._tables.modes is not None:
             self._ask(GetAllMessageRequestMode(), self._take_modes)
 
+    def copy_back(self, done: Callable[[], object]) -> None:
+        """Asks for the offsets alone, as a master does whose slave stood in for it; `done` comes after the answers."""
+        self._ask(GetAllDelayOffset(), self._take_delay_offsets)
+        self._ask(GetAllConsumerOffset(), self._take_offsets, done=done)
+
     def _copy_timer_check(self) -> None:
         self._ask(GetTimerCheckPoint(), lambda body: write_raw(self._tables.config, _TIMER_CHECK, body), fast=True)
 
-    def _ask(self, request: Request, take: Callable[[bytes], object], *, fast: bool = False) -> None:
+    def _ask(
+        self,
+        request: Request,
+        take: Callable[[bytes], object],
+        *,
+        fast: bool = False,
+        done: Callable[[], object] = lambda: None,
+    ) -> None:
         if self.master is None:
             return
         connection = self._connection(_fast_address(self.master) if fast else self.master)
@@ -123,12 +135,13 @@ class TableCopier:
         def answered(answer: RemotingCommand | None) -> None:
             if answer is None or answer.code != 0:
                 why = "no answer" if answer is None else answer.remark
-                log.warning("master %s: request %d was not answered: %s", connection.address, request.code, why)
-                return
-            try:
-                take(answer.body)
-            except MqctlError as error:
-                log.error("master %s: request %d: %s", connection.address, request.code, error)
+                log.warning("%s: request %d was not answered: %s", connection.address, request.code, why)
+            else:
+                try:
+                    take(answer.body)
+                except MqctlError as error:
+                    log.error("%s: request %d: %s", connection.address, request.code, error)
+            done()
 
         connection.call(request.command(opaque=0, version=self._release.ordinal), _TIMEOUT_MS, answered)
 

@@ -47,12 +47,14 @@ class HaMaster:
 
     Attributes:
         connections: whoever is connected, in the order of coming.
+        on_slave: called when somebody connects.
         pushed: highest position that anybody ever reported since the start (`push2SlaveMaxOffset`).
     """
 
     def __init__(self, log_writer: CommitLogWriter, settings: BrokerSettings, release: Release, clock: Clock) -> None:
         self.connections: dict[SlaveConnection, None] = {}
         self.pushed = 0
+        self.on_slave: Callable[[], object] = lambda: None
         self.log = log_writer
         self.settings = settings
         self.release = release
@@ -86,6 +88,7 @@ class HaMaster:
             log.warning("%s: more than %d connections to the replication port", connection.peer, _MOST_SLAVES)
             return False
         self.connections[connection] = None
+        self.on_slave()
         return True
 
     # What sends wait for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from embedded_broker.clock import Clock
@@ -25,6 +26,7 @@ class Replication:
 
     Attributes:
         master: gives this broker's log to whoever connects; slaves listen, too.
+        tables: what is copied besides the log.
         slave, copier: follow the master's log, and its tables; None where this is no slave.
     """
 
@@ -38,8 +40,8 @@ class Replication:
         *,
         context: ssl.SSLContext | None = None,
     ) -> None:
-        self._storage, self._tables = storage, tables
-        self._settings, self._release, self._clock = settings, release, clock
+        self._storage, self.tables = storage, tables
+        self.settings, self.release, self.clock = settings, release, clock
         self._context = context
         self.master = HaMaster(storage.log, settings, release, clock)
         self.slave: HaSlave | None = None
@@ -52,11 +54,11 @@ class Replication:
 
     def start(self) -> None:
         """Has a slave begin to follow; the store must be open."""
-        if not self._settings.is_slave:
+        if not self.settings.is_slave:
             return
         following = FollowingLog(self._storage)
-        self.slave = HaSlave(following, self._settings, self._release, self._clock)
-        self.copier = TableCopier(self._tables, self._settings, self._release, self._clock, self._context)
+        self.slave = HaSlave(following, self.settings, self.release, self.clock)
+        self.copier = TableCopier(self.tables, self.settings, self.release, self.clock, self._context)
         self.slave.start()
         self.copier.start()
 
@@ -75,9 +77,41 @@ class Replication:
         if self.copier is not None:
             self.copier.master = reply.master_addr
 
+    def leave_master(self) -> None:
+        """Follows nobody any more: the master is gone, and this slave, or another one, stands in for it."""
+        if self.slave is not None:
+            self.slave.leave()
+        if self.copier is not None:
+            self.copier.master = None
+
+    def use_master(self, address: str | None, ha_address: str | None) -> None:
+        """Follows a master that is there (again)."""
+        if self.copier is not None and address:
+            self.copier.master = address
+        if self.slave is not None and ha_address:
+            self.slave.use(ha_address)
+
+    def on_slave(self, listener: Callable[[], object]) -> None:
+        """Has `listener` called when a slave is connected, at once where one is."""
+        self.master.on_slave = listener
+        if self.master.connections:
+            listener()
+
+    def on_master(self, listener: Callable[[], object]) -> None:
+        """Has `listener` called when this slave is connected to its master, at once if it is."""
+        if self.slave is not None:
+            self.slave.on_link = listener
+            if self.slave.local is not None:
+                listener()
+
+    @property
+    def flushed(self) -> int:
+        """How far the log is on the disk."""
+        return self._storage.log.durable
+
     def refusal(self, code: int) -> Refusal | None:
         """Returns what a slave answers to a request that it does not serve."""
-        return slave_refusal(code, self._settings, self._release) if self._settings.is_slave else None
+        return slave_refusal(code, self.settings, self.release) if self.settings.is_slave else None
 
     @property
     def behind_bytes(self) -> int:

@@ -1,8 +1,8 @@
 """What a slave refuses, and in which words; everything else it answers from its own log and tables.
 
-A send is refused by the store itself in 4.9, and before it is looked at in 5.x. Source: `DefaultMessageStore.
-checkStoreStatus`, `AdminBrokerProcessor`, `EndTransactionProcessor`, `PullMessageProcessor` of 4.9.8 and 5.3.3; checked
-against recorded answers.
+A send is refused by the store itself in 4.9, and before it is looked at in 5.x, unless slaves may stand in for their
+master there. Source: `DefaultMessageStore.checkStoreStatus`, `AdminBrokerProcessor`, `EndTransactionProcessor`,
+`PullMessageProcessor` of 4.9.8 and 5.3.3; checked against recorded answers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def slave_refusal(code: int, settings: BrokerSettings, release: Release) -> Refu
         return Refusal(ResponseCode.SLAVE_NOT_AVAILABLE, NO_REMARK_SET)
     if not release.is_v5:
         return Refusal(ResponseCode.SYSTEM_ERROR, _NO_CHANGE) if code in _TABLE_CHANGES else None
-    if code in _SENDS or (code in _PULLS and not settings.slave_read_enable):
+    if (code in _SENDS and not settings.enable_slave_acting_master) or (
+        code in _PULLS and not settings.slave_read_enable
+    ):
         return Refusal(ResponseCode.SYSTEM_BUSY, _BUSY)
     if code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
         return Refusal(ResponseCode.SYSTEM_ERROR, "Can not reset offset in slave broker")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import cast
 
 from embedded_broker.clock import Clock, Handle
@@ -35,6 +36,7 @@ class HaSlave:
         address: `ip:port` of the master's replication port, "" while nobody told.
         log: what follows.
         reported: the last position told to the master.
+        on_link: called when a connection to the master stands.
         read_ms, written_ms: when something came, and when a report went, epoch milliseconds; 0 for never.
     """
 
@@ -53,6 +55,7 @@ class HaSlave:
         self._retry: Handle | None = None
         self._stopped = self._paused = False
         self._unreached = ""
+        self.on_link: Callable[[], object] = lambda: None
 
     @property
     def local(self) -> tuple[str, int] | None:
@@ -63,6 +66,13 @@ class HaSlave:
         """Takes the address that a name server told; a connection that stands is kept."""
         if not self._is_fixed and address:
             self.address = address
+
+    def leave(self) -> None:
+        """Leaves a master that is gone; another one has to be told of by `use`."""
+        if not self._is_fixed:
+            self.address = ""
+        if self._link is not None:
+            self._link.abort()
 
     def start(self) -> None:
         """Begins to follow."""
@@ -119,6 +129,7 @@ class HaSlave:
     def linked(self, link: _MasterLink) -> None:
         """Takes a new connection to the master."""
         self._link, self._unreached = link, ""
+        self.on_link()
         self.reported = self.log.end
         if not self.release.is_v5:
             self.written_ms = self.clock.now_ms()

@@ -50,7 +50,7 @@ def _identity(broker: Broker) -> dict[str, str]:
         "bootTimestamp": str(broker.stats.boot_ms),
         "runtime": f"[ {days} days, {hours} hours, {minutes} minutes, {seconds} seconds ]",
         "startAcceptSendRequestTimeStamp": str(broker.settings.start_accept_send_request_time_stamp),
-        **({"brokerActive": "true"} if broker.release.is_v5 else {}),
+        **({"brokerActive": str(broker.is_active).lower()} if broker.release.is_v5 else {}),
     }
 
 

@@ -26,7 +26,7 @@ _FORBIDDEN = frozenset(
         "SELF_TEST_TOPIC",
     }
 )
-_KEPT_PREFIXES = (names.REVIVE_TOPIC_PREFIX, "rmq_sys_SYNC_BROKER_MEMBER_")
+_KEPT_PREFIXES = (names.REVIVE_TOPIC_PREFIX, names.MEMBER_TOPIC_PREFIX)
 _KEPT = frozenset({names.TIMER_TOPIC, "CHECKPOINT_TOPIC"})
 """Topics of 5.x that only the broker itself fills; 5.3.3 takes sends to them all the same."""
 MAX_RECONSUME_SINCE = 121

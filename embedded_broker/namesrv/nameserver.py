@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embedded_broker.clock import Clock, Periodic
 from embedded_broker.namesrv.kv_config import KVConfig
-from embedded_broker.namesrv.routes import RouteTable
+from embedded_broker.namesrv.routes import LowestIdChange, RouteTable
 from embedded_broker.release import Release
 from embedded_broker.remoting.dispatcher import Dispatcher
 from embedded_broker.remoting.faults import Control
-from embedded_broker.remoting.handler_table import NAMESRV, handlers_of
+from embedded_broker.remoting.handler_table import NAMESRV, handlers_of, sends
 from embedded_broker.remoting.listener import Listener, Make
+from embedded_broker.remoting.outbound import Outbound
 from embedded_broker.remoting.server import Limits, ServerConnection
 from embedded_broker.told_properties import namesrv_properties
+from mqctl.protocol.requests_namesrv import NotifyMinBrokerIdChange
+
+if TYPE_CHECKING:
+    import ssl
 
 log = logging.getLogger("embedded_broker")
+
+sends(NotifyMinBrokerIdChange)
 
 BROKER_TIMEOUT_MS = 120_000
 _SCAN_MS = {False: 10_000, True: 5_000}
@@ -40,15 +49,21 @@ class NameServer:
         directory: Path | None = None,
         name: str = "namesrv",
         make: Make | None = None,
+        outbound: ssl.SSLContext | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.clock = clock
         self.release = release
         self.routes = RouteTable(clock)
+        self.routes.on_lowest_id(self._tell_lowest_id)
         self.kv_config = KVConfig(directory)
         self.address = ""
         self.settings: dict[str, str] = namesrv_properties(is_v5=release.is_v5)
         self.settings["kvConfigPath"] = str(directory / "kvConfig.json") if directory else ""
+        self._take_properties(properties or {})
+        self._outbound = outbound
+        self._brokers: dict[str, Outbound] = {}
         self._watched: set[ServerConnection] = set()
         self._scan: Periodic | None = None
         service = Dispatcher(
@@ -75,7 +90,32 @@ class NameServer:
         """Closes the listener and all connections."""
         if self._scan is not None:
             self._scan.cancel()
+        for broker in self._brokers.values():
+            await broker.close(abort=True)
         await self._listener.close(abort=abort)
+
+    def _take_properties(self, properties: Mapping[str, str]) -> None:
+        """Takes what a cluster is set to; where its slaves stand in for masters, they are shown and told of."""
+        if properties.get("enableSlaveActingMaster", "").lower() == "true" and self.release.is_v5:
+            self.settings |= {"supportActingMaster": "true", "notifyMinBrokerIdChanged": "true"}
+        own = ("supportActingMaster", "notifyMinBrokerIdChanged")
+        self.settings |= {name: properties[name] for name in own if name in properties and name in self.settings}
+
+    def _tell_lowest_id(self, change: LowestIdChange) -> None:
+        """Has the brokers of a name know which of them has the lowest id now (905), where that is switched on."""
+        if self.settings.get("notifyMinBrokerIdChanged") != "true":
+            return
+        request = NotifyMinBrokerIdChange(
+            min_broker_id=change.broker_id,
+            min_broker_addr=change.address,
+            offline_broker_addr=change.gone,
+            ha_broker_addr=change.ha_address,
+        )
+        for address in change.members:
+            broker = self._brokers.get(address)
+            if broker is None:
+                broker = self._brokers[address] = Outbound(address, self.clock, self._outbound)
+            broker.tell(request.command(opaque=0, oneway=True, version=self.release.ordinal))
 
     def watch(self, connection: ServerConnection) -> None:
         """Has the brokers of a connection forgotten when it closes."""

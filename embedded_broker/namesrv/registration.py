@@ -143,6 +143,11 @@ class Registration:
 
         ask_next()
 
+    def tell(self, request: Request, body: bytes = b"") -> None:
+        """Sends a request to all name servers and wants no answer."""
+        for server in self._servers:
+            server.tell(request.command(opaque=0, body=body, oneway=True, version=self._release.ordinal))
+
     def _whole_body(self) -> bytes:
         version, permission = self._topics.version, self._settings.broker_permission
         body = self._body
@@ -162,6 +167,7 @@ class Registration:
     def _command(self, body: bytes) -> RemotingCommand:
         settings = self._settings
         is_v5 = self._release.is_v5
+        acts = is_v5 and settings.enable_slave_acting_master
         request = RegisterBroker(
             broker_name=settings.broker_name,
             broker_addr=f"{settings.broker_ip1}:{settings.listen_port}",
@@ -170,7 +176,8 @@ class Registration:
             broker_id=settings.broker_id,
             compressed=False,
             body_crc32=zlib.crc32(body) & 0x7FFFFFFF,
-            enable_acting_master=False if is_v5 else None,
+            heartbeat_timeout_millis=settings.broker_not_active_timeout_millis if acts else None,
+            enable_acting_master=acts if is_v5 else None,
         )
         return self._frame(request, body)
 

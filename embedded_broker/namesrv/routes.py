@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from embedded_broker.clock import Clock
@@ -34,10 +34,19 @@ class BrokerLiveInfo:
 
 @dataclass(slots=True)
 class BrokerName:
-    """Addresses of one broker name by broker id; 0 is the master."""
+    """Addresses of one broker name by broker id; 0 is the master.
+
+    Attributes:
+        has_acting_master: whether its brokers let a slave stand in for a lost master (`enableSlaveActingMaster`, 5.x).
+    """
 
     cluster: str
     addresses: dict[int, str] = field(default_factory=dict)
+    has_acting_master: bool = False
+
+    def is_acting(self, broker_id: int) -> bool:
+        """Whether this broker is a slave that stands in for its lost master: the one with the lowest id."""
+        return self.has_acting_master and 0 not in self.addresses and broker_id == min(self.addresses, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +60,25 @@ class BrokerRegistration:
     ha_address: str
     timeout_ms: int
     body_crc: int = 0
+    has_acting_master: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowestIdChange:
+    """Another broker than before has the lowest id of a broker name.
+
+    Attributes:
+        members: whom it concerns: all that are left, or, when one came, all but that one.
+        broker_id, address: the one with the lowest id.
+        gone: address of the one that had it and left.
+        ha_address: where the one that came gives its log.
+    """
+
+    members: tuple[str, ...]
+    broker_id: int
+    address: str
+    gone: str | None = None
+    ha_address: str | None = None
 
 
 class RouteTable:
@@ -61,6 +89,11 @@ class RouteTable:
         self.brokers: dict[str, BrokerName] = {}
         self.topics: dict[str, dict[str, QueueData]] = {}
         self._clock = clock
+        self._on_lowest_id: Callable[[LowestIdChange], object] | None = None
+
+    def on_lowest_id(self, listener: Callable[[LowestIdChange], object]) -> None:
+        """Has `listener` called when the lowest id of a broker name with acting masters changes."""
+        self._on_lowest_id = listener
 
     # Brokers
 
@@ -102,34 +135,52 @@ class RouteTable:
         """
         known = self.brokers.setdefault(broker.name, BrokerName(broker.cluster))
         known.cluster = broker.cluster
+        known.has_acting_master = broker.has_acting_master
+        lowest = min(known.addresses, default=0)
         for broker_id in [number for number, address in known.addresses.items() if address == broker.address]:
             if broker_id != broker.broker_id:
                 del known.addresses[broker_id]
         known.addresses[broker.broker_id] = broker.address
-        if broker.broker_id == 0 and topics is not None:
-            for topic in topics:
-                queues = self.topics.setdefault(topic.name, {})
-                if only_missing and broker.name in queues:
-                    continue
-                queues[broker.name] = QueueData(
-                    broker_name=broker.name,
-                    perm=topic.perm,
-                    read_queue_nums=topic.read_queue_count,
-                    topic_sys_flag=topic.sys_flag,
-                    write_queue_nums=topic.write_queue_count,
-                )
+        is_acting = known.is_acting(broker.broker_id)
+        if (broker.broker_id == 0 or is_acting) and topics is not None:
+            self._put_topics(broker.name, topics, writable=not is_acting, only_missing=only_missing)
         self.live[broker.address] = BrokerLiveInfo(
             connection, self._clock.now_ms(), broker.timeout_ms, version, broker.ha_address, broker.body_crc
         )
+        if broker.broker_id < lowest:
+            others = tuple(address for number, address in known.addresses.items() if number != broker.broker_id)
+            self._lowest_id_changed(known, others or (broker.address,), ha_address=broker.ha_address)
         return known.addresses.get(0) if broker.broker_id != 0 else None
+
+    def _put_topics(self, name: str, topics: Iterable[TopicConfig], *, writable: bool, only_missing: bool) -> None:
+        for topic in topics:
+            queues = self.topics.setdefault(topic.name, {})
+            if only_missing and name in queues:
+                continue
+            queues[name] = QueueData(
+                broker_name=name,
+                perm=topic.perm if writable else topic.perm & ~PERM_WRITE,
+                read_queue_nums=topic.read_queue_count,
+                topic_sys_flag=topic.sys_flag,
+                write_queue_nums=topic.write_queue_count,
+            )
+
+    def _lowest_id_changed(
+        self, known: BrokerName, members: tuple[str, ...], *, gone: str | None = None, ha_address: str | None = None
+    ) -> None:
+        if known.has_acting_master and self._on_lowest_id is not None:
+            lowest = min(known.addresses)
+            change = LowestIdChange(
+                members=members, broker_id=lowest, address=known.addresses[lowest], gone=gone, ha_address=ha_address
+            )
+            self._on_lowest_id(change)
 
     def unregister(self, name: str, address: str, broker_id: int) -> None:
         """Takes a broker out."""
         self.live.pop(address, None)
         known = self.brokers.get(name)
-        if known is not None:
-            known.addresses.pop(broker_id, None)
-            self._forget_if_gone(name, known)
+        if known is not None and broker_id in known.addresses:
+            self._take_out(name, known, broker_id)
 
     def forget_connection(self, connection: ServerConnection) -> None:
         """Takes out the brokers that registered through `connection`."""
@@ -141,11 +192,16 @@ class RouteTable:
         self.live.pop(address, None)
         for name, known in list(self.brokers.items()):
             for broker_id in [number for number, taken in known.addresses.items() if taken == address]:
-                del known.addresses[broker_id]
-            self._forget_if_gone(name, known)
+                self._take_out(name, known, broker_id)
 
-    def _forget_if_gone(self, name: str, known: BrokerName) -> None:
+    def _take_out(self, name: str, known: BrokerName, broker_id: int) -> None:
+        """Takes out one id of a broker name; a name without master that has an acting one is only read from."""
+        gone = known.addresses.pop(broker_id)
         if known.addresses:
+            if known.has_acting_master and 0 not in known.addresses:
+                self.change_write_permission(name, writable=False)
+            if broker_id < min(known.addresses):
+                self._lowest_id_changed(known, tuple(known.addresses.values()), gone=gone)
             return
         self.brokers.pop(name, None)
         for topic, queues in list(self.topics.items()):
@@ -170,13 +226,17 @@ class RouteTable:
 
     # Questions
 
-    def route(self, topic: str, *, acting_master: bool | None = None) -> TopicRouteData | None:
-        """Returns where a topic lives, or None when no broker of it has an address."""
+    def route(self, topic: str, *, is_v5: bool = False, shows_acting: bool = False) -> TopicRouteData | None:
+        """Returns where a topic lives, or None when no broker of it has an address.
+
+        Args:
+            shows_acting: a slave that stands in for its master has the master's id, unless it may be written to.
+        """
         queues = self.topics.get(topic)
         if not queues:
             return None
         datas = tuple(
-            self._broker_data(name, acting_master=acting_master)
+            self._broker_data(name, is_v5=is_v5, acts=shows_acting and not queues[name].perm & PERM_WRITE)
             for name in dict.fromkeys(queues)
             if name in self.brokers
         )
@@ -184,13 +244,16 @@ class RouteTable:
             return None
         return TopicRouteData(broker_datas=datas, queue_datas=tuple(queues.values()))
 
-    def _broker_data(self, name: str, *, acting_master: bool | None) -> BrokerData:
+    def _broker_data(self, name: str, *, is_v5: bool, acts: bool = False) -> BrokerData:
         known = self.brokers[name]
+        addresses = dict(known.addresses)
+        if acts and known.has_acting_master and 0 not in addresses:
+            addresses[0] = addresses.pop(min(addresses))
         return BrokerData(
-            broker_addrs=dict(known.addresses),
+            broker_addrs=addresses,
             broker_name=name,
             cluster=known.cluster,
-            enable_acting_master=acting_master,
+            enable_acting_master=known.has_acting_master if is_v5 else None,
         )
 
     def clusters(self) -> dict[str, tuple[str, ...]]:
@@ -200,10 +263,10 @@ class RouteTable:
             table.setdefault(known.cluster, []).append(name)
         return {cluster: tuple(names) for cluster, names in table.items()}
 
-    def cluster_info(self, *, acting_master: bool | None = None) -> ClusterInfo:
+    def cluster_info(self, *, is_v5: bool) -> ClusterInfo:
         """Returns all brokers and clusters."""
         return ClusterInfo(
-            broker_addr_table={name: self._broker_data(name, acting_master=acting_master) for name in self.brokers},
+            broker_addr_table={name: self._broker_data(name, is_v5=is_v5) for name in self.brokers},
             cluster_addr_table=self.clusters(),
         )
 

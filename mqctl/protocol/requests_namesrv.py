@@ -186,6 +186,16 @@ class GetBrokerMemberGroup(
     broker_name: str | None = None
 
 
+class NotifyMinBrokerIdChange(Request, code=Code.NOTIFY_MIN_BROKER_ID_CHANGE, since="5.0.0"):
+    """Told to the brokers of a broker name by a name server: another one has the lowest id; no answer is wanted."""
+
+    min_broker_id: Int64 | None = None
+    broker_name: str | None = None
+    min_broker_addr: str | None = None
+    offline_broker_addr: str | None = None
+    ha_broker_addr: str | None = None
+
+
 class BrokerHeartbeat(Request, code=Code.BROKER_HEARTBEAT, since="5.0.0"):
     """A light heartbeat between registrations."""
 

@@ -96,6 +96,22 @@ class GetBrokerHaStatus(Request, code=Code.GET_BROKER_HA_STATUS, reply_body="HaR
     """Ask for the state of replication."""
 
 
+class ExchangeBrokerHaInfoReply(ExtHeader):
+    """Where a master is; nothing after its own addresses were told."""
+
+    master_ha_address: str | None = None
+    master_flush_offset: Int64 | None = None
+    master_address: str | None = None
+
+
+class ExchangeBrokerHaInfo(Request, code=Code.EXCHANGE_BROKER_HA_INFO, reply=ExchangeBrokerHaInfoReply, since="5.0.0"):
+    """Ask a master for its addresses with nothing; with them, a master tells a slave its own."""
+
+    master_ha_address: str | None = None
+    master_flush_offset: Int64 | None = None
+    master_address: str | None = None
+
+
 class GetBrokerEpochCache(Request, code=Code.GET_BROKER_EPOCH_CACHE, reply_body="json", since="5.0.0"):
     """Ask for the epochs of a broker."""
 

@@ -7,13 +7,12 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from mqctl.errors import MqctlError
-from mqctl.model.names import is_system_topic
+from mqctl.model.names import MEMBER_TOPIC_PREFIX, is_system_topic
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.selection import Selection
 from mqctl.store.config_files import TOPICS, topic_configs
 from mqctl.store.directory import StoreDirectory
 
-_MEMBER_PREFIX = "rmq_sys_SYNC_BROKER_MEMBER_"
 _PERM_INHERIT = 1
 
 
@@ -24,7 +23,9 @@ def broker_of(store: StoreDirectory) -> str | None:
     and 5.x one that ends in its name.
     """
     topics = topic_configs(store.config(TOPICS))
-    members = [each.name.removeprefix(_MEMBER_PREFIX) for each in topics if each.name.startswith(_MEMBER_PREFIX)]
+    members = [
+        each.name.removeprefix(MEMBER_TOPIC_PREFIX) for each in topics if each.name.startswith(MEMBER_TOPIC_PREFIX)
+    ]
     if len(members) == 1:
         return members[0]
     own = [

@@ -38,7 +38,7 @@ _WHOLE_BODY_SINCE = 37
 _INFLATED_BYTES = 64 * 1024 * 1024
 
 
-@handles(RegisterBroker, role=NAMESRV, support="partial: filter servers and acting masters are not kept")
+@handles(RegisterBroker, role=NAMESRV, support="partial: filter servers are not kept")
 def register_broker(server: NameServer, request: RegisterBroker, call: Call) -> RemotingCommand:
     command = call.command
     if request.body_crc32 and zlib.crc32(command.body) & 0x7FFFFFFF != request.body_crc32:
@@ -51,6 +51,7 @@ def register_broker(server: NameServer, request: RegisterBroker, call: Call) -> 
         ha_address=request.ha_server_addr,
         timeout_ms=request.heartbeat_timeout_millis or BROKER_TIMEOUT_MS,
         body_crc=request.body_crc32,
+        has_acting_master=bool(request.enable_acting_master),
     )
     topics: list[TopicConfig] | None = None
     version = server.routes.repeated(broker)

@@ -8,6 +8,7 @@ from embedded_broker.namesrv.kv_config import ORDER_TOPICS
 from embedded_broker.namesrv.nameserver import NameServer
 from embedded_broker.release import FURTHER_READING
 from embedded_broker.remoting.handler_table import NAMESRV, Call, handles
+from mqctl.model.names import MEMBER_TOPIC_PREFIX
 from mqctl.protocol.bodies_cluster import BrokerMemberGroupBody, TopicRouteData
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.declared import replaced
@@ -33,7 +34,8 @@ def get_route_info(server: NameServer, ext: dict[str, str], call: Call) -> Remot
 def _route_info(server: NameServer, ext: dict[str, str], call: Call) -> RemotingCommand:
     is_v5 = server.release.is_v5
     topic = ext.get("topic", "null")  # a request without topic is answered like one for the topic `null`
-    route = server.routes.route(topic, acting_master=False if is_v5 else None)
+    shows_acting = server.settings.get("supportActingMaster") == "true" and not topic.startswith(MEMBER_TOPIC_PREFIX)
+    route = server.routes.route(topic, is_v5=is_v5, shows_acting=shows_acting)
     if route is None:
         remark = f"No topic route info in name server for the topic: {topic}{FURTHER_READING[is_v5]}"
         return call.answer(ResponseCode.TOPIC_NOT_EXIST, remark=remark)
@@ -48,7 +50,7 @@ def _route_info(server: NameServer, ext: dict[str, str], call: Call) -> Remoting
 @handles(GetBrokerClusterInfo, role=NAMESRV)
 def get_broker_cluster_info(server: NameServer, _request: GetBrokerClusterInfo, call: Call) -> RemotingCommand:
     is_v5 = server.release.is_v5
-    return call.answer(body=server.routes.cluster_info(acting_master=False if is_v5 else None).to_bytes(is_v5=is_v5))
+    return call.answer(body=server.routes.cluster_info(is_v5=is_v5).to_bytes(is_v5=is_v5))
 
 
 @handles(GetBrokerMemberGroup, role=NAMESRV)
