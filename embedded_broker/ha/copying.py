@@ -67,6 +67,7 @@ class TableCopier:
     """Copies the tables of a master, again and again.
 
     Attributes:
+        timers: what has it copy; those that are cancelled do not any more.
         master: `ip:port` that the last registration told, None while there is none.
     """
 
@@ -80,17 +81,17 @@ class TableCopier:
         self._clock = clock
         self._context = context
         self._connections: dict[str, Outbound] = {}
-        self._timers: list[Periodic] = []
+        self.timers: list[Periodic] = []
 
     def start(self) -> None:
         """Begins to copy."""
         if self._release.is_v5:
-            self._timers = [
+            self.timers = [
                 self._every(_V5_MS, self.copy, first_ms=_V5_MS),
                 self._every(_TIMER_CHECK_MS, self._copy_timer_check, first_ms=_TIMER_CHECK_MS),
             ]
         else:
-            self._timers = [self._every(_PERIOD_MS, self.copy, first_ms=_FIRST_MS)]
+            self.timers = [self._every(_PERIOD_MS, self.copy, first_ms=_FIRST_MS)]
 
     def _every(self, period_ms: int, callback: Callable[[], None], *, first_ms: int) -> Periodic:
         shrunk_ms, shrunk_first_ms = (max(1, span_ms // self._scale) for span_ms in (period_ms, first_ms))
@@ -98,7 +99,7 @@ class TableCopier:
 
     async def stop(self) -> None:
         """Ends it."""
-        for timer in self._timers:
+        for timer in self.timers:
             timer.cancel()
         for connection in self._connections.values():
             await connection.close(abort=True)

@@ -15,7 +15,6 @@ INCIDENTS: tuple[Incident, ...] = (
         "MQ708",
         variant="bad-topic-length",
     ),
-    named(18, "apache/rocketmq#2357", "a failover repeats delayed and retry messages: old delay offsets", "MQ706"),
     named(19, "apache/rocketmq#10668", "the timer of 5.x is stuck for good: a stale timer log", "MQ716"),
     named(
         28,
