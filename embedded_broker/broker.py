@@ -92,8 +92,7 @@ class Broker:
         lock_live_ms: int = LOCK_LIVE_MS,
     ) -> None:
         self._make, self._outbound = make, outbound
-        self.settings = settings
-        self.directory = directory
+        self.settings, self.directory = settings, directory
         self.clock, self.release = clock, release
         self.control = control
         self.address = ""
