@@ -53,7 +53,6 @@ from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.known_states import load_known
-from mqctl.operations.recording.moment import read_recorded
 from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
 
@@ -139,6 +138,8 @@ def _gathered(
     """Reads a recording, or what else was named: a store, a snapshot, a live cluster."""
     now = datetime.now().astimezone()
     if recording is not None:
+        from mqctl.operations.recording.moment import read_recorded  # with all that asks a live cluster
+
         unfit = (*reading.values(), quick, probe)
         return read_recorded(recording, at=at, now=now, live=options, elsewhere=files.values(), unfit=unfit)
     return read_snapshot(
