@@ -14,6 +14,7 @@ from mqctl.recording.tables import Arrow, schema_of
 LONGEST_MS = 35 * DAY_MS
 """How far back rules look at most: four weeks and the days before."""
 _UNUSED_MS = 30 * DAY_MS
+_HOURS_AT_ONCE = 24
 
 _Seen: TypeAlias = tuple[tuple[object, ...], bool]
 """A connection of a member, and whether it is there from now on."""
@@ -33,7 +34,7 @@ _TOPICS = (
     _ENDS
     + """
 SELECT topic, hour, CASE WHEN bool_and(sent IS NOT NULL) THEN CAST(sum(sent) AS BIGINT) END
-FROM ends GROUP BY topic, hour ORDER BY topic, hour"""
+FROM ends GROUP BY topic, hour"""
 )
 _GROUPS = (
     _ENDS
@@ -51,7 +52,7 @@ SELECT "group", topic, hour,
     CASE WHEN bool_and(answered AND wait_ms IS NOT NULL) THEN greatest(max(wait_ms), 0) END,
     CASE WHEN bool_and(consumed IS NOT NULL AND sent IS NOT NULL) THEN CAST(sum(consumed) AS BIGINT) END,
     CASE WHEN bool_and(sent IS NOT NULL) THEN CAST(sum(sent) AS BIGINT) END
-FROM steps GROUP BY "group", topic, hour ORDER BY "group", topic, hour"""
+FROM steps GROUP BY "group", topic, hour"""
 )
 _USED = """
 WITH moves AS (
@@ -74,8 +75,8 @@ def past_of(recording: Recording, moment_ms: int) -> RecordedPast:
     begin_ms = next(look.moment_ms for look in looks if look.has_rows)
     frames = _frames(looks)
     hours = sorted(frames)
-    rows = _Rows(recording, frames, looks)
-    span = (hours[0], hours[-1] - hours[0] + 1)
+    rows = _Hours(recording, frames, last.moment_ms)
+    used_since_ms = last.moment_ms - _UNUSED_MS
     unused = next((frames[hour] for hour in reversed(hours) if last.moment_ms - frames[hour] >= _UNUSED_MS), None)
     return RecordedPast(
         recording=recording.place.text,
@@ -83,12 +84,12 @@ def past_of(recording: Recording, moment_ms: int) -> RecordedPast:
         until_ms=last.moment_ms,
         gaps=tuple(gaps_of(looks)),
         first_hour=hours[0],
-        groups=tuple(rows.groups(span)),
-        topics=tuple(rows.topics(span)),
+        groups=tuple(rows.groups()),
+        topics=tuple(rows.topics()),
         returns=tuple(_returns(recording, looks, last.moment_ms - DAY_MS)),
-        used_ms=rows.used(last.moment_ms - _UNUSED_MS),
+        used_ms={group: used_ms for group, used_ms in rows.used.items() if used_ms >= used_since_ms},
         old_groups=frozenset() if unused is None else _groups_at(recording, unused),
-        unused_since_ms=last.moment_ms - _UNUSED_MS,
+        unused_since_ms=used_since_ms,
     )
 
 
@@ -123,61 +124,74 @@ def _frames(looks: Iterable[Look]) -> dict[int, int]:
     return frames
 
 
-class _Rows:
-    """What stood in the whole looks, asked with DuckDB: it joins tens of millions of rows in this process."""
+class _Hours:
+    """The hours of groups and topics, read a day at a time: memory holds the rows of a day, and figures by hour."""
 
-    def __init__(self, recording: Recording, frames: dict[int, int], looks: list[Look]) -> None:
-        import duckdb
-        import pyarrow as pa
+    def __init__(self, recording: Recording, frames: dict[int, int], until_ms: int) -> None:
+        hours = sorted(frames)
+        self._first, self._count = hours[0], hours[-1] - hours[0] + 1
+        self.used: dict[str, int] = {}
+        self._groups: dict[tuple[str, ...], list[list[int | None]]] = {}
+        self._topics: dict[tuple[str, ...], list[list[int | None]]] = {}
+        for begin in range(0, len(hours), _HOURS_AT_ONCE):
+            # One more: what came in an hour shows at the begin of the next.
+            part = hours[begin : begin + _HOURS_AT_ONCE + 1]
+            whole = set(hours[begin : begin + _HOURS_AT_ONCE])
+            last_ms = frames[part[-1]] if len(part) > _HOURS_AT_ONCE else until_ms
+            with _database(recording, {hour: frames[hour] for hour in part}, last_ms) as database:
+                self._add(self._groups, database.execute(_GROUPS).fetchall(), 2, whole)
+                self._add(self._topics, database.execute(_TOPICS).fetchall(), 1, whole)
+                for group, moment_ms in database.execute(_USED).fetchall():
+                    self.used[group] = max(moment_ms, self.used.get(group, 0))
 
-        moments = frozenset(frames.values())
-        self._database = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-        parts = {kind: recording.rows_at(kind, moments) for kind in (RowKind.QUEUES, RowKind.OFFSETS)}
-        states = recording.rows_at(RowKind.BROKERS, moments)
-        members = recording.table(RowKind.MEMBERS, looks[0].moment_ms, looks[-1].moment_ms)
-        hours = pa.table({"hour": list(frames), "moment_ms": list(frames.values())})
-        for name, table in (("queues", parts[RowKind.QUEUES]), ("offsets", parts[RowKind.OFFSETS]), ("frames", hours)):
-            self._database.register(name, table)
-        self._database.register("states", states)
-        self._database.register("all_members", schema_of(RowKind.MEMBERS).empty_table() if members is None else members)
-        self._database.execute(
-            "CREATE VIEW brokers AS SELECT moment_ms, broker, bool_or(coalesce(answered, false)) AS answered "
-            "FROM states WHERE NOT gone GROUP BY moment_ms, broker"
-        )
-        self._database.execute("CREATE VIEW members AS SELECT * FROM all_members WHERE NOT gone")
+    def _add(
+        self,
+        columns: dict[tuple[str, ...], list[list[int | None]]],
+        rows: list[tuple[Arrow, ...]],
+        width: int,
+        hours: set[int],
+    ) -> None:
+        """Puts rows of a key, an hour and some values where they belong."""
+        for row in rows:
+            if row[width] in hours:
+                known = columns.get(row[:width])
+                if known is None:
+                    known = columns[row[:width]] = [[None] * self._count for _ in row[width + 1 :]]
+                for column, value in zip(known, row[width + 1 :], strict=True):
+                    column[row[width] - self._first] = value
 
-    def groups(self, span: tuple[int, int]) -> Iterator[GroupHours]:
-        for (group, topic), columns in _by_key(self._database.execute(_GROUPS).fetchall(), 2, span):
+    def groups(self) -> Iterator[GroupHours]:
+        for (group, topic), columns in sorted(self._groups.items()):
             lags, waits, consumed, sent = map(tuple, columns)
             yield GroupHours(
                 group=group, topic=topic, lag_counts=lags, wait_ms=waits, consumed_counts=consumed, sent_counts=sent
             )
 
-    def topics(self, span: tuple[int, int]) -> Iterator[TopicHours]:
-        for (topic,), (sent,) in _by_key(self._database.execute(_TOPICS).fetchall(), 1, span):
+    def topics(self) -> Iterator[TopicHours]:
+        for (topic,), (sent,) in sorted(self._topics.items()):
             yield TopicHours(topic=topic, sent_counts=tuple(sent))
 
-    def used(self, since_ms: int) -> dict[str, int]:
-        rows = self._database.execute(_USED).fetchall()
-        return {group: moment_ms for group, moment_ms in rows if moment_ms >= since_ms}
 
+def _database(recording: Recording, frames: dict[int, int], until_ms: int) -> Arrow:
+    """Opens what stood in some whole looks, and the members until a moment, with DuckDB: it joins millions of rows in
+    this process."""
+    import duckdb
+    import pyarrow as pa
 
-def _by_key(
-    rows: list[tuple[Arrow, ...]], width: int, span: tuple[int, int]
-) -> Iterator[tuple[tuple[str, ...], list[list[int | None]]]]:
-    """Yields each key of ordered rows, and a column of hours for each value."""
-    first, count = span
-    key: tuple[str, ...] | None = None
-    columns: list[list[int | None]] = []
-    for row in rows:
-        if row[:width] != key:
-            if key is not None:
-                yield key, columns
-            key, columns = row[:width], [[None] * count for _ in row[width + 1 :]]
-        for column, value in zip(columns, row[width + 1 :], strict=True):
-            column[row[width] - first] = value
-    if key is not None:
-        yield key, columns
+    moments = frozenset(frames.values())
+    database = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    members = recording.table(RowKind.MEMBERS, min(moments), until_ms)
+    database.register("queues", recording.rows_at(RowKind.QUEUES, moments))
+    database.register("offsets", recording.rows_at(RowKind.OFFSETS, moments))
+    database.register("states", recording.rows_at(RowKind.BROKERS, moments))
+    database.register("frames", pa.table({"hour": list(frames), "moment_ms": list(frames.values())}))
+    database.register("all_members", schema_of(RowKind.MEMBERS).empty_table() if members is None else members)
+    database.execute(
+        "CREATE VIEW brokers AS SELECT moment_ms, broker, bool_or(coalesce(answered, false)) AS answered "
+        "FROM states WHERE NOT gone GROUP BY moment_ms, broker"
+    )
+    database.execute("CREATE VIEW members AS SELECT * FROM all_members WHERE NOT gone")
+    return database
 
 
 def _groups_at(recording: Recording, moment_ms: int) -> frozenset[str]:

@@ -53,7 +53,8 @@ def test_hours_hold_what_came_and_was_consumed_in_them(days: Path) -> None:
     assert group.consumed_counts == (*(1_000,) * 72, *(800,) * (DAYS * 24 - 73), 0, None)
     assert group.lag_counts[72:75] == (0, 200, 400)
     assert group.wait_ms[72:75] == (0, HOUR_MS // 5, 2 * HOUR_MS // 5)
-    assert past.used_ms.keys() == {"G"}
+    assert past.used_ms == {"G": at(END)}
+    assert past_of(open_recording(str(days)), at(END - 57)).used_ms == {"G": at(END - 57)}
     (returns,) = past.returns
     assert (returns.group, returns.host, returns.return_count) == ("G", "10.0.0.1", 17)
     calm = diagnose(replace(LIVE, past=past_of(open_recording(str(days)), at(END - 90))), only=("MQ434",))
