@@ -1,9 +1,8 @@
 """What `report trends` costs as recordings grow: `python -m benchmarks.trends [--brokers 100] [--groups 20]`.
 
-Recordings are simulated: so many groups on each broker, with 8 queues each. First the size: an hour of looks every 30 s
-of one broker, a fifth of its groups moving, merged as the recorder does, and from it a year of all brokers. Then the
-time: days of hourly looks of all brokers (trends read the last hour of each day, so looks between change little), by
-both engines; CPU of this process and its children, since other work may share the machine.
+Recordings are simulated: so many groups on each broker, with 8 queues each, and days of hourly looks of all brokers
+(trends read the last hour of each day, so looks between change little). Both engines; CPU of this process and its
+children, since other work may share the machine. Sizes are those of `benchmarks.recording_growth`.
 """
 
 from __future__ import annotations
@@ -98,29 +97,19 @@ def main() -> None:
     parser.add_argument("--days", type=int, nargs="+", default=[1, 2, 4])
     wanted = parser.parse_args()
     question = TrendQuestion(period_ms=DAY_MS, since_ms=0, until_ms=1 << 62)
-    with tempfile.TemporaryDirectory() as place:
-        hour = range(BEGIN_MS, BEGIN_MS + HOUR_MS + EVERY_MS, EVERY_MS)
-        size = recorded(Path(place) / "hour", hour, 1, wanted.groups)
-        year = size * 24 * 365 * wanted.brokers
-        print(
-            f"{wanted.groups} groups of {QUEUES} queues on a broker: {size / 1e3:,.0f} kB an hour, "
-            f"{year / 1e9:,.1f} GB for a year of {wanted.brokers} brokers"
-        )
-        with open_session(SessionSettings(environ=os.environ)) as spark:
-            for days in wanted.days:
-                where = Path(place) / f"days-{days}"
-                began = time.process_time()
-                size = recorded(
-                    where, range(BEGIN_MS, BEGIN_MS + days * DAY_MS, HOUR_MS), wanted.brokers, wanted.groups
-                )
-                made = time.process_time() - began
-                files = [recorded_files("simulated", str(where))]
-                local = cpu_s(partial(local_trends, files, question))
-                remote = cpu_s(partial(spark_trends, spark, files, question))
-                print(
-                    f"{days} days, {size / 1e6:,.1f} MB (made in {made:,.0f} s): "
-                    f"DuckDB {local:.1f} s of CPU, Spark {remote:.1f} s"
-                )
+    with tempfile.TemporaryDirectory() as place, open_session(SessionSettings(environ=os.environ)) as spark:
+        for days in wanted.days:
+            where = Path(place) / f"days-{days}"
+            began = time.process_time()
+            size = recorded(where, range(BEGIN_MS, BEGIN_MS + days * DAY_MS, HOUR_MS), wanted.brokers, wanted.groups)
+            made = time.process_time() - began
+            files = [recorded_files("simulated", str(where))]
+            local = cpu_s(partial(local_trends, files, question))
+            remote = cpu_s(partial(spark_trends, spark, files, question))
+            print(
+                f"{days} days, {size / 1e6:,.1f} MB (made in {made:,.0f} s): "
+                f"DuckDB {local:.1f} s of CPU, Spark {remote:.1f} s"
+            )
 
 
 if __name__ == "__main__":
