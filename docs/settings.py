@@ -25,7 +25,7 @@ VARIABLES = {
     "MQCTL_TLS_CA, MQCTL_TLS_CERT, MQCTL_TLS_KEY, MQCTL_TLS_SERVER_NAME": "as the options of these names",
     "MQCTL_TLS_KEY_PASSWORD": "opens an encrypted key",
     "MQCTL_WEBHOOK": "address that `check` posts to, as --webhook: keeps a token in it off the command line",
-    "MQCTL_LANG": "language of sentences: en or zh; codes and JSON stay as they are",
+    "MQCTL_LANG": "language of sentences, failures included: en or zh; codes and JSON stay as they are",
     "MQCTL_CONFIG_DIR": "where profiles are kept",
     "MQCTL_STATE_DIR": "where journals, replays and local clusters are kept",
     "MQCTL_CACHE_DIR": "where names for the Tab and archives are kept; can be deleted at any time",

@@ -93,10 +93,27 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
         return
     from mqctl.render.text import printable_lines  # texts of brokers and of damaged files may hold control characters
 
-    problem = f"{failure.problem}: {failure.reason}" if failure.reason else failure.problem
+    said = _in_words(failure)
+    problem = f"{said.problem}: {said.reason}" if said.reason else said.problem
     sys.stderr.write(printable_lines(f"mqctl: {problem}") + "\n")
-    if failure.remedy:
-        sys.stderr.write(printable_lines(f"  next: {failure.remedy}") + "\n")
+    if said.remedy:
+        sys.stderr.write(printable_lines(f"  next: {said.remedy}") + "\n")
+
+
+def _in_words(failure: _Failure) -> _Failure:
+    """Returns the failure in the language of the command line; English where the failure is that language's name."""
+    from mqctl.cli.language import spoken
+
+    try:
+        lang = spoken()
+    except MqctlError:
+        return failure
+    if lang is None:
+        return failure
+    from mqctl.render.failures import failure_text
+
+    words = (failure_text(text, lang) for text in (failure.problem, failure.reason, failure.remedy))
+    return _Failure(failure.code, *words)
 
 
 def _asks_for_json(arguments: Sequence[str]) -> bool:
