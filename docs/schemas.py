@@ -13,6 +13,7 @@ from mqctl.model.over_time import TrendsReported
 from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.reconciliation import Reconciliation
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.timeline import TimelineReported
 from mqctl.render.access import AccessExplanation, AccessReport
 from mqctl.render.advice import AdviceReport
 from mqctl.render.allocation import AllocationReport
@@ -178,6 +179,7 @@ SCHEMAS: dict[str, type] = {
     "report.order/1": OrderReported,
     "report.skew/1": SkewReported,
     "report.trends/1": TrendsReported,
+    "timeline/1": TimelineReported,
     "explain.kafka/1": KafkaTerms,
     "version/1": VersionReport,
     "rules.explain/1": RuleExplained,

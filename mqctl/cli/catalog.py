@@ -193,6 +193,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("subscription", "check"), "Check that all members of a group subscribe to the same."),
     Entry(("subscription", "show"), "Show what the members of a group subscribe to, and what is skipped."),
     Entry(("subscription", "simulate"), "Simulate a grey release: some members change their tags."),
+    Entry(("timeline",), "What happened, in order, from a recording: groups, offsets, brokers, changes."),
     Entry(("top",), "Show brokers, groups and topics as they change."),
     Entry(("topic", "create"), "Create a topic, by plan.", "changes"),
     Entry(("topic", "delete"), "Delete a topic that nobody uses, by plan.", "destroys"),
@@ -214,7 +215,18 @@ ENTRIES: tuple[Entry, ...] = (
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Begin": ("quickstart", "local", "profile", "completion", "commands", "explain"),
-    "What is wrong": ("doctor", "playbook", "rules", "check", "drill", "export", "top", "record", "snapshot"),
+    "What is wrong": (
+        "doctor",
+        "playbook",
+        "rules",
+        "check",
+        "drill",
+        "export",
+        "top",
+        "record",
+        "timeline",
+        "snapshot",
+    ),
     "What is there": ("bench", "cluster", "broker", "ha", "topic", "group", "producer", "message", "acl"),
     "Who consumes what": ("allocation", "subscription", "filter", "lock", "order", "stacks"),
     "Move and repair": ("offset", "replay", "retry", "dlq", "delay", "transaction", "history", "undo"),

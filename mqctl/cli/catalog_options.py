@@ -432,6 +432,11 @@ places Which parts.
 --instances How many members change, from the end of the allocation order.
 --client Instead: this member changes.
 --strategy avg, circle or hash.
+--since From when on.
+--until Until when.
+--backlog Messages behind from which a backlog counts.
+--stopped An offset with lag that stands still so long has stopped.
+--causes Moments at which the rules are asked for a cause.
 --sort {time,lag,in,out,moved,name} Order of the groups.
 --owners-every Time between questions who holds the queues.
 --count End after so many frames.
@@ -584,21 +589,22 @@ store verify: 4 25 26
 subscription check: 51 422 0 1 3 5 423 25 26 27 28 29 30 31 32 33
 subscription show: 51 422 0 1 3 5 423 25 26 27 28 29 30 31 32 33
 subscription simulate: 51 236 424 425 426 427 423 0 1 3 5 25 26 27 28 29 30 31 32 33
-top: 7 8 428 195 429 430 431 432 53 0 1 3 25 26 27 28 29 30 31 32
-topic create: 236 433 434 435 436 437 37 38 39 0 1 3 25 26 27 28 29 30 31 32 249
-topic delete: 236 438 37 38 39 0 1 3 25 26 27 28 29 30 31 32 249
+timeline: 387 428 429 7 8 9 430 431 432 53 24 25 26
+top: 7 8 433 195 434 435 436 437 53 0 1 3 25 26 27 28 29 30 31 32
+topic create: 236 438 439 440 441 442 37 38 39 0 1 3 25 26 27 28 29 30 31 32 249
+topic delete: 236 443 37 38 39 0 1 3 25 26 27 28 29 30 31 32 249
 topic describe: 236 52 53 0 1 3 5 25 26 27 28 29 30 31 32 249
-topic entries: 236 439 440 260 441 442 0 1 3 25 26 27 28 29 30 31 32 249
+topic entries: 236 444 445 260 446 447 0 1 3 25 26 27 28 29 30 31 32 249
 topic groups: 236 53 0 1 3 5 25 26 27 28 29 30 31 32 249
-topic list: 443 197 0 1 3 5 53 25 26 27 28 29 30 31 32
-topic order: 236 444 445 38 39 0 1 3 25 26 27 28 29 30 31 32 249
+topic list: 448 197 0 1 3 5 53 25 26 27 28 29 30 31 32
+topic order: 236 449 450 38 39 0 1 3 25 26 27 28 29 30 31 32 249
 topic route: 236 0 1 3 5 25 26 27 28 29 30 31 32 249
 topic stats: 236 0 1 3 5 25 26 27 28 29 30 31 32 249
-topic traffic: 8 446 197 0 1 3 25 26 27 28 29 30 31 32 249
-topic update: 236 433 434 435 436 437 37 38 39 0 1 3 25 26 27 28 29 30 31 32 249
+topic traffic: 8 451 197 0 1 3 25 26 27 28 29 30 31 32 249
+topic update: 236 438 439 440 441 442 37 38 39 0 1 3 25 26 27 28 29 30 31 32 249
 transaction check: 4 5 21 9 24 0 1 3 25 26 27 28 29 30 31 32
-transaction list: 447 8 448 4 5 21 9 0 1 3 25 26 27 28 29 30 31 32
-transaction resume: 449 447 8 9 38 39 0 1 3 25 26 27 28 29 30 31 32
-transaction show: 450 4 0 1 3 25 26 27 28 29 30 31 32
-undo: 451 452 38 39 0 1 3 25 26 27 28 29 30 31 32
+transaction list: 452 8 453 4 5 21 9 0 1 3 25 26 27 28 29 30 31 32
+transaction resume: 454 452 8 9 38 39 0 1 3 25 26 27 28 29 30 31 32
+transaction show: 455 4 0 1 3 25 26 27 28 29 30 31 32
+undo: 456 457 38 39 0 1 3 25 26 27 28 29 30 31 32
 """

@@ -16,7 +16,16 @@ JOURNAL = 2
 SNAPSHOT = 2
 """Form 1 gave no cause of what could not be asked."""
 DRILL = 1
-FORMS = {"profiles": PROFILES, "checks": CHECKS, "journal": JOURNAL, "snapshot": SNAPSHOT, "drill": DRILL}
+RECORDING = 1
+"""Stands in every file as `recording/1`."""
+FORMS = {
+    "profiles": PROFILES,
+    "checks": CHECKS,
+    "journal": JOURNAL,
+    "snapshot": SNAPSHOT,
+    "drill": DRILL,
+    "recording": RECORDING,
+}
 """What `mqctl --version -o json` tells."""
 UPGRADE = "upgrade this mqctl, or use the one that wrote it"
 

@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeAlias
 
+from mqctl.model.forms import RECORDING
 from mqctl.model.spans import HOUR_MS
 
-FORMAT = "recording/1"
+FORMAT = f"recording/{RECORDING}"
 """Value of the metadata entry `format` of each file."""
 FORMAT_ENTRY = b"format"
 CLUSTER_ENTRY = b"cluster"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from mqctl.errors import BadInputError, NotFoundError
-from mqctl.recording.kinds import COLUMNS, Cell, Key, LookOutcome, RecordedPiece, RowKind, Values
+from mqctl.recording.kinds import COLUMNS, Aspect, Cell, Key, LookOutcome, RecordedPiece, RowKind, Values
 from mqctl.recording.place import RecordingPlace, open_place, pieces_in
-from mqctl.recording.tables import Arrow, schema_of, table_in
+from mqctl.recording.tables import Arrow, coded_table_in, schema_of, table_in
 
 # Of looks that take long some are left out.
 _LOOKS_MISSED = 3
@@ -49,6 +50,10 @@ class RowChange:
     values: Values | None
 
 
+CodedTable: TypeAlias = tuple[str, Arrow]
+"""Name of a file, and its rows; None where they are known, or cannot be read."""
+
+
 @dataclass(slots=True)
 class Recording:
     """An opened recording.
@@ -65,11 +70,19 @@ class Recording:
     _pieces: list[RecordedPiece]
     problems: dict[str, BadInputError] = field(default_factory=dict)
 
-    def changes(self, kind: RowKind, since_ms: int, until_ms: int) -> Iterator[RowChange]:
-        """Yields the rows of a kind between two moments, both included, in order of time."""
+    def changes(
+        self, kind: RowKind, since_ms: int, until_ms: int, aspects: Collection[Aspect] = ()
+    ) -> Iterator[RowChange]:
+        """Yields the rows of a kind between two moments, both included, in order of time; of facts only some aspects,
+        where these are named."""
         table = self.table(kind, since_ms, until_ms)
         if table is None:
             return
+        if aspects:
+            import pyarrow as pa
+            import pyarrow.compute as pc
+
+            table = table.filter(pc.is_in(table["aspect"], pa.array([aspect.value for aspect in aspects])))
         width = len(COLUMNS[kind].key)
         columns = [column.to_pylist() for column in table.columns]
         for row in zip(*columns, strict=True):
@@ -107,6 +120,23 @@ class Recording:
                 if table is not None:
                     tables.append(table)
         return pa.concat_tables(tables)
+
+    def coded_tables(self, kind: RowKind, since_ms: int, until_ms: int, known: Collection[str]) -> Iterator[CodedTable]:
+        """Yields the files with rows of a kind between two moments, the oldest first, whole; those that are known
+        without their rows."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        moments = None
+        for piece in sorted(self._pieces, key=lambda piece: piece.first_ms):
+            if piece.kind is not kind or piece.first_ms > until_ms or piece.last_ms < since_ms:
+                continue
+            table = None
+            if piece.name not in known:
+                moments = moments or pa.array([look.moment_ms for look in self.looks], pa.int64())
+                table = _read(self.place, piece, self.problems, coded=True)
+                table = None if table is None else table.filter(pc.is_in(table["moment_ms"], moments))
+            yield piece.name, table
 
     def look_at(self, moment_ms: int) -> Look:
         """Returns the last look at or before a moment that was answered. Raises NotFoundError."""
@@ -199,16 +229,21 @@ def _read(
     clusters: set[str] | None = None,
     *,
     moments: frozenset[int] | None = None,
+    coded: bool = False,
 ) -> Arrow:
-    """Returns a file's table, or its rows of these moments; None for one that cannot be read, which is noted."""
+    """Returns a file's table, or its rows of these moments, or all with texts as codes; None for one that cannot be
+    read, which is noted."""
+    where = f"{place.text}/{piece.name}"
     try:
-        table, cluster = table_in(piece.kind, place.read(piece.name), f"{place.text}/{piece.name}", moments=moments)
+        if coded:
+            return coded_table_in(piece.kind, place.read(piece.name), where)
+        table, cluster = table_in(piece.kind, place.read(piece.name), where, moments=moments)
     except BadInputError as error:
         problems[piece.name] = error
         return None
     except OSError as error:
         problems[piece.name] = BadInputError(
-            f"could not read {place.text}/{piece.name}",
+            f"could not read {where}",
             reason=error.strerror or str(error),
             remedy="what is whole is used",
         )

@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mqctl.errors import BadInputError
+from mqctl.model.forms import RECORDING, UPGRADE, newer_than_known
+from mqctl.model.numbers import decimal
 from mqctl.recording.kinds import CLUSTER_ENTRY, COLUMNS, FORMAT, FORMAT_ENTRY, Cell, Key, RowKind, Values
 
 # pyarrow brings no types.
@@ -108,12 +110,28 @@ def table_in(kind: RowKind, data: bytes, where: str, *, moments: frozenset[int] 
     return table, cluster
 
 
+def coded_table_in(kind: RowKind, data: bytes, where: str) -> Arrow:
+    """Reads a file with its texts as codes of a dictionary, which takes less time and room. Raises BadInputError."""
+    texts = [field.name for field in schema_of(kind) if field.type == pa.string()]
+    try:
+        opened(data, where)
+        table = pq.ParquetFile(io.BytesIO(data), read_dictionary=texts).read().select(schema_of(kind).names)
+        coded = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in table.schema]
+        return table if coded == schema_of(kind).types else table.cast(schema_of(kind))
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise damaged(where, error) from error
+
+
 def opened(data: bytes, where: str) -> tuple[Arrow, str]:
     """Reads the end of a file, and tells the cluster it is of. Raises BadInputError, and what Arrow raises."""
     file = pq.ParquetFile(io.BytesIO(data))
     metadata = file.schema_arrow.metadata or {}
     version = (metadata.get(FORMAT_ENTRY) or b"none").decode(errors="replace")
     if version != FORMAT:
+        form = decimal(version.removeprefix(f"{FORMAT.partition('/')[0]}/"))
+        newer = None if form is None else newer_than_known(form, RECORDING)
+        if newer is not None:
+            raise BadInputError(f"could not read {where}", reason=newer, remedy=UPGRADE)
         raise BadInputError(
             f"could not read {where}",
             reason=f"its format is {version}, not {FORMAT}",

@@ -90,6 +90,7 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("report", "diff", "one.parquet", "other.parquet"),
     ("report", "reconcile", "--store", STORE, "-t", "T", "--against", "no-such-store"),
     ("report", "trends", "--no-spark", "--recording", "none"),
+    ("timeline", "--recording", "none"),
     ("explain", "kafka", "rebalance"),
     ("rules", "explain", "MQ203"),
     ("rules", "list"),

@@ -227,6 +227,7 @@ ELSEWHERE = {
     "report.diff/1",
     "report.reconcile/1",
     "report.trends/1",
+    "timeline/1",
     "bench.compare/1",
     "delay.relay/1",
     "drill.verdict/1",

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from mqctl import __version__
@@ -35,6 +36,8 @@ def read(mqctl: Run, kind: str, place: Path) -> Outcome:
         return mqctl("snapshot", "show", file, "-o", "json")
     if kind == "drill":
         return mqctl("drill", "check", file, "-o", "json")
+    if kind == "recording":
+        return mqctl("timeline", "--recording", file, "-o", "json")
     return mqctl("check", file, "--namesrv", "127.0.0.1:1", "-o", "json")
 
 
@@ -75,6 +78,11 @@ def test_histories_of_drills(mqctl: Run) -> None:
     assert (outcome.exit_code, outcome.json["state"], outcome.json["sent"]) == (0, "kept", 3)
 
 
+def test_recordings(mqctl: Run) -> None:
+    outcome = read(mqctl, "recording", kept("recording", 1))
+    assert (outcome.exit_code, outcome.json["look_count"]) == (0, 2)
+
+
 def newer(kind: str, tmp_path: Path) -> Path:
     """A file as a later mqctl may write it: of the next form, and with a field that this one does not know."""
     source, target, form = kept(kind, FORMS[kind]), tmp_path / "newer", FORMS[kind] + 1
@@ -88,6 +96,12 @@ def newer(kind: str, tmp_path: Path) -> Path:
         file = next(target.rglob("*.json"))
         text = re.sub(rb'"form": \d+', b'"form": %d' % form, file.read_bytes())
         file.write_bytes(text.replace(b'"kind"', b'"kinds"', 1))
+    elif kind == "recording":
+        shutil.copytree(source, target)
+        for file in target.rglob("*.parquet"):
+            table = pq.read_table(file)
+            metadata = {**table.schema.metadata, b"format": b"recording/%d" % form}
+            pq.write_table(table.replace_schema_metadata(metadata), file)
     else:
         file = target / "profiles.yaml" if kind == "profiles" else target
         file.parent.mkdir(exist_ok=True)
@@ -96,7 +110,8 @@ def newer(kind: str, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"), [("profiles", 78), ("checks", 78), ("journal", 74), ("snapshot", 65), ("drill", 65)]
+    ("kind", "code"),
+    [("profiles", 78), ("checks", 78), ("journal", 74), ("snapshot", 65), ("drill", 65), ("recording", 65)],
 )
 def test_a_newer_form_is_refused_by_name(mqctl: Run, tmp_path: Path, kind: str, code: int) -> None:
     outcome = read(mqctl, kind, newer(kind, tmp_path))

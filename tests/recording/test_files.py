@@ -73,7 +73,7 @@ def test_files_that_are_cut_or_of_another_version_are_named_and_the_rest_is_used
     assert [Path(name).name for name in recording.problems] == [file.name for file in files[1:]]
     cut, newer = recording.problems.values()
     assert "cut or damaged" in str(cut)
-    assert "its format is recording/9, not recording/1" in str(newer)
+    assert "a newer mqctl: it has form 9" in str(newer)
 
 
 def test_nothing_there_is_not_found_and_nothing_readable_is_bad_input(tmp_path: Path) -> None:

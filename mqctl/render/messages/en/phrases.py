@@ -7,6 +7,7 @@ from mqctl.render.messages.en.playbooks import PHRASES as PLAYBOOK_PHRASES
 from mqctl.render.messages.en.reasons import PHRASES as REASON_PHRASES
 from mqctl.render.messages.en.recorded import PHRASES as RECORDED_PHRASES
 from mqctl.render.messages.en.screen import PHRASES as SCREEN_PHRASES
+from mqctl.render.messages.en.timeline import PHRASES as TIMELINE_PHRASES
 
 PHRASES = {
     **BACKLOG_PHRASES,
@@ -14,6 +15,7 @@ PHRASES = {
     **REASON_PHRASES,
     **RECORDED_PHRASES,
     **SCREEN_PHRASES,
+    **TIMELINE_PHRASES,
     "source": "{source}, judged as of {time}",
     "broker": "{count} broker: {names}",
     "brokers": "{count} brokers: {names}",

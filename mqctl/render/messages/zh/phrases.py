@@ -7,6 +7,7 @@ from mqctl.render.messages.zh.playbooks import PHRASES as PLAYBOOK_PHRASES
 from mqctl.render.messages.zh.reasons import PHRASES as REASON_PHRASES
 from mqctl.render.messages.zh.recorded import PHRASES as RECORDED_PHRASES
 from mqctl.render.messages.zh.screen import PHRASES as SCREEN_PHRASES
+from mqctl.render.messages.zh.timeline import PHRASES as TIMELINE_PHRASES
 
 PHRASES = {
     **BACKLOG_PHRASES,
@@ -14,6 +15,7 @@ PHRASES = {
     **REASON_PHRASES,
     **RECORDED_PHRASES,
     **SCREEN_PHRASES,
+    **TIMELINE_PHRASES,
     "source": "{source}，判断时刻 {time}",
     "broker": "{count} 个 Broker：{names}",
     "brokers": "{count} 个 Broker：{names}",
