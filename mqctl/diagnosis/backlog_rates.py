@@ -120,11 +120,12 @@ class _Look:
 
     def position(self, group: str, queue: MessageQueue) -> int | None:
         """Returns how far a group is: as committed, or as its owner has it in memory where that is further."""
-        committed = self.offsets.get((group, queue))
-        owner = self.held.get((group, queue))
-        known = [committed.offset] if committed else []
-        known += [owner[1].commit_offset] if owner and owner[1].commit_offset > 0 else []
-        return max(known, default=None)
+        key = group, queue
+        committed, owner = self.offsets.get(key), self.held.get(key)
+        in_memory = owner[1].commit_offset if owner else 0
+        if committed is None:
+            return in_memory if in_memory > 0 else None
+        return max(committed.offset, in_memory) if in_memory > 0 else committed.offset
 
 
 def _look(snapshot: ClusterSnapshot) -> _Look:

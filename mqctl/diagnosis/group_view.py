@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from mqctl.allocation.tag_loss import TagLoss, Tags, tag_losses
 from mqctl.diagnosis.settings import Settings
@@ -29,9 +30,9 @@ _SHOWN_CLIENTS = 3
 _SHOWN_QUEUES = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupView:
-    """A consumer group with members.
+    """A consumer group with members; what many rules ask of it is put together once.
 
     Attributes:
         memberships: by broker name.
@@ -46,21 +47,21 @@ class GroupView:
     def subject(self) -> Subject:
         return Subject(kind=SubjectKind.GROUP, group=self.group)
 
-    @property
+    @cached_property
     def client_ids(self) -> tuple[str, ...]:
         """Every client id that any broker knows, once each, sorted."""
         return tuple(sorted({client for item in self.memberships.values() for client in item.client_ids}))
 
-    @property
+    @cached_property
     def silent(self) -> tuple[str, ...]:
         """Client ids whose instances did not tell what they do."""
         return tuple(client for client in self.client_ids if client not in self.running)
 
-    @property
+    @cached_property
     def broadcasting(self) -> bool:
         return any(item.message_model is MessageModel.BROADCASTING for item in self.memberships.values())
 
-    @property
+    @cached_property
     def pops(self) -> bool:
         """Whether members take messages by POP (5.x), by what they say or what brokers declare for all of their
         topics: every queue is everybody's."""
@@ -69,27 +70,27 @@ class GroupView:
         declared = bool(topics) and topics <= self.popped_topics
         return by_members or declared or any(info.pops for info in self.running.values())
 
-    @property
+    @cached_property
     def popped_topics(self) -> frozenset[str]:
         """Topics that brokers declare as consumed by POP (request 402)."""
         return frozenset(topic for item in self.memberships.values() for topic in item.popped_topics)
 
-    @property
+    @cached_property
     def orderly(self) -> bool:
         """Whether a listener of a member is an orderly one."""
         return any(info.orderly for info in self.running.values())
 
-    @property
+    @cached_property
     def pulls(self) -> bool:
         """Whether members pull for themselves: they may assign queues by hand, pause them, consume when they like."""
         return any(item.consume_type == PULL for item in self.memberships.values())
 
-    @property
+    @cached_property
     def behind_proxy(self) -> bool:
         """Whether members are clients of a proxy, which own no queues: a proxy says so, or their ids do (gRPC)."""
         return any(item.proxied for item in self.memberships.values()) or any(map(is_grpc_client, self.client_ids))
 
-    @property
+    @cached_property
     def shares(self) -> bool:
         """Whether queues are shared out among members, each to one."""
         return not (self.broadcasting or self.pulls or self.pops or self.behind_proxy)
@@ -119,6 +120,10 @@ class GroupView:
 
     def topics(self) -> tuple[str, ...]:
         """Returns the topics that any instance or any broker's table names, retry topics left out, sorted."""
+        return self._topics
+
+    @cached_property
+    def _topics(self) -> tuple[str, ...]:
         own = {item.topic for info in self.running.values() for item in info.subscriptions}
         heard = {item.topic for membership in self.memberships.values() for item in membership.subscriptions}
         return tuple(sorted(topic for topic in own | heard if not is_retry_topic(topic)))

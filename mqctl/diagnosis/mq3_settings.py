@@ -45,6 +45,10 @@ def held_back_by_itself(case: ClusterCase) -> Iterator[Verdict]:
             params = {"group": view.group, "client": client}
             batch = _set(info, "pullBatchSize") or _USUAL_BATCH
             interval_ms = _set(info, "pullInterval") or 0
+            limit = _set(info, "pullThresholdForQueue")
+            full = [held for held in info.queues if limit is not None and held.cached_count >= limit > 0]
+            if interval_ms <= 0 and not full:
+                continue
             waiting = case.waiting_in(view.group, [held.queue for held in info.queues if not held.dropped]) or 0
             if interval_ms > 0 and waiting > batch * len(info.queues):
                 yield Verdict(
@@ -58,8 +62,6 @@ def held_back_by_itself(case: ClusterCase) -> Iterator[Verdict]:
                     },
                     variant="interval",
                 )
-            limit = _set(info, "pullThresholdForQueue")
-            full = [held for held in info.queues if limit is not None and held.cached_count >= limit > 0]
             if full and limit is not None and limit < case.settings.cache_limit_count and waiting > limit:
                 yield Verdict(
                     subject=subject,

@@ -38,12 +38,14 @@ _Key: TypeAlias = tuple[str, str, str, int]
 
 def _committed(snapshot: ClusterSnapshot) -> dict[_Key, int]:
     """Returns committed offsets by (group, topic, broker name, queue id)."""
-    return {
-        (item.group, item.topic, broker.name or "", item.queue_id): item.offset
-        for broker in snapshot.brokers
-        for item in broker.consumer_offsets
-        if not is_system_group(item.group)
-    }
+    committed: dict[_Key, int] = {}
+    for broker in snapshot.brokers:
+        own = {group for group in {item.group for item in broker.consumer_offsets} if not is_system_group(group)}
+        name = broker.name or ""
+        for item in broker.consumer_offsets:
+            if item.group in own:
+                committed[item.group, item.topic, name, item.queue_id] = item.offset
+    return committed
 
 
 def _ends(snapshot: ClusterSnapshot) -> dict[tuple[str, str, int], int]:

@@ -12,7 +12,23 @@ from mqctl.render.messages import phrase
 ROWS = 50
 """So many rows of a table are shown to people who do not ask for more."""
 
+_LINES = 96
+"""Two screens of 50 lines, and what a prompt takes of them."""
+_LEAST = 5
+_BESIDE_ROWS = 3  # of a table: an empty line, its title, its heads
+
 _Value = TypeVar("_Value")
+
+
+def rows_that_fit(document: Document) -> int:
+    """Returns how many rows each table may have so that all of them together fit two screens, at most `ROWS`."""
+    sizes = [len(block.rows) for block in document.blocks if isinstance(block, Table)]
+    lines = sum(len(block.lines) + 1 for block in document.blocks if isinstance(block, Paragraphs))
+    lines += _BESIDE_ROWS * len(sizes)
+    for rows in range(ROWS, _LEAST, -1):
+        if lines + sum(min(size, rows + 2) for size in sizes) <= _LINES:
+            return rows
+    return _LEAST
 
 
 def cut_tables(document: Document, limit: int, lang: Lang | None) -> Document:

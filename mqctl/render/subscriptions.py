@@ -179,11 +179,15 @@ class SubscriptionCheckAll:
     groups: list[GroupCheckRow]
 
 
+_WORST = ("refused", "differ", "unknown", "same", "offline")
+
+
 def check_all_document(
     rows: Sequence[GroupCheckRow], reports: Sequence[SubscriptionReport], lang: Lang | None = None
 ) -> Document:
-    """Builds the document of `subscription check --all`: one line a group, then those whose members differ in full."""
-    blocks: list[Table | Paragraphs] = [Table(GROUP_COLUMNS, rows, empty="no consumer groups")]
+    """Builds the document of `subscription check --all`: a line for each group, worst first, then those that differ."""
+    shown = sorted(rows, key=lambda row: _WORST.index(row.verdict))
+    blocks: list[Table | Paragraphs] = [Table(GROUP_COLUMNS, shown, empty="no consumer groups")]
     for report in reports:
         if report.consistent is False:
             blocks += subscription_document("subscription.check/1", report, lang).blocks

@@ -58,9 +58,19 @@ class TrafficRow:
 def traffic_document(topics: Sequence[TopicTraffic]) -> Document:
     """Shows a row for each group of each topic, and one for a topic that has none."""
     rows = [row for item in topics for row in _rows(item)]
+    shown = sorted(rows, key=_busiest_first)
     return Document(
-        schema="topic.traffic/1", value=Traffic(topics=list(topics)), records=rows, blocks=[Table(COLUMNS, rows)]
+        schema="topic.traffic/1",
+        value=Traffic(topics=list(topics)),
+        records=rows,
+        blocks=[Table(COLUMNS, shown)],
     )
+
+
+def _busiest_first(row: TrafficRow) -> tuple[float, float, str, str]:
+    """Orders by messages of the last day, the topic's before the group's; what is unknown comes before none."""
+    into, out = (0.5 if count is None else count for count in (row.in_day_count, row.out_day_count))
+    return (-into, -out, row.topic, row.group or "")
 
 
 def _rows(item: TopicTraffic) -> list[TrafficRow]:

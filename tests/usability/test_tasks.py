@@ -41,12 +41,18 @@ def step(line: str, *says: str, most: int = TWO_SCREENS, code: int = 0, never: t
 TASKS: dict[str, tuple[Step, ...]] = {
     "overview": (
         step("cluster describe", "2 masters", "groups", most=15),
+        step("broker stats", "50 of ", "--limit all", most=60),
+        step("broker stats broker-a --key '*Tps'", "getTotalTps", most=15),
+        step("broker config broker-a", "--limit all", most=60),
+        step("topic traffic", "50 of ", "--limit all", most=60),
         step("doctor", "CRITICAL", "first: mqctl ", "MQ401", "worst first", "more (-o json for all)", code=2),
     ),
     "which groups are behind": (
         step("group lag --min-lag 1", "svc-1991", "shown; --limit all", most=56),
         step("group lag --online", _SLOW, "billing", never=("svc-",), most=8),
         step("top --once --every 200ms", "svc-1991", "40 of 2,0", "--limit all"),
+        step("doctor oder-service", "did you mean order-service?", code=66, most=2),
+        step("allocation show oder-service", "did you mean order-service?", code=66, most=2),
         step("group lag oder-service", "did you mean order-service?", code=66, most=2),
         step(
             "topic describe order-service",
@@ -75,6 +81,8 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "tags that differ": (
         step("subscription check billing", "members differ", "card || cash", code=2, most=15),
+        step("subscription check --all", "differ", "of 2,0", "--limit all", code=2),
+        step("subscription check biling", "did you mean billing?", code=66, most=2),
         step("doctor billing --only MQ203", "MQ203", "skip", code=2, most=20),
     ),
     "find a message and who consumed it": (
@@ -94,7 +102,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "wait in a script": (
         step("group lag billing --until 'lag<1 and lag_time<1m' --timeout 30s", "billing", most=15),
-        step("group lag svc-1999 --until lag<1 --timeout 1s", "svc-1999", code=75, most=10),
+        step("group lag svc-1999 --until lag<1 --timeout 5s", "svc-1999", code=75, most=10),
     ),
     "check in CI": (
         step("check -g 'svc-*' --except 'svc-1*' --max-lag 10", "CRITICAL", "next: mqctl playbook", code=2, most=70),
@@ -177,7 +185,9 @@ def test_what_a_colleague_gets_names_no_machine(ask: Run, shift: EmbeddedCluster
     hold(ask("group", "lag", "--snapshot", saved, "--min-lag", 1), step("group lag --snapshot", "shown", most=56))
 
 
-@pytest.mark.parametrize("line", ["report run --no-spark", "report backlog --no-spark", "store describe", "doctor"])
+@pytest.mark.parametrize(
+    "line", ["report run --no-spark", "report skew --no-spark", "report backlog --no-spark", "store describe", "doctor"]
+)
 def test_the_store_of_thousands_of_groups_is_answered_within_two_screens(
     ask: Run, shift: EmbeddedCluster, line: str
 ) -> None:

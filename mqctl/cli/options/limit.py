@@ -35,7 +35,8 @@ LimitOption = Annotated[
         "--limit",
         metavar="N|all",
         callback=_checked,
-        help="Most rows of each list. Default: 50 in tables, all in formats for machines.",
+        help="Most rows of each list. Default: 50 in tables, fewer where several share two screens; all in formats for "
+        "machines.",
     ),
 ]
 
@@ -51,7 +52,7 @@ def limited(document: Document, output: Output, limit: str | None) -> Document:
     if limit == ALL or (limit is None and not people):
         return document
     from mqctl.cli.language import spoken
-    from mqctl.render.cut import ROWS, cut_tables, cut_value
+    from mqctl.render.cut import cut_tables, cut_value, rows_that_fit
 
-    rows = ROWS if limit is None else decimal(limit) or 0
+    rows = rows_that_fit(document) if limit is None else decimal(limit) or 0
     return cut_tables(document, rows, spoken()) if people else cut_value(document, rows)

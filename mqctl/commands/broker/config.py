@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import Annotated
 
 import typer
@@ -11,9 +10,11 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
+from mqctl.model.names_alike import like_any
 from mqctl.render.brokers import Setting, setting_document
 from mqctl.snapshot.live.brokers import ask_settings
 
@@ -36,6 +37,7 @@ def command(
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -45,7 +47,7 @@ def command(
         look.ask(ask_settings, brokers)
     keys = sorted({name for item in brokers for name in item.config})
     if key:
-        keys = [name for name in keys if any(fnmatchcase(name, pattern) for pattern in key)]
+        keys = [name for name in keys if like_any(name, key)]
     if diff:
         keys = [name for name in keys if len({item.config.get(name) for item in brokers if item.config}) > 1]
     rows = [
@@ -54,4 +56,4 @@ def command(
         for item in brokers
         if name in item.config
     ]
-    return answer(setting_document(rows, "broker.config/1"), broker_gaps(brokers), output)
+    return answer(limited(setting_document(rows, "broker.config/1"), output, limit), broker_gaps(brokers), output)

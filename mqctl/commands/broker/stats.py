@@ -10,23 +10,29 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
+from mqctl.model.names_alike import like_any
 from mqctl.render.brokers import Setting, setting_document
 from mqctl.snapshot.live.brokers import ask_runtime
 
-EXAMPLES = ("mqctl broker stats", "mqctl broker stats broker-a -o json")
+EXAMPLES = ("mqctl broker stats", "mqctl broker stats broker-a --key '*Tps'", "mqctl broker stats broker-a -o json")
 
 
 def command(
     broker: Annotated[
         list[str] | None, typer.Argument(metavar="[BROKER]...", help="Names or addresses; all brokers unless given.")
     ] = None,
+    key: Annotated[
+        list[str] | None, typer.Option("--key", metavar="PATTERN", help="Only these keys; * and ? stand for others.")
+    ] = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -38,5 +44,6 @@ def command(
         Setting(broker=item.name, address=item.address.address, key=name, value=value)
         for item in brokers
         for name, value in sorted(item.runtime.items())
+        if not key or like_any(name, key)
     ]
-    return answer(setting_document(rows, "broker.stats/1"), broker_gaps(brokers), output)
+    return answer(limited(setting_document(rows, "broker.stats/1"), output, limit), broker_gaps(brokers), output)

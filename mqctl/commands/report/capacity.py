@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.limit import LimitOption
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 from mqctl.operations.reports.run import (
     BucketOption,
@@ -33,6 +34,7 @@ def command(
     no_spark: NoSparkOption = False,
     master: MasterOption = LOCAL,
     conf: ConfOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
     lang: LangOption = None,
@@ -58,5 +60,5 @@ def command(
         lang=lang,
     )
     return report(
-        question, lambda engine, wanted: capacity(engine, wanted, bucket_ms=width), "capacity", output, parquet
+        question, lambda engine, wanted: capacity(engine, wanted, bucket_ms=width), "capacity", (output, limit), parquet
     )

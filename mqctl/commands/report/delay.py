@@ -15,6 +15,7 @@ from mqctl.cli.options.common import (
     TopicOption,
     at_ms,
 )
+from mqctl.cli.options.limit import LimitOption
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 from mqctl.operations.reports.run import (
     BucketOption,
@@ -47,6 +48,7 @@ def command(
     no_spark: NoSparkOption = False,
     master: MasterOption = LOCAL,
     conf: ConfOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
     lang: LangOption = None,
@@ -76,6 +78,6 @@ def command(
         question,
         lambda engine, wanted: delay(engine, wanted, at_ms=moment, bucket_ms=width, levels=levels or ""),
         "delay",
-        output,
+        (output, limit),
         parquet,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.limit import LimitOption
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 from mqctl.operations.reports.run import (
     BucketOption,
@@ -37,6 +38,7 @@ def command(
     no_spark: NoSparkOption = False,
     master: MasterOption = LOCAL,
     conf: ConfOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
     lang: LangOption = None,
@@ -65,6 +67,6 @@ def command(
         question,
         lambda engine, wanted: order(engine, wanted, top=top, bucket_ms=width, key_property=key),
         "order",
-        output,
+        (output, limit),
         parquet,
     )

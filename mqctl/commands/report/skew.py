@@ -8,6 +8,7 @@ import typer
 
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.limit import LimitOption
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 from mqctl.operations.reports.run import (
     KeyOption,
@@ -46,6 +47,7 @@ def command(
     no_spark: NoSparkOption = False,
     master: MasterOption = LOCAL,
     conf: ConfOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
     lang: LangOption = None,
@@ -74,6 +76,6 @@ def command(
         question,
         lambda engine, wanted: skew(engine, wanted, top=top, what_if=what_if, key_property=key),
         "skew",
-        output,
+        (output, limit),
         parquet,
     )

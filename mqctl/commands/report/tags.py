@@ -8,6 +8,7 @@ import typer
 
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import AllOption, LangOption, NoColorOption, OutputOption, SnapshotOption, TopicOption
+from mqctl.cli.options.limit import LimitOption
 from mqctl.cli.options.spark import LOCAL, ConfOption, MasterOption, SinceOption, StoresOption, UntilOption
 from mqctl.operations.reports.run import (
     NoSparkOption,
@@ -39,6 +40,7 @@ def command(
     no_spark: NoSparkOption = False,
     master: MasterOption = LOCAL,
     conf: ConfOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
     lang: LangOption = None,
@@ -68,6 +70,6 @@ def command(
         question,
         lambda engine, wanted: tags(engine, wanted, snapshot=known.snapshot, brokers=known.by_store(wanted.stores)),
         "tags",
-        output,
+        (output, limit),
         parquet,
     )

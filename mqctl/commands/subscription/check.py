@@ -9,6 +9,7 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.errors import ExitCode
@@ -41,6 +42,7 @@ def command(
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
     tags_from: TagsFromOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -53,19 +55,19 @@ def command(
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
-        return _all(state, output)
+        return _all(state, output, limit)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
-    answer(subscription_document("subscription.check/1", report, spoken()), gaps, output)
+    answer(limited(subscription_document("subscription.check/1", report, spoken()), output, limit), gaps, output)
     if report.consistent is False or report.refused_by:
         return ExitCode.CRITICAL
     return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN
 
 
-def _all(state: ClusterSnapshot, output: Output) -> int:
+def _all(state: ClusterSnapshot, output: Output, limit: str | None) -> int:
     rows, reports, gaps = every_group(state)
-    answer(check_all_document(rows, reports, spoken()), gaps, output)
+    answer(limited(check_all_document(rows, reports, spoken()), output, limit), gaps, output)
     verdicts = {row.verdict for row in rows}
     if verdicts & {"differ", "refused"}:
         return ExitCode.CRITICAL

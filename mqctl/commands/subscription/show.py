@@ -8,6 +8,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.operations.allocation.subscriptions import (
@@ -37,6 +38,7 @@ def command(
     timeout: TimeoutOption = None,
     snapshot: SnapshotOption = None,
     tags_from: TagsFromOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -46,8 +48,8 @@ def command(
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
         rows, reports, gaps = every_group(state)
-        return answer(check_all_document(rows, reports), gaps, output)
+        return answer(limited(check_all_document(rows, reports), output, limit), gaps, output)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
-    return answer(subscription_document("subscription.show/1", report), gaps, output)
+    return answer(limited(subscription_document("subscription.show/1", report), output, limit), gaps, output)

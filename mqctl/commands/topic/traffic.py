@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import asking_of, broker_gaps
 from mqctl.operations.topics.traffic import gather_traffic
 from mqctl.render.traffic import traffic_document
@@ -28,6 +29,7 @@ def command(
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
+    limit: LimitOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
@@ -41,4 +43,4 @@ def command(
         asking = asking_of(cluster, target)
         brokers, topics = gather_traffic(asking, topic or (), system=everything)
     shown = [item for item in topics if item.in_day_count] if active else topics
-    return answer(traffic_document(shown), broker_gaps(brokers), output)
+    return answer(limited(traffic_document(shown), output, limit), broker_gaps(brokers), output)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit, tell
+from mqctl.cli.options.limit import limited
 from mqctl.cli.options.spark import (
     LOCAL,
     named_store,
@@ -175,16 +176,21 @@ def report(
     question: ReportOptions,
     make: Callable[[Engine, Selection], object],
     name: str,
-    output: Output,
+    form: tuple[Output, str | None],
     parquet: Path | None = None,
 ) -> int:
-    """Computes a report, prints it, and tells on stderr what could not be read."""
+    """Computes a report, prints it, and tells on stderr what could not be read.
+
+    Args:
+        form: the format, and what --limit says.
+    """
     from mqctl.render.reports.tables import report_document
     from mqctl.spark.brokers import with_brokers
 
     with answering(question) as (engine, wanted):
         value = with_brokers(make(engine, wanted), wanted)
-    emit(report_document(name, wanted.stores, value, question.lang), output)
+    output, limit = form
+    emit(limited(report_document(name, wanted.stores, value, question.lang), output, limit), output)
     if parquet is not None:
         from mqctl.spark.saving import save_sections
 
