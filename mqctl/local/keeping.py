@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from signal import SIGINT, SIGTERM, raise_signal, signal
 from time import monotonic, sleep
 
 import msgspec
@@ -111,20 +113,37 @@ def detach_keeper(directory: Path, name: str, words: Sequence[str]) -> LocalClus
     supervisor.refuse_second(name)
     directory.mkdir(parents=True, exist_ok=True)
     log = directory / f"{name}.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mqctl", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=output,
-            start_new_session=True,
-        )
+    process: subprocess.Popen[bytes] | None = None
     try:
+        # An interruption while it starts would leave a process that nobody knows.
+        with log.open("wb") as output, _held_back():
+            process = subprocess.Popen(
+                [sys.executable, "-m", "mqctl", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                start_new_session=True,
+            )
         return _await(supervisor, name, process, log)
     except BaseException:
-        process.terminate()
-        process.wait()
+        if process is not None:
+            process.terminate()
+            process.wait()
         raise
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Has Ctrl-C and SIGTERM wait until the end of the block."""
+    arrived: list[int] = []
+    before = {number: signal(number, lambda number, _: arrived.append(number)) for number in (SIGINT, SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal(number, handler)
+    for caught in arrived:
+        raise_signal(caught)
 
 
 def _await(supervisor: Supervisor, name: str, process: subprocess.Popen[bytes], log: Path) -> LocalCluster:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.replays import CSV_COLUMNS, PLAN_COLUMNS, PlannedRange
+from mqctl.render.units import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ def follow_plan_document(plan: FollowPlan) -> Document:
     lines = [
         f"{plan.old} ({plan.old_queue_count} queues) is followed into {plan.new} ({plan.new_queue_count} queues) by "
         f"group {plan.group}, {plan.begin}",
-        f"{plan.message_count:,} messages wait now; {plan.old} is read by {readers}, {plan.new} by "
+        f"waiting now: {counted(plan.message_count, 'message')}; {plan.old} is read by {readers}, {plan.new} by "
         f"{', '.join(plan.receivers) or 'no group'}",
         f"keys: {keys.key_count:,} {keys.kind} in a sample of {keys.message_count:,} messages, "
         f"{keys.placed_count:,} where a hash of the key puts them, {keys.scattered_count:,} keys in several queues",
@@ -141,7 +142,7 @@ def follow_document(report: FollowReport) -> Document:
     )
     lines = [f"twice or more: {key}: {count} times" for key, count in report.repeated.items()]
     if report.unknown_count:
-        lines.append(f"{report.unknown_count:,} copies could not be looked up: they may be there twice")
+        lines.append(f"{counted(report.unknown_count, 'copy', 'copies')} could not be looked up and may be there twice")
     if report.state == "stopped":
         lines.append("run the same command again: it goes on where it stopped")
     rows: Sequence[_Row] = [row]

@@ -163,8 +163,9 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         queues=rows,
     )
     moving = len(plan.moving)
+    move = f"{counted(len(rows), 'queue')} {'moves' if moving == 1 else 'move'}"
     lines = [
-        f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {len(rows)} queues move, "
+        f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {move}, "
         f"{counted(plan.replayed_count, 'message')} consumed again, {plan.skipped_count:,} skipped",
         *([f"the group is created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
         *_ways(plan),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.units import counted
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
@@ -144,7 +145,7 @@ class ReplayList:
 
 def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
     """Builds the document of a planned replay."""
-    lines = [f"{report.message_count:,} messages of {report.source}, {report.filter}"]
+    lines = [f"{counted(report.message_count, 'message')} of {report.source}, {report.filter}"]
     if report.target is not None:
         to = ", ".join(report.receivers) or "no group"
         rate = f", at most {report.rate_per_s:g} a second" if report.rate_per_s else ""
@@ -159,8 +160,8 @@ def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
 def replay_document(report: ReplayReport) -> Document:
     """Builds the document of one replay."""
     if report.kind == "group":
-        left = "unknown" if report.left_count is None else f"{report.left_count:,}"
-        lines = [f"replay {report.id} of {report.source} by group {report.goal}: {report.state}, {left} messages left"]
+        left = "an unknown number of messages" if report.left_count is None else counted(report.left_count, "message")
+        lines = [f"replay {report.id} of {report.source} by group {report.goal}: {report.state}, {left} left"]
     else:
         lines = [
             f"replay {report.id} of {report.source} to {report.goal}: {report.state}, {report.published_count:,} "

@@ -205,9 +205,7 @@ def _warnings(
     if len(new) <= old_count:
         lines.append(f"{request.new} has no more queues than {request.old}: nothing is won")
     if keys.scattered_count:
-        lines.append(
-            f"{keys.scattered_count:,} keys lie in several queues of {request.old}: their order is lost already"
-        )
+        lines.append(f"keys in several queues of {request.old}: {keys.scattered_count:,}; their order is lost already")
     if keys.placed_count < keys.message_count:
         lines.append(
             f"producers of {request.old} do not place all keys by the hash of their text: those of {request.new} must, "

@@ -15,6 +15,7 @@ from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingSt
 from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.operations.settings.topics import refuse_while_used, route_steps
+from mqctl.render.units import counted
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
 from mqctl.snapshot.live.members import gather_memberships
@@ -85,8 +86,9 @@ def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_to
         for stats in answers.values.values()
         for item in stats.offset_table.values()
     )
-    lag = f"{unread:,}" if not answers.errors else "an unknown number of"
-    warnings = [f"{lag} messages are unread by it; its offsets stay, and a group of the same name goes on there"]
+    lag = counted(unread, "message") if not answers.errors else "an unknown number of messages"
+    are = "is" if unread == 1 and not answers.errors else "are"
+    warnings = [f"{lag} {are} unread by it; its offsets stay, and a group of the same name goes on there"]
     steps = [_step(item, group, item.groups[group], None) for item in holders]
     if with_topics:
         steps += _topic_steps(asking, group, holders, everywhere=not brokers)

@@ -21,6 +21,7 @@ from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.plan.topic_changes import TopicRequest, first_config, next_config
+from mqctl.render.units import counted
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, masters_of
 from mqctl.snapshot.live.messages import bounds
@@ -129,7 +130,9 @@ def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_un
     use = topic_use(asking, holders, topic)
     refuse_while_used(use, drop_unread=drop_unread)
     steps = [_step(broker, topic, fields_of(broker.topics[topic]), None) for broker in holders]
-    warnings = [f"{use.message_count():,} messages go with it; mqctl undo brings its settings back, not its messages"]
+    count = use.message_count()
+    go = f"{counted(count, 'message')} {'goes' if count == 1 else 'go'}"
+    warnings = [f"{go} with it; mqctl undo brings its settings back, not its messages"]
     if {broker.name for broker in holders} == {broker.name for broker in _everywhere(asking, topic)}:
         steps += route_steps(asking, topic)
         # Its order configuration, where a name server has one, would rule a new topic of the name.
