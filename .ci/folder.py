@@ -28,8 +28,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-# Small, and missed on a broker's host: the gRPC endpoint of the embedded broker, the full-screen `top`, `bench`.
-EXTRAS = ("grpc", "screen", "bench")
+# Small, and missed on a broker's host: the gRPC endpoint of the embedded broker, the full-screen `top`.
+EXTRAS = ("grpc", "screen")
 # What of the standard library no command needs; readline, because its library is under the GPL.
 LEFT_OUT = re.compile(
     r"test|tests|idlelib|tkinter|turtledemo|turtle\.py|ensurepip|lib2to3|distutils|pydoc_data|venv|curses|dbm"

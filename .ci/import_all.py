@@ -12,7 +12,7 @@ import sys
 from mqctl.errors import MqctlError
 
 # Libraries of extras that the folder for hosts without Python leaves out (.ci/folder.py).
-LEFT_OUT = {"pyspark", "pyarrow", "pandas", "numba", "matplotlib", "duckdb", "rocksdict", "redis"}
+LEFT_OUT = {"pyspark", "pyarrow", "pandas", "numba", "matplotlib", "duckdb", "hdrh", "rocksdict", "redis"}
 LEFT_OUT |= {"fsspec", "keyring", "pytest"}
 
 
