@@ -20,7 +20,7 @@ def command(
 ) -> int:
     """Plan to delete every topic and group whose name begins with MQCTL_DRILL_; with --execute, delete them.
 
-    Refused while one of the groups has members: a drill is still running. Topics of others are never among them.
+    Refused while one of the groups has members: a drill is still running. Other topics are never touched.
     """
     from mqctl.model.own_names import Purpose
     from mqctl.operations.own_topics.cleaning import clean
