@@ -259,7 +259,7 @@ class Users:
 
 
 def _stored(file: ConfigFile, table: MutableMapping[str, T], key: str, value: T | None) -> None:
-    """Changes a table and has it written; takes the change back where it could not be. Raises StorageError."""
+    """Changes a table and has it written; undoes the change where it could not be. Raises StorageError."""
     old = table.get(key)
     _set(table, key, value)
     try:

@@ -234,7 +234,7 @@ def changed_layout(layout: Layout, rule: RoomRule | None, change: LayoutChange) 
     """Returns the layout after a change.
 
     Raises:
-        UsageError: nobody is left, or a room, member or broker is not there, or is there already.
+        UsageError: no member is left, or a room, member or broker is not there, or is there already.
     """
     rooms = [_room_layout(layout, rule, room) for room in change.add_rooms]
     joining = [*change.join, *(client for room in rooms for client in room.clients)]

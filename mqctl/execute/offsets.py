@@ -84,7 +84,7 @@ def _planned_again(record: OffsetRecord) -> bool:
         again = [part for part in record.parts if (part.topic, part.broker_name) in places]
         for part in went_back:
             if (part.topic, part.broker_name) in gone_on:
-                part.reason = f"{part.reason}; not set again: members have gone on in other queues of the topic"
+                part.reason = f"{part.reason}; not set again: members have moved on in other queues of the topic"
     else:
         again = went_back
     for part in again:
@@ -151,7 +151,7 @@ def _by_whom(work: OffsetWork, queue: QueuePart, address: str) -> str:
     holder = held.queues.get(queue.queue)
     if holder is not None:
         return f"{holder.client_id} has come online and committed"
-    return "somebody else committed, a member that has left again or another tool"
+    return "another client committed: a member that has left since, or another tool"
 
 
 def _call_back(work: OffsetWork, callback: Callback) -> None:
@@ -187,6 +187,6 @@ def _call_back(work: OffsetWork, callback: Callback) -> None:
 
 def _note_told(queue: QueuePart, offset: int | None) -> None:
     if offset is None:
-        queue.state, queue.reason = NOT_MOVED, "the broker told the members nothing of it: it is not a queue to write"
+        queue.state, queue.reason = NOT_MOVED, "the broker did not send it to the members: not a write queue"
     elif offset != queue.new:
-        queue.new, queue.reason = offset, f"planned {queue.new}; the queue has changed, and members were told {offset}"
+        queue.new, queue.reason = offset, f"planned {queue.new}; the queue has changed, and members were sent {offset}"

@@ -74,7 +74,7 @@ def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet
     try:
         copy = outlet.find_copy(state)
         if copy is not None:
-            state.state, state.found, state.reason = CONFIRMED, copy, "its copy was there already"
+            state.state, state.found, state.reason = CONFIRMED, copy, "a copy had already been sent"
             return
         if state.key in outlet.settled:
             state.state, state.reason = outlet.settled[state.key]
@@ -104,7 +104,7 @@ def _settle(state: LetterPart, outlet: Outlet, error: MqctlError) -> None:
     except MqctlError:
         copy = None
     if copy is not None:
-        state.state, state.found, state.reason = CONFIRMED, copy, "no answer came, but its copy is there"
+        state.state, state.found, state.reason = CONFIRMED, copy, "no reply, but the copy was stored"
     else:
         state.fail(UNKNOWN, error, f"in doubt: {error}")
 

@@ -80,7 +80,7 @@ def _read_back(cluster: Cluster, deadline: Deadline, step: SettingPart, place: P
         # It may still arrive.
         step.fail(UNKNOWN, error, f"unchanged so far: {error}")
     elif current == step.old:
-        step.state, step.reason = NOT_MOVED, "the change was accepted, and nothing changed"
+        step.state, step.reason = NOT_MOVED, "the broker accepted the change, but nothing changed"
     else:
         step.state, step.reason = NOT_MOVED, "it now has other settings than requested"
 

@@ -125,7 +125,7 @@ class _Watched:
         self.holder = holder or self.holder
         if holder is None:
             if held.complete and held.member_count == 0:
-                self._resumed(at_ms)  # nobody is left who could commit
+                self._resumed(at_ms)  # no member is left who could commit
             return
         if self.dropped and not holder.dropped and not self.began_anew:
             self.began_anew = True
@@ -275,7 +275,7 @@ class Settlement:
             part.state = CONFIRMED if offset == part.new else CONSUMED_ON  # not every client tells what it holds
         elif item.is_on(offset):
             part.state = UNKNOWN
-            part.reason = f"the broker has {offset}, and no member was seen to have taken it over: look again"
+            part.reason = f"the broker has {offset}, but no member was seen to take it over: check again"
         elif self._is_beyond(item) and (not item.told or self._consumed_enough(part.topic) is None):
             part.state = UNKNOWN
             part.reason = f"the broker has {offset}: consumed again already, or never moved"

@@ -34,7 +34,7 @@ class StepPlan:
     Attributes:
         kind: such as `delay-repair`.
         target: the store directory or the cluster it is about.
-        confirm: the name that has to be typed or given to have it done.
+        confirm: the name that has to be typed or given to carry it out.
         made_at_ms: epoch milliseconds.
     """
 

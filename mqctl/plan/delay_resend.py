@@ -62,7 +62,7 @@ def plan_resend(message: StrandedMessage, table: DelayLevelTable, *, timers: boo
     remaining_ms = max(0, (message.due_time_ms or 0) - now_ms)
     level, late_ms, problem = 0, 0, None
     if not topic:
-        problem = f"it has no property {REAL_TOPIC}: nobody knows for which topic it is"
+        problem = f"it has no property {REAL_TOPIC}: its target topic is unknown"
     elif message.stored.problem is not None:
         problem = message.stored.problem
     elif remaining_ms and timers and message.due_time_ms is not None:
@@ -73,7 +73,7 @@ def plan_resend(message: StrandedMessage, table: DelayLevelTable, *, timers: boo
             delay_ms, level = min(fitting)
             late_ms = delay_ms - remaining_ms
         else:
-            problem = "it is due later than any delay level reaches; run this again nearer to that time"
+            problem = "it is due later than the longest delay level; run this again closer to that time"
     return Resend(
         message=message,
         topic=topic,

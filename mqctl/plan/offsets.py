@@ -37,7 +37,7 @@ def plan_changes(
             first = unknown[0]
             raise NotFoundError(
                 f"{target.text} names queue {first.queue_id} of {first.topic} on {first.broker_name}",
-                reason="there is no such queue among those chosen",
+                reason="it is not among the queues chosen",
                 remedy="leave it out, or choose its topic and broker",
             )
     return tuple(
@@ -62,7 +62,7 @@ def _change(
                 reason=f"it holds offsets {low} to {high}",
                 remedy="choose an offset inside, other queues, or --clamp for the nearest one",
             )
-        wanted, note = min(max(wanted, low), high), f"{wanted} lies outside, nearest bound"
+        wanted, note = min(max(wanted, low), high), f"{wanted} is out of range, clamped"
     return position.to(wanted, note)
 
 
@@ -96,12 +96,12 @@ def _from_committed(position: QueuePosition, target: ToCurrent | ShiftBy) -> tup
     low, high = position.min_offset, position.max_offset
     if isinstance(target, ShiftBy):
         if position.old is None:
-            return low + target.count, "never committed, counted from the minimum"
+            return low + target.count, "never committed, counted from the min offset"
         return position.old + target.count, None
     if position.old is None:
-        return low, "never committed, the minimum"
+        return low, "never committed, min offset"
     inside = min(max(position.old, low), high)
-    return inside, None if inside == position.old else "the committed offset lies outside, nearest bound"
+    return inside, None if inside == position.old else "the committed offset is out of range, clamped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +140,8 @@ def choose_method(situation: GroupSituation, target: Target) -> Method:
         return Method.COMMIT
     problem = f"cannot change offsets of group {situation.group}"
     if situation.broadcasting:
-        reason = "it has members that broadcast: each keeps offsets of its own, in files on its machine"
-        remedy = "stop a member, change its offsets.json, start it"
+        reason = "its members consume in BROADCASTING mode: each stores its offsets in a file on its own host"
+        remedy = "stop a member, edit its offsets.json, start it again"
         raise RefusedError(problem, reason=reason, remedy=remedy)
     if situation.server_side:
         return Method.SERVER
@@ -150,7 +150,7 @@ def choose_method(situation: GroupSituation, target: Target) -> Method:
         return Method.CALLBACK
     if situation.polling:
         limit, way = "", ""
-        reason = "it has members that poll: they do not listen to brokers, and overwrite what is committed"
+        reason = "it has pull consumers online: they ignore resets from brokers and commit over the new offsets"
     else:
         limit = " for some queues only" if by_time else " by exact offset"
         way = "; or reset all queues by --to-time, --to-earliest or --to-latest"

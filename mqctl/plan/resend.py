@@ -32,12 +32,12 @@ def decide(
         elif letter_key(letter) in doubtful:
             fate, note = Fate.DOUBTFUL, doubtful[letter_key(letter)]
         elif topic is None:
-            fate, note = Fate.STUCK, "it does not tell its first topic: choose one with --to"
+            fate, note = Fate.STUCK, "it does not name its original topic: choose one with --to"
         elif topic in closed:
             fate, note = Fate.STUCK, closed[topic]
         elif letter.stored.problem is not None:
-            fate, note = Fate.STUCK, f"its body cannot be unpacked: {letter.stored.problem}"
+            fate, note = Fate.STUCK, f"its body cannot be decompressed: {letter.stored.problem}"
         elif not letter.stored.body:
-            fate, note = Fate.STUCK, "it has no body, and brokers take none without"
+            fate, note = Fate.STUCK, "it has no body, and brokers reject empty messages"
         items.append(ResendItem(letter=letter, topic=topic, fate=fate, note=note))
     return tuple(items)

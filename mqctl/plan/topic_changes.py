@@ -76,10 +76,10 @@ def next_config(
     note = None
     if read < config.read_queue_count:
         if config.write_queue_count > read and request.read_queues is None:
-            read, note = config.read_queue_count, f"run it again to read {read} only, when all is read"
+            read, note = config.read_queue_count, f"drain the other queues, then run it again to read only {read}"
         elif config.write_queue_count > read:
             raise RefusedError(
-                f"the queues of {config.name} on {broker_name} cannot go yet",
+                f"the queues of {config.name} on {broker_name} cannot be removed yet",
                 reason=f"producers write to {config.write_queue_count} of them",
                 remedy=f"mqctl topic update -t {config.name} --write-queues {read}; or --queues {read}, twice",
             )
@@ -100,9 +100,9 @@ def _refuse_unread(config: TopicConfig, read: int, broker_name: str, use: TopicU
     going = [MessageQueue(config.name, broker_name, number) for number in range(read, config.read_queue_count)]
     if left := use.unread(going):
         raise RefusedError(
-            f"queues {read} to {config.read_queue_count - 1} of {config.name} on {broker_name} cannot go yet",
+            f"queues {read} to {config.read_queue_count - 1} of {config.name} on {broker_name} cannot be removed yet",
             reason="; ".join(left),
-            remedy=f"let the groups read them, or skip: mqctl offset reset -g GROUP -t {config.name} --to-latest",
+            remedy=f"let the groups drain them, or skip: mqctl offset reset -g GROUP -t {config.name} --to-latest",
         )
 
 
@@ -110,8 +110,8 @@ def _all_read(config: TopicConfig) -> None:
     write, read = config.write_queue_count, config.read_queue_count
     if write > read:
         raise UsageError(
-            f"{config.name} would have {write} queues to write and {read} to read",
-            reason="nobody would read the others",
+            f"{config.name} would have {write} write queues and {read} to read",
+            reason="consumers never see queues above the read count",
             remedy="raise --read-queues too, or use --queues",
         )
 

@@ -144,7 +144,7 @@ def follow_document(report: FollowReport) -> Document:
     if report.unknown_count:
         lines.append(f"{counted(report.unknown_count, 'copy', 'copies')} could not be looked up and may be there twice")
     if report.state == "stopped":
-        lines.append("run the same command again: it goes on where it stopped")
+        lines.append("run the same command again: it continues where it stopped")
     rows: Sequence[_Row] = [row]
     blocks: list[Table | Paragraphs] = [Table(_COLUMNS, rows)]
     blocks += [Paragraphs(lines)] if lines else []

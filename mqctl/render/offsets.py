@@ -73,7 +73,7 @@ class OffsetPlanReport:
     """Machine form of a plan that was not executed.
 
     Attributes:
-        undo: the command that takes it back, and what that needs.
+        undo: the command that undoes it, and what that needs.
     """
 
     kind: str
@@ -167,7 +167,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
     lines = [
         f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {move}, "
         f"{counted(plan.replayed_count, 'message')} consumed again, {plan.skipped_count:,} skipped",
-        *([f"the group is created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
+        *([f"the group will be created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
         *_ways(plan),
         *(f"left out: {item}" for item in plan.left_out),
         *(f"undo: {item}" for item in (report.undo if moving else ())),
@@ -181,29 +181,29 @@ def _way_back(plan: OffsetPlan) -> list[str]:
     """Says what an undo needs, since that is not always what the change needs."""
     lines = [f"mqctl offset undo ID --execute --confirm {plan.group}"]
     if plan.method is Method.SERVER:
-        lines.append("members may stay online, and offsets go back exactly")
+        lines.append("members may stay online, and offsets are restored exactly")
     else:
         online = "members may stay online" if plan.method is Method.CALLBACK else "members may be online again"
         lines.append(
-            f"{online}: brokers then take a time for all queues of a topic, and some messages are consumed once more "
-            "than they would be; offsets go back exactly while no member is online"
+            f"{online}: brokers then reset a whole topic to a time, so some messages are consumed once more than "
+            "needed; without members online, offsets are restored exactly"
         )
     if without := sum(change.old is None for change in plan.moving):
-        lines.append(f"{counted(without, 'queue')} without an offset keep the one they get: brokers forget none")
+        lines.append(f"{counted(without, 'queue')} without an offset keep the new one: brokers cannot delete an offset")
     return lines
 
 
 def _ways(plan: OffsetPlan) -> list[str]:
     """Says how a group with members is changed, since that takes its time."""
     if plan.method is Method.CALLBACK:
-        rest = f"members pause about 10 s for each of {len(plan.callbacks)} broker and topic"
+        rest = f"members pause about 10 s per broker and topic ({len(plan.callbacks)} here)"
         return [
-            f"members are online: the broker pushes the new offsets; {rest}, commit them, and go on within 20 s; "
-            "it is watched until the offsets hold"
+            f"members are online: the broker pushes the new offsets; {rest}, commit them and resume within 20 s; "
+            "mqctl watches until the offsets hold"
         ]
     if plan.method is Method.SERVER:
-        way = "the brokers change the offsets, and members learn of it with their next pull"
-        again = "until they commit the new ones, about 10 s later, their old ones may show once more"
+        way = "the brokers change the offsets, and members pick them up with their next pull"
+        again = "until they commit, about 10 s later, the old offsets may still be shown"
         return [f"members are online: {way}; {again}"]
     return []
 
@@ -236,7 +236,7 @@ def change_document(record: OffsetRecord) -> Document:
 def history_document(records: Iterable[OffsetRecord], unreadable: Sequence[str]) -> Document:
     """Builds the document of `offset history`."""
     rows = [change_report(record) for record in records]
-    empty = "no change was made from here"
+    empty = "no change was made from this machine"
     return Document(
         schema="offset.history/1",
         value=OffsetHistory(changes=rows, unreadable=list(unreadable)),

@@ -179,5 +179,5 @@ def replay_list_document(reports: Sequence[ReplayReport], unreadable: Sequence[s
         schema="replay.list/1",
         value=ReplayList(replays=rows, unreadable=list(unreadable)),
         records=rows,
-        blocks=[Table(LIST_COLUMNS, rows, empty="no replay was made from here")],
+        blocks=[Table(LIST_COLUMNS, rows, empty="no replay was made from this machine")],
     )

@@ -156,7 +156,7 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
         f"{counts[Fate.STUCK]:,} not resendable"
     ]
     if doubtful := counts[Fate.DOUBTFUL]:
-        lines.append(f"{doubtful:,} may have been sent by a resend whose record is damaged, and are left alone")
+        lines.append(f"{doubtful:,} may have been sent by a resend whose record is damaged, and are skipped")
     if not sending:
         return [*lines, "nothing to do"]
     if sending > plan.rate:
@@ -165,7 +165,7 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
         others = plan.hearers.get(topic, ())
         if others and topic != retry_topic(plan.group):
             lines.append(
-                f"these groups get the messages of {topic} too: {', '.join(others)}; "
+                f"these groups consume {topic} too: {', '.join(others)}; "
                 f"--to '{retry_topic(plan.group)}' reaches {plan.group} alone"
             )
     return [*lines, f"nothing was sent; add --execute --confirm {plan.group} to do it"]
@@ -198,9 +198,8 @@ def resend_document(record: ResendRecord) -> Document:
     )
     lines = [f"resend {record.id}: {report.state}, {sent:,} of {len(rows):,} sent"]
     if sent < len(rows):
-        lines.append(
-            f"mqctl dlq resend -g {record.subject} --resume {record.id} goes on; what is in doubt is looked up"
-        )
+        again = f"mqctl dlq resend -g {record.subject} --resume {record.id}"
+        lines.append(f"to continue: {again}; letters in doubt are looked up first")
     return Document(
         schema="dlq.resend/1", value=report, records=rows, blocks=[Table(SENT_COLUMNS, rows), Paragraphs(lines)]
     )

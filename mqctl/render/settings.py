@@ -134,7 +134,7 @@ class HistoryEntry:
     Attributes:
         part_count: queues, letters or steps.
         cluster: None for a change of files.
-        back: the command that takes it back or takes it up again; None where none is known here.
+        back: the command that undoes it or resumes it; None where none is known here.
     """
 
     id: str
@@ -256,7 +256,7 @@ def change_document(record: SettingRecord) -> Document:
 def history_document(entries: Iterable[HistoryEntry], unreadable: Sequence[str]) -> Document:
     """Builds the document of `history`."""
     rows = list(entries)
-    table = Table(HISTORY_COLUMNS, rows, empty="no change was made from here")
+    table = Table(HISTORY_COLUMNS, rows, empty="no change was made from this machine")
     return Document(
         schema="history/1", value=History(changes=rows, unreadable=list(unreadable)), records=rows, blocks=[table]
     )

@@ -19,7 +19,7 @@ PLAN_COLUMNS = (
 OUTCOME_COLUMNS = (
     Column("subject", "what"),
     Column("old", "before", none="none"),
-    Column("new", "asked for", none="none"),
+    Column("new", "requested", none="none"),
     Column("found", "read back", none="?"),
     Column("state", "state"),
     Column("reason", "why", none=""),
@@ -58,7 +58,7 @@ class StepReport:
 
 
 def step_plan_document(plan: StepPlan, schema: str, next_step: str) -> Document:
-    """Builds the document of a plan; `next_step` tells how to have it done."""
+    """Builds the document of a plan; `next_step` tells how to carry it out."""
     rows = [
         StepRow(
             subject=step.subject,

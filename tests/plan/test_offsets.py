@@ -54,14 +54,18 @@ def test_an_offset_outside_the_queue_is_refused_or_clamped(target: Target) -> No
     (change,) = plan_changes([AT], target, clamp=True)
     assert change.new in (100, 1_000)
     assert change.note is not None
-    assert "outside" in change.note
+    assert "out of range" in change.note
 
 
 def test_a_group_that_never_committed_counts_from_the_minimum() -> None:
     (change,) = plan_changes([NEVER], ToCurrent())
     assert (change.old, change.new, change.moves) == (None, 100, True)
     (shifted,) = plan_changes([NEVER], ShiftBy(5))
-    assert (shifted.new, shifted.skipped_count, shifted.note) == (105, 5, "never committed, counted from the minimum")
+    assert (shifted.new, shifted.skipped_count, shifted.note) == (
+        105,
+        5,
+        "never committed, counted from the min offset",
+    )
 
 
 def test_what_is_gone_is_neither_replayed_nor_skipped() -> None:

@@ -11,7 +11,7 @@ EXAMPLES = ("mqctl offset history", "mqctl offset history -g order-service -o js
 def command(group: GroupOption = None, output: OutputOption = Output.TABLE, no_color: NoColorOption = False) -> int:
     """Show the changes of offsets made by this user on this machine, the latest first, with their old values in JSON.
 
-    `interrupted` is one that was killed half-way: `mqctl offset undo` takes it back as any other. A record that cannot
+    `interrupted` is one that was killed half-way: `mqctl offset undo` undoes it as any other. A record that cannot
     be read is named, and the exit code is 74; the others are shown.
     """
     from mqctl.operations.plans.changing import journal

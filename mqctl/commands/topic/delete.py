@@ -41,7 +41,7 @@ def command(
     """Plan to delete a topic from its brokers and then from the name servers; with --execute, delete it.
 
     Refused while a group subscribes to it, or while a message is unread; the refusal names each group. Its messages
-    cannot be brought back.
+    cannot be restored.
     """
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import plan_deletion

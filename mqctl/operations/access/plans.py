@@ -67,7 +67,7 @@ def plan_user_deletion(asking: Asking, user: str, brokers: Sequence[str]) -> Set
         steps.append(_step(broker, SettingKind.USER, user, (old, None), stage=1))
     if not steps:
         raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list tells which there are")
-    warnings = ["clients of this user are refused from then on", "its password is in no record: undo needs it anew"]
+    warnings = ["clients of this user are refused from then on", "its password is not recorded: undo needs it again"]
     return _plan("acl-user-delete", user, (masters, steps), warnings)
 
 
@@ -89,7 +89,7 @@ def plan_grant(asking: Asking, user: str, entry: AccessEntry, brokers: Sequence[
                 f"broker {broker.name} has no user {user}", remedy=f"mqctl acl create-user {user} --password-file FILE"
             )
         if known.user_type == SUPER:
-            warnings.append(f"on {broker.name} the user is Super: entries are not looked at")
+            warnings.append(f"on {broker.name} the user is Super: its entries are ignored")
         entries = asking.cluster.ask(address, access.entries_of(user), asking.deadline)
         old = next((item for item in entries if (item.policy, item.resource) == (entry.policy, entry.resource)), None)
         change = (None if old is None else entry_fields(old), entry_fields(entry))
@@ -113,7 +113,7 @@ def plan_revoke(asking: Asking, user: str, resource: str | None, brokers: Sequen
         of = f" of {resource}" if resource is not None else ""
         raise NotFoundError(f"user {user} has no entries{of}", remedy="mqctl acl list tells which there are")
     return _plan(
-        "acl-revoke", user, (masters, steps), ["an entry that comes back comes last, which may change its rank"]
+        "acl-revoke", user, (masters, steps), ["undo adds an entry at the end, which may change its precedence"]
     )
 
 
@@ -140,7 +140,7 @@ def _check_name(user: str) -> None:
 
 def _contradicted(broker: LiveBroker, entry: AccessEntry, entries: Iterable[AccessEntry]) -> list[str]:
     return [
-        f"on {broker.name} it overlaps {item.decision} of {item.resource}: the order of additions decides"
+        f"on {broker.name} it overlaps {item.decision} of {item.resource}: the order in which they were added decides"
         for item in entries
         if item.decision != entry.decision and item.resource != entry.resource and item.overlaps(entry)
     ]
@@ -153,7 +153,7 @@ def _of_user(requested: Fields, secret: str | None) -> list[str]:
     if requested.get("user_status") == "disable":
         entries.append("clients of this user are refused from then on")
     if secret is not None:
-        entries.append("brokers keep passwords in plain text and tell them to whoever may list users")
+        entries.append("brokers store passwords in plain text and return them to anyone who may list users")
     return entries
 
 

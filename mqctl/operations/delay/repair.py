@@ -97,8 +97,8 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
         now = delay_files.contents(store)
         if not _left_by(past, now):
             raise BadInputError(
-                f"change {change_id} cannot be taken back",
-                reason=f"{_MAIN} or its backup is not as that change left it: a broker ran since, or somebody edited",
+                f"change {change_id} cannot be undone",
+                reason=f"{_MAIN} or its backup has changed since: a broker ran, or somebody edited it",
                 remedy="look at mqctl delay repair --store; --set LEVEL=OFFSET sets single levels",
             )
         steps = tuple(
@@ -107,7 +107,7 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
             if step.state == CONFIRMED or not past.ended
         )
         if not steps or now == past.before:
-            raise RefusedError(f"change {change_id} cannot be taken back", reason="nothing of it was done")
+            raise RefusedError(f"change {change_id} cannot be undone", reason="none of it was applied")
         plan = StepPlan(kind=KIND, target=str(store), confirm=past.confirm, made_at_ms=now_ms(), steps=steps)
 
         def perform(change: StepRecord, save: Save) -> None:
@@ -152,7 +152,7 @@ def _plan(request: RepairRequest, state: DelayState, repairs: tuple[LevelRepair,
         effect = "the broker reads its backup now; after this it reads the file itself"
         steps.append(Step(subject=_MAIN, old=problem, new="rewritten", effect=effect))
     steps += [
-        Step(subject=f"key {key}", old=key, new=None, effect="no delay level; brokers cannot read it")
+        Step(subject=f"key {key}", old=key, new=None, effect="not a delay level; brokers cannot read it")
         for key in state.rejected_keys
     ]
     store = request.store.resolve()
@@ -162,7 +162,7 @@ def _plan(request: RepairRequest, state: DelayState, repairs: tuple[LevelRepair,
 def _step(item: LevelRepair) -> Step:
     parts = [f"{item.reason}"]
     if item.rescued_count:
-        parts.append(f"{counted(item.rescued_count, 'message')} never delivered so far will be")
+        parts.append(f"{counted(item.rescued_count, 'message')} not delivered so far will be")
     if item.passed_count:
         parts.append(f"{counted(item.passed_count, 'delivered message')} not delivered again")
     if item.again_count:

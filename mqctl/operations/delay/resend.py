@@ -146,7 +146,7 @@ def _steps(asking: Asking, resends: Iterable[Resend]) -> list[Step]:
         place = f"level {item.message.level} offset {item.message.queue_offset}"
         # How late it would be grows while one looks at the plan: no part of what must still hold.
         effects = [f"{duration(item.late_ms)} late"] if item.late_ms and item.delay_level else []
-        effects += ["delivered once more if it was delivered before"] if record.unique_key is None else []
+        effects += ["delivered again if it was delivered before"] if record.unique_key is None else []
         how = f"level {item.delay_level}" if item.delay_level else "timer" if _timed(item) else "at once"
         steps.append(
             Step(
@@ -172,7 +172,7 @@ def _why_not(asking: Asking, item: Resend, unique_key: str) -> str | None:
     own = item.message.stored.message
     if any((copy.message.store_host, copy.message.physical_offset) > (own.store_host, own.physical_offset)
            or copy.message.store_host != own.store_host for copy in copies):  # fmt: skip
-        return "a delivered copy is there"
+        return "a delivered copy exists"
     return str(errors[0]) if errors else None
 
 

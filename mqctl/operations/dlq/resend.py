@@ -123,7 +123,7 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
         return None if _send(self._cluster, self._target, work) else "three letters in a row could not be sent"
 
     def finish(self, record: ResendRecord) -> str:
-        return f"mqctl dlq resend -g {record.subject} --resume {record.id} takes it up again"
+        return f"mqctl dlq resend -g {record.subject} --resume {record.id} resumes it"
 
     def report(self, record: ResendRecord) -> Document:
         return resend_document(record)
@@ -148,7 +148,7 @@ def run_resend(
     def planned(plan: ResendPlan, _: Document) -> None:
         doubtful.append(plan.is_doubtful)
         for text in plan.unreadable:
-            tell(f"mqctl: {text}; letters that it may have sent are left alone\n  next: {_ON_DAMAGE}")
+            tell(f"mqctl: {text}; letters that it may have sent are skipped\n  next: {_ON_DAMAGE}")
 
     done = run_change(LetterResend(cluster, target, request), consent, planned=planned)
     if done.record is not None and done.code == ExitCode.OK and doubtful == [True]:
@@ -190,7 +190,7 @@ def _must_hold(shown: _Shown, now: _Shown) -> None:
     if (shown.group, shown.identity) != (now.group, now.identity):
         raise overtaken("brokers came or went since the plan was shown")
     if not now.letters.items() <= shown.letters.items():
-        raise overtaken("other letters would be sent than were shown")
+        raise overtaken("the letters to send are no longer those shown")
     for topic, names in now.hearers.items():
         if fresh := sorted(set(names) - set(shown.hearers.get(topic, ()))):
             raise overtaken(

@@ -105,7 +105,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
     def opened(self, record: OffsetRecord) -> str:
         self._consent.opened(record)
         undo = f"mqctl offset undo {record.id} --execute --confirm {record.subject}"
-        return f"mqctl: change {record.id}; {undo} takes it back"
+        return f"mqctl: change {record.id}; {undo} undoes it"
 
     def carry_out(self, work: Work[OffsetPlan, OffsetRecord]) -> None:
         plan, wanted_ms = work.plan, self._consent.settle_ms
@@ -128,9 +128,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
 
     def finish(self, record: OffsetRecord) -> str:
         sure = f"--execute --confirm {record.subject}"
-        return (
-            f"mqctl offset reset --resume {record.id} {sure} finishes it, mqctl offset undo {record.id} takes it back"
-        )
+        return f"mqctl offset reset --resume {record.id} {sure} finishes it, mqctl offset undo {record.id} undoes it"
 
     def report(self, record: OffsetRecord) -> Document:
         return change_document(record)
@@ -242,7 +240,7 @@ def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:
     elif old.keys() != {change.queue for change in shown.changes}:
         reason = "queues came or went since the plan was made"
     elif not now.online and any(old[change.queue].old != change.old for change in shown.changes):
-        reason = "somebody else moved the group since the plan was made"
+        reason = "somebody else moved the group's offsets since the plan was made"
     elif any(not _inside(change.new, old[change.queue].min_offset, change.min_offset) for change in shown.changes):
         reason = "messages that it would replay have been deleted since the plan was made"
     else:

@@ -93,7 +93,7 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
     if request.creates and situation.online:
         raise RefusedError(
             f"group {request.group} cannot be pointed at a replay",
-            reason="it has members: their backlog would be mixed up with it",
+            reason="it has members: their backlog would be mixed with the replay",
             remedy="name a new group, or stop them",
         )
     method = Method.COMMIT

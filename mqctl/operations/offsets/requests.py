@@ -28,7 +28,7 @@ def undo_request(record: OffsetRecord) -> OffsetRequest:
     old = {queue.queue: queue.old for queue in sent if queue.old is not None}
     if not old:
         reason = "no queue of it moved, or none had an offset before"
-        raise RefusedError(f"change {record.id} cannot be taken back", reason=reason)
+        raise RefusedError(f"change {record.id} cannot be undone", reason=reason)
     left_out = [
         f"{_name(queue)} had no offset before change {record.id}, and brokers forget none: it keeps {queue.new}"
         for queue in sent

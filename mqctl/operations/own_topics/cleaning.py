@@ -63,7 +63,7 @@ def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str], run:
         identity=identity_of(masters),
         made_at_ms=now_ms(),
         steps=tuple(steps),
-        warnings=("the messages of these topics go with them; mqctl undo brings settings back, not messages",)
+        warnings=("the messages of these topics go with them; mqctl undo restores settings, not messages",)
         if steps
         else (),
         severe=False,

@@ -80,7 +80,7 @@ class Change(Performer[P, R]):
 
     @abstractmethod
     def finish(self, record: R) -> str:
-        """Returns in words what finishes a change that is not confirmed, or takes it back: commands."""
+        """Returns in words what finishes a change that is not confirmed, or undoes it: commands."""
 
     @abstractmethod
     def report(self, record: R) -> Document:
@@ -125,7 +125,7 @@ def run_change(
         tell(f"mqctl: stopped in the middle: {ended.stopped}\n  next: {change.finish(record)}")
     else:
         for line in ended.late:
-            tell(f"mqctl: {line}; mqctl undo {record.id} takes the change back")
+            tell(f"mqctl: {line}; mqctl undo {record.id} undoes the change")
         _tell_what_next(record.parts, record.id, change.finish(record))
     return Finished(document=change.report(record), code=ended.exit_code, record=record)
 

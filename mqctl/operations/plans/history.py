@@ -93,7 +93,7 @@ def _entry(record: AnyRecord) -> HistoryEntry:
 
 
 def _back(record: AnyRecord) -> str | None:
-    """Returns the command that takes a change back, or takes it up again; None where there is none."""
+    """Returns the command that takes a change back, or resumes it; None where there is none."""
     match record:
         case OffsetRecord():
             return None if record.is_nothing_done else f"mqctl offset undo {record.id}"

@@ -51,7 +51,7 @@ def must_be_shown(plan: object, *, execute: bool) -> None:
     now = msgspec.to_builtins(plan, order="sorted")
     shown = shown_before("plan", now, object, execute=execute)
     if shown is not None and msgspec.json.encode(shown, order="sorted") != msgspec.json.encode(now, order="sorted"):
-        raise overtaken("somebody else changed something since the plan was shown: it would do another thing now")
+        raise overtaken("somebody else changed something since the plan was shown: it would now do something else")
 
 
 def overtaken(reason: str) -> BadInputError:

@@ -29,7 +29,7 @@ class StepChange(Change[StepPlan, StepRecord]):
         schema: name and version of the machine form.
         make: computes the plan; asks only.
         perform: does the steps of a change and notes in each what became of it; it saves after each.
-        undo_hint: command that takes the change back, without its id; empty when nothing does.
+        undo_hint: command that undoes the change, without its id; empty when nothing does.
         before: contents of files that the change replaces.
         undoes: id of the change that this one takes back.
     """
@@ -94,9 +94,7 @@ class StepChange(Change[StepPlan, StepRecord]):
         )
 
     def opened(self, record: StepRecord) -> str:
-        return f"mqctl: change {record.id}" + (
-            f"; {self.undo_hint} {record.id} takes it back" if self.undo_hint else ""
-        )
+        return f"mqctl: change {record.id}" + (f"; {self.undo_hint} {record.id} undoes it" if self.undo_hint else "")
 
     def carry_out(self, work: Work[StepPlan, StepRecord]) -> None:
         for step in work.plan.left_out:

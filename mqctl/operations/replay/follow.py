@@ -203,17 +203,17 @@ def _warnings(
     if not new:
         lines.append(f"{request.new} cannot be written now: mqctl topic describe -t {request.new}")
     if len(new) <= old_count:
-        lines.append(f"{request.new} has no more queues than {request.old}: nothing is won")
+        lines.append(f"{request.new} has no more queues than {request.old}: there is nothing to gain")
     if keys.scattered_count:
         lines.append(f"keys in several queues of {request.old}: {keys.scattered_count:,}; their order is lost already")
     if keys.placed_count < keys.message_count:
         lines.append(
             f"producers of {request.old} do not place all keys by the hash of their text: those of {request.new} must, "
-            f"as --key-selector {request.selector} says, or a key lies in two queues there"
+            f"as --key-selector {request.selector} says, or a key ends up in two queues there"
         )
     if len(left) > 1 and request.from_group is not None:
         others = ", ".join(sorted(set(left) - {request.from_group}))
-        lines.append(f"{others} read {request.old} too and are elsewhere: let them drain it before they change over")
+        lines.append(f"{others} read {request.old} too, at their own offsets: let them drain it before they switch")
     return lines
 
 
@@ -222,19 +222,19 @@ def _cut_over(request: FollowRequest, group: str, readers: list[str]) -> list[st
     reader = request.from_group or (readers[0] if readers else "GROUP")
     follow = f"mqctl replay follow -t {request.old} --to {request.new} --key-selector {request.selector}"
     return [
-        f"stop the consumers of {reader} on {request.old}: mqctl group members -g {reader} shows when nobody is left",
+        f"stop the consumers of {reader} on {request.old}: mqctl group members -g {reader} shows when all are gone",
         f"{follow} --from-group {reader} --execute --confirm {request.new}: it copies what they have not consumed, and "
-        "what producers go on writing",
+        "what producers keep writing",
         f"start {reader} on {request.new}, from its first message (FIRST_OFFSET); watch it with mqctl group lag "
         f"-g {reader} -t {request.new}",
-        f"producers stop or hold what they send to {request.old}: mqctl topic update -t {request.old} --perm R-- "
-        "--execute refuses the rest (undo takes it back)",
+        f"producers stop sending to {request.old}, or buffer; mqctl topic update -t {request.old} --perm R-- --execute "
+        "rejects the rest (undo restores it)",
         f"wait until the old topic is drained: mqctl group lag -g {group} -t {request.old} --until 'lag<1'; stop the "
-        "follower (SIGTERM), which tells what is there twice",
+        "follower (SIGTERM), which reports duplicates",
         f"producers start on {request.new}, choosing queues by {request.selector} of the same key; before step 5 a key "
         "could overtake its own older messages",
-        f"way back before step 6: give {request.old} its permission back, start {reader} there; what it consumed of "
-        f"{request.new} comes again",
+        f"to go back before step 6: give {request.old} its permission back and start {reader} there; what it consumed "
+        f"of {request.new} comes again",
     ]
 
 

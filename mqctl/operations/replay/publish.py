@@ -98,7 +98,7 @@ class Publication(Change[PublishPlan, ReplayRecord]):
         return plan.record
 
     def opened(self, record: ReplayRecord) -> str:
-        return f"mqctl: replay {record.id}; mqctl replay resume {record.id} goes on if it stops"
+        return f"mqctl: replay {record.id}; mqctl replay resume {record.id} continues it if it stops"
 
     def carry_out(self, work: Work[PublishPlan, ReplayRecord]) -> None:
         record, cluster = work.record, self._asking.cluster
@@ -118,7 +118,7 @@ class Publication(Change[PublishPlan, ReplayRecord]):
         )
 
     def finish(self, record: ReplayRecord) -> str:
-        return f"mqctl replay resume {record.id} goes on where it stopped"
+        return f"mqctl replay resume {record.id} continues where it stopped"
 
     def report(self, record: ReplayRecord) -> Document:
         return replay_document(report_of(record))

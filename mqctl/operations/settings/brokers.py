@@ -30,11 +30,11 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
     """
     for name in sorted(_FIXED & set(requested)):
         problem = f"{name} of a running broker cannot be changed"
-        raise RefusedError(problem, reason="it says who the broker is or where its files are", remedy="restart it")
+        raise RefusedError(problem, reason="it is the broker's identity or the place of its files", remedy="restart it")
     for name in sorted(filter(holds_secret, requested)):
         raise RefusedError(
             f"{name} is not changed from here",
-            reason="it holds a secret, which plans show and journals keep",
+            reason="it is a secret, which plans would show and journals would keep",
             remedy="change it in the broker's configuration file",
         )
     masters = touched_masters(asking, brokers)
@@ -68,7 +68,7 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
         steps=tuple(steps),
         warnings=(
             "a broker rewrites its whole configuration file with every property it has, and keeps the old one as .bak",
-            "some properties are only read at the broker's start",
+            "some properties take effect only when the broker restarts",
         ),
     )
 
@@ -98,12 +98,12 @@ def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> Sett
                 new={"writable": "true" if writable else "false"},
             )
         )
-    lasting = "it ends with the broker's next changed registration, a new topic for instance"
+    lasting = "it lasts until the broker registers a change, a new topic for instance"
     permanent = f"mqctl broker set brokerPermission={6 if writable else 4} --broker {name} is what lasts"
     meaning = (
-        "every topic of the broker becomes RW- for clients, also one that was not"
+        "clients will see every topic of the broker as RW-, even one that was not"
         if writable
-        else "producers stop to send to it at their next look at the route (30 s); consumers go on"
+        else "producers stop sending to it when they next refresh the route (within 30 s); consumers are not affected"
     )
     return SettingPlan(
         kind="broker-add-write-perm" if writable else "broker-wipe-write-perm",

@@ -89,7 +89,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         return new_record(plan)
 
     def opened(self, record: SettingRecord) -> str:
-        return f"mqctl: change {record.id}; mqctl undo {record.id} takes it back"
+        return f"mqctl: change {record.id}; mqctl undo {record.id} undoes it"
 
     def carry_out(self, work: Work[SettingPlan, SettingRecord]) -> None:
         carry_out(self._cluster, self._target.deadline(), work.record, work.save, self._secrets)
@@ -104,7 +104,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         return self._after(self._asking())
 
     def finish(self, record: SettingRecord) -> str:
-        return f"run the same command again: what is done already is left alone; or mqctl undo {record.id}"
+        return f"run the same command again: finished steps are skipped; or mqctl undo {record.id}"
 
     def report(self, record: SettingRecord) -> Document:
         return change_document(record)

@@ -88,12 +88,13 @@ def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_to
     )
     lag = counted(unread, "message") if not answers.errors else "an unknown number of messages"
     are = "is" if unread == 1 and not answers.errors else "are"
-    warnings = [f"{lag} {are} unread by it; its offsets stay, and a group of the same name goes on there"]
+    stays = "its offsets stay on the broker, and a group of the same name resumes from them"
+    warnings = [f"{lag} {are} unread by it; {stays}"]
     steps = [_step(item, group, item.groups[group], None) for item in holders]
     if with_topics:
         steps += _topic_steps(asking, group, holders, everywhere=not brokers)
     else:
-        warnings.append("its retry and dead-letter topics stay; --with-topics takes them too")
+        warnings.append("its retry and dead-letter topics stay; --with-topics deletes them too")
     return _plan("group-delete", group, holders, steps, warnings, severe=True)
 
 
@@ -208,9 +209,9 @@ def _meanings(requested: Fields) -> list[str]:
     """Returns what settings mean that are easily misread."""
     meanings = []
     if requested.get("consume_enable") == "false":
-        meanings.append("its consumers get nothing more: brokers refuse their pulls with NO_PERMISSION (16)")
+        meanings.append("its consumers receive nothing: brokers refuse their pulls with NO_PERMISSION (16)")
     if requested.get("retry_queue_count") == "0":
-        meanings.append("without retry queues a message that fails is dropped, without a dead letter")
+        meanings.append("without retry queues a message that fails is lost: no retry, no dead letter")
     if requested.get("retry_max_times") == "0":
         meanings.append("without retries a message that fails once becomes a dead letter")
     return meanings

@@ -116,7 +116,7 @@ def late_messages(asking: Asking, topic: str, plans: Sequence[SettingPlan]) -> l
     holders = _everywhere(asking, topic)
     readers = topic_use(asking, holders, topic).readers
     use = TopicUse(topic=topic, bounds=bounds(asking, going), readers=readers)
-    return [f"messages came to the queues that are gone: {line}" for line in use.unread()]
+    return [f"messages arrived in the removed queues: {line}" for line in use.unread()]
 
 
 def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_unread: bool) -> SettingPlan:
@@ -132,16 +132,16 @@ def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_un
     steps = [_step(broker, topic, fields_of(broker.topics[topic]), None) for broker in holders]
     count = use.message_count()
     go = f"{counted(count, 'message')} {'goes' if count == 1 else 'go'}"
-    warnings = [f"{go} with it; mqctl undo brings its settings back, not its messages"]
+    warnings = [f"{go} with it; mqctl undo restores its settings, not its messages"]
     if {broker.name for broker in holders} == {broker.name for broker in _everywhere(asking, topic)}:
         steps += route_steps(asking, topic)
         # Its order configuration, where a name server has one, would rule a new topic of the name.
         steps += [replace(step, stage=1) for step in order_steps(asking, topic, None) if step.moves]
     else:
-        warnings.append("other brokers have it too: name servers keep the route, and clients are refused at these")
+        warnings.append("other brokers still have it: the route stays, and clients that use these brokers are refused")
     if keeping := [reader.group for reader in use.readers if reader.offsets]:
         groups = ", ".join(keeping)
-        warnings.append(f"brokers of 4.9 keep the offsets of {groups}: a new topic of this name would begin at them")
+        warnings.append(f"brokers of 4.9 keep the offsets of {groups}: a new topic of this name would start from them")
     return SettingPlan(
         kind="topic-delete",
         noun="topic",
@@ -159,9 +159,10 @@ def refuse_while_used(use: TopicUse, *, drop_unread: bool) -> None:
     if not subscribed and not unread:
         return
     remedies = ["stop those consumers"] if subscribed else []
-    remedies += (
-        [f"let the groups read it; mqctl topic delete -t {use.topic} --drop-unread drops it unread"] if unread else []
-    )
+    if unread:
+        remedies.append(
+            f"let the groups drain it; or mqctl topic delete -t {use.topic} --drop-unread deletes it unread"
+        )
     raise RefusedError(
         f"topic {use.topic} cannot be deleted", reason="; ".join([*subscribed, *unread]), remedy="; ".join(remedies)
     )
@@ -211,8 +212,8 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
         made_at_ms=now_ms(),
         steps=tuple(order_steps(asking, topic, value)),
         warnings=(
-            "producers send to the queues it names only, from their next look at the route on (30 s); name servers "
-            "tell it when they run with orderMessageEnable",
+            "producers send only to the queues it lists, once they refresh the route (within 30 s); name servers "
+            "return it only when they run with orderMessageEnable",
         ),
     )
 
@@ -309,14 +310,13 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
     if moves.key_count:
         warnings.append(
             f"{moves.moved_count} of {moves.key_count} {moves.kind} in a sample of {moves.message_count} messages "
-            f"({moves.moved_share:.0%}) would go to another queue; {moves.placed_count} of those messages lie where a "
-            "hash of their key puts them. Where order by key matters, stop the producers and let the groups read all "
-            "first"
+            f"({moves.moved_share:.0%}) would go to another queue; {moves.placed_count} of those messages are where a "
+            "hash of their key puts them. If order by key matters, stop the producers and drain the topic first"
         )
     for step in order_steps(asking, topic, None):
         if step.old is not None:
             value = step.old[topic]
-            warnings.append(f"name server {step.place} keeps the order configuration {value}, which producers go by")
+            warnings.append(f"name server {step.place} keeps the order configuration {value}, which producers follow")
     return warnings
 
 
@@ -327,8 +327,8 @@ def _held_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
         for number in range(new[name].read_queue_count, old[name].read_queue_count)
     ]
     held = use.message_count(going)
-    said = f"{held:,} messages in the queues that go are read by all groups; nobody can replay them then"
-    return [said] if held else []
+    lost = f"in the removed queues {'has' if held == 1 else 'have'} been consumed by all groups"
+    return [f"{counted(held, 'message')} {lost}, and cannot be replayed afterwards"] if held else []
 
 
 def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]) -> list[str]:
@@ -336,7 +336,7 @@ def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
     for name in sorted(new):
         lost = old[name].perm & ~new[name].perm
         if lost & PERM_WRITE:
-            warnings.append(f"producers can no longer send to {use.topic} on {name}; they learn it within 30 s")
+            warnings.append(f"producers can no longer send to {use.topic} on {name}; they notice within 30 s")
         if lost & PERM_READ:
             warnings.append(f"consumers can no longer read {use.topic} on {name}; {len(use.readers)} groups do")
     return warnings

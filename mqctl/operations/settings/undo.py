@@ -40,8 +40,8 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         others = now not in (old, _without_password(step.new), _without_password(step.found))
         if step.kind == SettingKind.USER and now is None and old is not None:
             raise RefusedError(
-                f"user {step.subject} cannot be brought back",
-                reason="its password is in no record",
+                f"user {step.subject} cannot be restored",
+                reason="its password is not recorded",
                 remedy=f"mqctl acl create-user {step.subject} --password-file FILE; then this again, for its entries",
             )
         steps.append(
@@ -52,11 +52,11 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
                 subject=step.subject,
                 old=now,
                 new=old,
-                note="somebody changed it since, and that is lost" if others else None,
+                note="it was changed again since, and that change is lost" if others else None,
             )
         )
     if not steps:
-        raise RefusedError(f"change {record.id} cannot be taken back", reason="nothing of it was done")
+        raise RefusedError(f"change {record.id} cannot be undone", reason="none of it was applied")
     steps += _of_what_was_created(asking, steps, brokers)
     return SettingPlan(
         kind="undo",
@@ -97,7 +97,7 @@ def _without_password(settings: Fields | None) -> Fields | None:
 
 def _warnings(record: SettingRecord) -> tuple[str, ...]:
     if any("password" in (part.old or {}) for part in record.parts):
-        return ("the former password is in no record and does not come back",)
+        return ("the old password is not recorded and cannot be restored",)
     if record.kind == "topic-delete":
-        return ("the settings of the topic come back; its messages are gone",)
+        return ("the settings of the topic are restored; its messages are gone",)
     return ()

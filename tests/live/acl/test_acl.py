@@ -80,7 +80,7 @@ def test_a_user_is_made_allowed_explained_and_taken_back(
     ends.append(asked(*grant, "--execute", "--confirm", "orders-app"))
     assert ends[2].exit_code == ExitCode.OK, ends[2].stderr
     deny = ("acl", "grant", "orders-app", "--resource", "Topic:orders", "--action", "Pub", "--deny")
-    assert "the order of additions decides" in asked(*deny).stdout
+    assert "the order in which they were added decides" in asked(*deny).stdout
     ends.append(asked(*deny, "--execute", "--confirm", "orders-app", "-o", "json"))
     rows = json.loads(asked("acl", "list", "--user", "orders-app", "-o", "json").stdout)["entries"]
     assert [(row["resource"], row["decision"], row["actions"]) for row in rows] == [
@@ -118,14 +118,14 @@ def test_a_password_is_proved_and_no_undo_brings_the_former_one_back(
     assert _password_of(guarded, "bob") == ["another-one"] * 2
     back = asked("undo", "--last", "--execute", "--confirm", "bob")
     assert back.exit_code == ExitCode.OK, back.stderr
-    assert "does not come back" in back.stdout + back.stderr
+    assert "cannot be restored" in back.stdout + back.stderr
     assert _password_of(guarded, "bob") == ["another-one"] * 2
     assert "enable" in asked("acl", "list", "--user", "bob").stdout
     gone = asked("acl", "delete-user", "bob", "--execute", "--confirm", "bob")
     assert gone.exit_code == ExitCode.OK, gone.stderr
     refused = asked("undo", "--last", "--execute", "--confirm", "bob")
     assert refused.exit_code == ExitCode.REFUSED
-    assert "its password is in no record" in refused.stderr
+    assert "its password is not recorded" in refused.stderr
 
 
 def test_a_file_that_others_may_read_and_words_that_cannot_be_are_refused(asked: Asked, password_file: str) -> None:

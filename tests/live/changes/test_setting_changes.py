@@ -344,7 +344,7 @@ def test_undo_says_what_others_changed_since_and_where_it_was_made(live: Run, cl
     change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name="G", retry_max_times=7)))
     plan = live("undo", done.json["id"], "-o", "json").json
     notes = {step["place"]: step["note"] for step in plan["steps"]}
-    assert notes == {"broker-a": "somebody changed it since, and that is lost", "broker-b": None}
+    assert notes == {"broker-a": "it was changed again since, and that change is lost", "broker-b": None}
     with EmbeddedCluster(brokers=2) as other:
         elsewhere = live("undo", done.json["id"], "--namesrv", other.namesrv)
     assert (elsewhere.exit_code, "another cluster" in elsewhere.stderr) == (65, True)

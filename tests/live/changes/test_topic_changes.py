@@ -97,7 +97,7 @@ def test_more_queues_tell_what_moves_and_are_undone(live: Run, cluster: Embedded
     moved = sum(before[(3365 + n) % 4] != after[(3365 + n) % 6] for n in range(5))
     placed = sum(before[(3365 + n) % 4] == name for n in range(5) for name in ("a0", "b0"))
     assert said.startswith(f"{moved} of 5 keys in a sample of 10 messages ({moved / 5:.0%}) would go to another queue")
-    assert f"; {placed} of those messages lie where" in said
+    assert f"; {placed} of those messages are where" in said
     moves = plan["key_moves"]
     assert (moves["kind"], moves["moved_count"], moves["moved_share"]) == ("keys", moved, moved / 5)
     done = live("topic", "update", "-t", "Pay", "--queues", "3", *sure())
@@ -143,14 +143,14 @@ def test_queues_go_in_two_steps_and_only_when_they_are_read(live: Run, cluster: 
     assert (hasty.exit_code, "--write-queues" in hasty.stderr) == (76, True)
     first = live(*words, *sure())
     assert (first.exit_code, on_brokers(live)) == (0, both(2, 1, "RW-")), first.stderr
-    assert "broker-a: run it again to read 1 only, when all is read" in first.stderr
+    assert "broker-a: drain the other queues, then run it again to read only 1" in first.stderr
     refused = live(*words, *sure())
     assert (refused.exit_code, "group G has not read 1 messages" in refused.stderr) == (76, True)
     assert on_brokers(live) == both(2, 1, "RW-")
     change(cluster, "broker-a", commit_offset("G", "Pay", 1, 1))
     second = live(*words, *sure())
     assert (second.exit_code, on_brokers(live)) == (0, both(1, 1, "RW-")), second.stderr
-    assert "1 messages in the queues that go are read by all groups" in second.stderr
+    assert "1 message in the removed queues has been consumed by all groups" in second.stderr
     assert live("undo", second.json["id"], *sure()).exit_code == 0
     assert live("undo", first.json["id"], *sure()).exit_code == 0
     assert on_brokers(live) == both(2, 2, "RW-")
@@ -230,7 +230,7 @@ def test_a_broker_that_only_says_success_has_changed_nothing(live: Run, cluster:
     cluster.clear_faults()
     states = {step["place"]: (step["state"], step["reason"]) for step in done.json["steps"]}
     assert done.exit_code == 1
-    assert states["broker-a"] == ("not-moved", "the change was accepted, and nothing changed")
+    assert states["broker-a"] == ("not-moved", "the broker accepted the change, but nothing changed")
     assert states["broker-b"] == ("confirmed", None)
 
 
@@ -280,7 +280,7 @@ def test_a_second_cluster_behind_the_same_name_servers_is_left_alone(live: Run, 
         assert grown.exit_code == 0, grown.stderr
         gone = live("topic", "delete", "-t", "Pay", *here, *sure())
         assert (gone.exit_code, {step["kind"] for step in gone.json["steps"]}) == (0, {"topic"}), gone.stderr
-        assert "other brokers have it too" in gone.stderr
+        assert "other brokers still have it" in gone.stderr
         assert other.on_loop(lambda running: running.broker("other-a").topics.find("Pay")) is not None
         undone = live("undo", gone.json["id"], *sure())
         assert (undone.exit_code, undone.json["state"]) == (0, "confirmed"), undone.stderr
@@ -324,7 +324,7 @@ def test_attributes_belong_to_5x(live: Run, cluster: EmbeddedCluster) -> None:
         (("topic", "create", "-t", "New", "--perm", "Q"), 64, "permission"),
         (("topic", "create", "-t", "New", "--attribute", "x"), 64, "NAME=VALUE"),
         (("topic", "update", "-t", "Pay"), 64, "what is to change"),
-        (("topic", "update", "-t", "Pay", "--write-queues", "9"), 64, "nobody would read"),
+        (("topic", "update", "-t", "Pay", "--write-queues", "9"), 64, "above the read count"),
         (("topic", "update", "-t", "nope", "--queues", "9"), 66, "nope"),
         (("topic", "update", "-t", "Pay", "--queues", "3", "--execute"), 76, "--confirm Pay"),
         (

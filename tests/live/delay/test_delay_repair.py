@@ -107,7 +107,7 @@ def test_undo_refuses_what_a_broker_has_written_since(state: Run, store_copy: Ca
     done = state("delay", "repair", "--store", root, "--execute", "--confirm", root.name, "-o", "json")
     record(root, GOOD | {1: 2})
     undone = state("delay", "repair", "--undo", done.json["id"], "--execute", "--confirm", root.name)
-    assert (undone.exit_code, "a broker ran since" in undone.stderr) == (65, True)
+    assert (undone.exit_code, "has changed since: a broker ran" in undone.stderr) == (65, True)
     assert state("delay", "repair", "--undo", "nothing").exit_code == 66
 
 
@@ -153,7 +153,7 @@ def test_messages_on_a_level_that_is_gone_are_sent_again_once(standing: Standing
     assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stderr
     assert delivered(standing.cluster) == [b"later"]
     again = state(*words, "--execute", "--confirm", "broker-a", env=env)
-    assert [item["reason"] for item in again.json["steps"]] == ["a delivered copy is there"]
+    assert [item["reason"] for item in again.json["steps"]] == ["a delivered copy exists"]
     rest = state("delay", "repair", "--resend", "-o", "json", env=env).json["steps"]
     five = standing.cluster.spec.version.startswith("5")
     assert [item["state"] for item in rest] == ["impossible", *(["planned"] * 3 if five else ["impossible"] * 3)]

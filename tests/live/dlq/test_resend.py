@@ -136,7 +136,7 @@ def test_a_plan_tells_who_else_gets_the_messages(live: Run, dead: EmbeddedCluste
     change(dead, "broker-a", put_group(SubscriptionGroupConfig(name="Other")))
     change(dead, "broker-a", commit_offset("Other", "Pay", 0, 1))
     table = live(*RESEND).stdout
-    assert "these groups get the messages of Pay too: Other; --to '%RETRY%G' reaches G alone" in table
+    assert "these groups consume Pay too: Other; --to '%RETRY%G' reaches G alone" in table
     assert "4 to send, 0 already resent, 0 not resendable" in table
 
 
@@ -152,7 +152,7 @@ def test_an_answer_that_is_lost_does_not_double_the_message(live: Run, dead: Emb
     done = live(*RESEND, *DO)
     dead.clear_faults()
     assert (done.exit_code, done.json["sent_count"]) == (0, 4), done.stderr
-    assert [item["reason"] for item in done.json["letters"]].count("no answer came, but its copy is there") == 1
+    assert [item["reason"] for item in done.json["letters"]].count("no reply, but the copy was stored") == 1
     assert keys(copies(live)) == ONCE
 
 
@@ -171,7 +171,7 @@ def test_what_is_in_doubt_is_named_and_looked_up_when_resumed(live: Run, dead: E
     assert [item["state"] for item in done.json["letters"]] == ["unknown", "sent", "sent", "sent"]
     resumed = live(*RESEND, "--resume", done.json["id"], *DO)
     assert (resumed.exit_code, resumed.json["id"], resumed.json["sent_count"]) == (0, done.json["id"], 4)
-    assert resumed.json["letters"][0]["reason"] == "its copy was there already"
+    assert resumed.json["letters"][0]["reason"] == "a copy had already been sent"
     assert keys(copies(live)) == ONCE
 
 

@@ -100,7 +100,7 @@ def test_a_group_that_somebody_else_moved_is_left_alone(
     assert changes(cluster) == []
     cluster.record_requests(on=False)
     assert (code, offsets(live)) == (2, {**BEFORE, ("broker-a", 0): 1}), screen
-    assert "somebody else moved the group since the plan was made" in screen
+    assert "somebody else moved the group's offsets since the plan was made" in screen
     assert "exit 65; expected 0" in screen
 
 

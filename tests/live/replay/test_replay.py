@@ -209,7 +209,7 @@ def test_between_two_times_exactly(live: Run) -> None:
     if within:
         assert (shown.exit_code, shown.json["message_count"]) == (0, within), shown.stderr
     else:
-        assert (shown.exit_code, "no message lies between" in shown.stderr) == (64, True), shown.stderr
+        assert (shown.exit_code, "there is no message in that range" in shown.stderr) == (64, True), shown.stderr
 
 
 def test_plans_send_no_changing_request(live: Run, cluster: EmbeddedCluster) -> None:

@@ -81,7 +81,7 @@ no consumer group has anything there=没有消费组在此有内容|no producer 
 it holds no queue=未持有队列|it tells no rates=未告知速率|it subscribes nothing=没有订阅|it tells no properties=未告知属性
 no transaction was ever sent here=此处从未发送过事务|no transaction is pending or given up=没有未决或放弃的事务|no consumer groups=没有消费组
 nothing was looked at=没有查看任何消息|no member subscribes a topic that has queues=没有成员订阅有队列的 Topic|plain=明文|end=末尾
-no group has offsets there=没有消费组在此有位点|no broker was recorded=录制中没有 Broker|no change was made from here=本机没有做过变更|no replay was made from here=本机没有做过重放
+no group has offsets there=没有消费组在此有位点|no broker was recorded=录制中没有 Broker|no change was made from this machine=本机没有做过变更|no replay was made from this machine=本机没有做过重放
 no consumer group=没有消费组|the two runs have the same figures=两次运行的数字相同|15 s=15 秒|no consume thread was seen=没有看到消费线程
 not ended=未结束|not set=未设置|What the group pops=该组以 POP 取走的消息|no producer traced it=没有生产者轨迹|no consumer traced it=没有消费者轨迹|no group has offsets on its queue=没有消费组在其队列上有位点
 no process of this machine looks like a consumer=本机没有看似消费者的进程|not in the wheel yet=尚未进入时间轮|nothing waits=没有等待的消息|no instances=没有实例|no topics=没有 Topic
