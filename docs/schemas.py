@@ -14,6 +14,7 @@ from mqctl.model.playbook_run import PlaybookRun
 from mqctl.model.reconciliation import Reconciliation
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.timeline import TimelineReported
+from mqctl.plan.settings_file import SettingsFile
 from mqctl.render.access import AccessExplanation, AccessReport
 from mqctl.render.advice import AdviceReport
 from mqctl.render.allocation import AllocationReport
@@ -87,6 +88,7 @@ LIVE: dict[str, type] = {
     "cluster.describe/1": ClusterDescription,
     "cluster.config/1": NameServerSettingList,
     "cluster.list/1": ClusterList,
+    "cluster.settings/1": SettingsFile,
     "dlq.list/1": DeadLetterGroups,
     "dlq.plan/1": ResendPlanReport,
     "dlq.resend/1": ResendReport,

@@ -82,7 +82,7 @@ TABLE: tuple[SubCommand, ...] = (
         "topic update -t TOPIC",
         note="a plan; fewer queues only when they are read",
     ),
-    _only_5("updateTopicList", CommandCoverage.PART, "one topic a call, each with its plan", "topic create -t TOPIC"),
+    _only_5("updateTopicList", CommandCoverage.WHOLE, "one plan for all of a file", "cluster apply FILE"),
     _whole("deleteTopic", "topic delete -t TOPIC", note="refused while a group subscribes to it or has not read it"),
     _whole("updateTopicPerm", "topic update -t TOPIC --perm RW"),
     _whole("topicRoute", "topic route -t TOPIC", note="asks every name server and shows where they disagree"),
@@ -100,9 +100,7 @@ TABLE: tuple[SubCommand, ...] = (
     _only_5("remappingStaticTopic", CommandCoverage.NONE, _STATIC),
     # consumer groups and offsets
     _whole("updateSubGroup", "group create -g GROUP", "group update -g GROUP", note="what is not given stays"),
-    _only_5(
-        "updateSubGroupList", CommandCoverage.PART, "one group a call, each with its plan", "group create -g GROUP"
-    ),
+    _only_5("updateSubGroupList", CommandCoverage.WHOLE, "one plan for all of a file", "cluster apply FILE"),
     _only_5(
         "setConsumeMode", CommandCoverage.NONE, "switching a group between pull and pop is the application's decision"
     ),
@@ -183,7 +181,7 @@ TABLE: tuple[SubCommand, ...] = (
     _only_5("electMaster", CommandCoverage.NONE, _REPLICAS),
     _only_5("cleanBrokerMetadata", CommandCoverage.NONE, _REPLICAS),
     # exports
-    _part("exportMetadata", "snapshot save FILE", note="one file with settings of topics and groups and much more"),
+    _whole("exportMetadata", "cluster export -o yaml", note="`cluster apply` makes another cluster have them"),
     _part("exportConfigs", "broker config -o json", note="every key instead of a chosen few"),
     _part("exportMetrics", "broker stats -o json", note="raw counters; rates come from `doctor --window`"),
     _only_5(

@@ -33,7 +33,7 @@ def decode_yaml(data: bytes | str, wanted: type[T]) -> T:
     try:
         return msgspec.yaml.decode(data, type=wanted)
     except (msgspec.DecodeError, *_STUMBLED) as error:
-        raise UnreadableYaml(str(error)) from error
+        raise UnreadableYaml(_one_line(error)) from error
 
 
 def load_yaml(data: bytes | str, *, last_counts: bool = False) -> object:
@@ -45,8 +45,13 @@ def load_yaml(data: bytes | str, *, last_counts: bool = False) -> object:
         value: object = yaml.safe_load(data)
     except (yaml.YAMLError, *_STUMBLED) as error:
         mark = getattr(error, "problem_mark", None)
-        raise UnreadableYaml(" ".join(str(error).split()), mark.line + 1 if mark is not None else None) from error
+        raise UnreadableYaml(_one_line(error), mark.line + 1 if mark is not None else None) from error
     return value
+
+
+def _one_line(error: Exception) -> str:
+    """Returns what a parser says, without the line breaks and the name that it gives to every text."""
+    return " ".join(str(error).split()).replace(' in "<byte string>",', " at").replace(' in "<unicode string>",', " at")
 
 
 # What PyYAML's constructors stumble over and let through: `2026-99-99` is a ValueError, `!!bool x` a KeyError,

@@ -120,6 +120,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("broker", "set", "flushDiskType=ASYNC_FLUSH"),
     ("broker", "wipe-write-perm", "broker-a"),
     ("check", "none.yaml"),
+    ("cluster", "apply", "none.yaml"),
     ("drill", "run", "upgrade"),
     ("export", "prometheus", "--once"),
     ("group", "create", "-g", "G"),

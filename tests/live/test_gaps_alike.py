@@ -57,6 +57,7 @@ READS: dict[str, Read] = {
     "delay backlog": Read(unhurt=(26, RUNTIME)),
     "delay check": Read(unhurt=(26, 61), end=3),
     "delay levels": Read(unhurt=(26, RUNTIME)),
+    "cluster export": Read(),
     "dlq list": Read(),
     "dlq show": Read(OF_GROUP),
     "ha status": Read(unhurt=(26,)),

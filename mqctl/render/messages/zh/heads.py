@@ -9,7 +9,7 @@ _HEADS = """
 consumer group=消费组|group=消费组|producer group=生产组|broker=Broker|brokers=Broker|topic=Topic|topics=Topic|cluster=集群
 queue=队列|queues=队列|offset=位点|tag=Tag|tags=Tag|key=Key|keys=Key|message id=消息 ID|messages=消息|id=ID|name=名称
 dead letters=死信|oldest=最早|newest=最新|perm=权限|oldest stored=最早存储|newest stored=最新存储|age=已过时间|failed=失败
-role=角色|replica=副本|log from=日志起点|log to=日志终点|behind=落后|behind for=落后时间|slaves=从节点|replication port=复制端口|not dispatched=未分发
+role=角色|settings that are not the default=非默认设置|replica=副本|log from=日志起点|log to=日志终点|behind=落后|behind for=落后时间|slaves=从节点|replication port=复制端口|not dispatched=未分发
 directory=目录|confirmed to=已确认到|table=表|only in A=仅在 A|only in B=仅在 B|in all=合计|for instance=例如|Tables that differ=不一致的表
 no table differs=没有不一致的表|no broker is registered=没有注册的 Broker
 python=Python|system=系统|resource=资源|decision=决策|actions=操作|policy=策略类型|by entry=依据条目|overridden=被覆盖的条目
@@ -85,7 +85,7 @@ no group has offsets there=没有消费组在此有位点|no broker was recorded
 no consumer group=没有消费组|the two runs have the same figures=两次运行的数字相同|15 s=15 秒|no consume thread was seen=没有看到消费线程
 not ended=未结束|not set=未设置|What the group pops=该组以 POP 取走的消息|no producer traced it=没有生产者轨迹|no consumer traced it=没有消费者轨迹|no group has offsets on its queue=没有消费组在其队列上有位点
 no process of this machine looks like a consumer=本机没有看似消费者的进程|not in the wheel yet=尚未进入时间轮|nothing waits=没有等待的消息|no instances=没有实例|no topics=没有 Topic
-no step ran=没有步骤运行|everything is as it should be=一切正常|no dead letter was chosen=没有选中死信|thrown away=已丢弃|(none)=（无）
+no step ran=没有步骤运行|no topic and no group=没有 Topic，也没有消费组|everything is as it should be=一切正常|no dead letter was chosen=没有选中死信|thrown away=已丢弃|(none)=（无）
 no broker has users=没有 Broker 配置用户|no broker checks who asks=没有 Broker 检查请求者|anywhere=任意来源
 not in the table=不在表中|unknown: not everything could be asked=未知：有内容无法查询
 """

@@ -1,0 +1,121 @@
+"""Settings of topics and groups in a file: what `cluster export -o yaml` writes and `cluster apply` reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import msgspec
+
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.setting_plan import Fields, config_of, fields_of
+from mqctl.plan.topic_changes import MAX_QUEUES
+
+SCHEMA = "cluster.settings/1"
+Value = str | int | bool | list[int] | dict[str, str | int]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of the file; a setting that no release knows would be lost in silence, so it is refused."""
+
+
+class FileSettings(_Part, frozen=True, kw_only=True):
+    """A topic or a group with settings that some brokers share; settings that are left out have their default."""
+
+    name: str
+    brokers: list[str]
+    settings: dict[str, Value] = {}
+
+
+class SettingsFile(_Part, frozen=True, kw_only=True):
+    """Topics and groups of a cluster; one that has other settings on other brokers stands more than once."""
+
+    schema: str = SCHEMA
+    cluster: str | None = None
+    topics: list[FileSettings] = []
+    groups: list[FileSettings] = []
+
+    def broker_names(self) -> set[str]:
+        """Returns the names of all brokers in it."""
+        return {name for item in (*self.topics, *self.groups) for name in item.brokers}
+
+
+def check_settings(parsed: SettingsFile) -> None:
+    """Passes a file that can be applied.
+
+    Raises:
+        ValueError: it is of another form, names nothing, or a place twice, or has a setting that cannot be.
+    """
+    if parsed.schema != SCHEMA:
+        raise ValueError(f"its schema is {parsed.schema}, not {SCHEMA}")
+    if not parsed.topics and not parsed.groups:
+        raise ValueError("it names no topic and no group")
+    for noun, items in (("topic", parsed.topics), ("group", parsed.groups)):
+        places = [(item.name, broker) for item in items for broker in item.brokers]
+        if twice := sorted({place for place in places if places.count(place) > 1}) if _repeats(places) else ():
+            raise ValueError(f"{noun} {twice[0][0]} on {twice[0][1]} stands in it twice")
+        if empty := [item.name for item in items if not item.brokers]:
+            raise ValueError(f"{noun} {empty[0]} has no broker")
+    for item in parsed.topics:
+        topic_of(item)
+    for item in parsed.groups:
+        group_of(item)
+
+
+def _repeats(places: list[tuple[str, str]]) -> bool:
+    return len(set(places)) != len(places)
+
+
+def topic_of(item: FileSettings) -> TopicConfig:
+    """Reads the settings of a topic. Raises ValueError for a setting that is unknown, or that cannot be."""
+    config = config_of(TopicConfig, item.name, _texts(item, TopicConfig(name=item.name)))
+    for count in (config.read_queue_count, config.write_queue_count):
+        if not isinstance(count, int) or not 1 <= count <= MAX_QUEUES:
+            raise ValueError(f"topic {item.name} has {count} queues; 1 to {MAX_QUEUES} are possible")
+    if not isinstance(config.perm, int) or config.perm not in range(16):
+        raise ValueError(f"perm {config.perm!r} of topic {item.name} is no permission; 6 is RW-")
+    return config
+
+
+def group_of(item: FileSettings) -> SubscriptionGroupConfig:
+    """Reads the settings of a group. Raises ValueError for a setting that is unknown, or that cannot be."""
+    return config_of(SubscriptionGroupConfig, item.name, _texts(item, SubscriptionGroupConfig(name=item.name)))
+
+
+def unusual(config: TopicConfig | SubscriptionGroupConfig) -> dict[str, str]:
+    """Returns the settings that are not the default, as text."""
+    usual = fields_of(type(config)(name=config.name)) or {}
+    return {name: text for name, text in (fields_of(config) or {}).items() if usual[name] != text}
+
+
+def _texts(item: FileSettings, usual: TopicConfig | SubscriptionGroupConfig) -> Fields:
+    """Returns the settings as text, each checked to be of the kind that its default is."""
+    known = fields_of(usual) or {}
+    texts: dict[str, str] = {}
+    for name, value in item.settings.items():
+        if name not in known:
+            raise ValueError(f"{item.name} has the setting {name}, which is unknown; known: {', '.join(sorted(known))}")
+        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        if _kind(text) != _kind(known[name]):
+            raise ValueError(f"{name} of {item.name} is {text!r}; its default is {known[name]}")
+        texts[name] = text
+    return {**known, **texts}
+
+
+def _kind(text: str) -> type:
+    """Tells of which kind a setting is by how it is written: words, numbers, lists and tables are not each other."""
+    return type(value_of(text))
+
+
+def value_of(text: str) -> Value:
+    """Returns a setting as it stands in a file: numbers, yes or no, lists and tables are not quoted."""
+    try:
+        value: Value = json.loads(text)
+    except ValueError:
+        return text
+    return value
+
+
+def file_settings(name: str, brokers: list[str], settings: Iterable[tuple[str, str]]) -> FileSettings:
+    """Returns how settings that some brokers share stand in a file."""
+    return FileSettings(name=name, brokers=brokers, settings={name: value_of(text) for name, text in settings})

@@ -1,0 +1,55 @@
+"""Settings of topics and groups: as a table for people, as a file for `cluster apply`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.setting_plan import shown_value
+from mqctl.plan.settings_file import SCHEMA, FileSettings, SettingsFile, group_of, topic_of, unusual
+from mqctl.render.document import Column, Document, Paragraphs, Table
+from mqctl.render.units import counted
+
+COLUMNS = (
+    Column("kind", "kind"),
+    Column("name", "name"),
+    Column("brokers", "brokers"),
+    Column("settings", "settings that are not the default"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedRow:
+    """A topic or a group on some brokers."""
+
+    kind: str
+    name: str
+    brokers: str
+    settings: str
+
+
+def export_document(exported: SettingsFile) -> Document:
+    """Builds the document of `cluster export`."""
+    rows = [*_rows("topic", exported.topics), *_rows("group", exported.groups)]
+    topics = len({item.name for item in exported.topics})
+    groups = len({item.name for item in exported.groups})
+    line = f"{counted(topics, 'topic')} and {counted(groups, 'group')} of {exported.cluster}"
+    where = "-o yaml > FILE writes them for mqctl cluster apply FILE"
+    table = Table(COLUMNS, rows, empty="no topic and no group")
+    return Document(schema=SCHEMA, value=exported, records=rows, blocks=[table, Paragraphs([f"{line}; {where}"])])
+
+
+def _rows(kind: str, items: Sequence[FileSettings]) -> list[ExportedRow]:
+    return [
+        ExportedRow(
+            kind=kind,
+            name=item.name,
+            brokers=", ".join(item.brokers),
+            settings=_words(unusual(topic_of(item) if kind == "topic" else group_of(item))),
+        )
+        for item in items
+    ]
+
+
+def _words(settings: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={shown_value(name, text)}" for name, text in settings.items())
