@@ -56,7 +56,7 @@ _CAUSE_MEANINGS = {
     Cause.NOT_ASKED: "the time of the command was over before its turn came",
     Cause.DENIED: "access control or a permission is in the way",
     Cause.REFUSED: "somebody answered, and said no",
-    Cause.UNSUPPORTED: "the other side, or its version, cannot tell",
+    Cause.UNSUPPORTED: "the other side, or its version, does not support it",
     Cause.DAMAGED: "an answer or a file that cannot be understood",
     Cause.UNREADABLE: "the operating system refused to read it, or its format is not read offline",
     Cause.LEFT_OUT: "it was not looked at: a limit, a quick look, a snapshot saved without it",

@@ -31,7 +31,7 @@ MQ134: a connection to the replication port never reported | the slave reported 
 MQ135: a SYNC_MASTER of 5.x wants one replica, itself | it wants two, and its slave is there
 MQ136: a broker with role SLAVE is registered with id 0 | so is one under a controller, whatever its settings say
 MQ137: master and slave have log files of different sizes | their queue files have different sizes, which is no matter
-MQ138: two name servers tell different masters | the master is the same in both looks, the slave has changed
+MQ138: two name servers list different masters | the master is the same in both looks, the slave has changed
 MQ139: a slave lacks a topic and all groups of its master | its master made the topic ten seconds ago
 MQ140: a slave has its master's tables and nothing of its log | so has one that started five seconds ago
 MQ141: nobody is in sync with a master under a controller | its slave is in sync
@@ -115,10 +115,10 @@ MQ604: the group has offsets of a topic that is gone | the same of a trace topic
 MQ605: name servers show a broker as closed for sends, its settings do not | the topic was closed in its settings
 MQ606: one of two masters does not have the topic | both have it, with different numbers of queues
 MQ607: masters have different numbers of queues | all masters got more queues
-MQ608: name servers tell different routes | name servers tell the same route in another order
+MQ608: name servers return different routes | name servers return the same route in another order
 MQ609: a broker has a slave and no master | both brokers have a slave beside their master
 MQ610: a broker accepts no sends | brokers have the usual permission written out
-MQ611: a room strategy meets a client whose room nobody can tell | the same names under a strategy without rooms
+MQ611: a room strategy meets a client whose room is not known | the same names under a strategy without rooms
 MQ612: a room has queues and no consumer, under a room strategy | the same rooms under a strategy without rooms
 MQ613: one client of a room carries three times as much as those of the other | both rooms have as many clients
 MQ614: a first send created the topic on one of two masters | somebody created it on one broker by hand

@@ -111,7 +111,7 @@ def _lock(owner: QueueOwner, held: dict[str, HeldQueue], silent: tuple[str, ...]
     if holders:
         return _held(queue, holders[0], held[holders[0]], waiting, limits)
     if silent:
-        note = f"{', '.join(silent)} did not tell what it holds"
+        note = f"{', '.join(silent)} did not report what it holds"
         return QueueLock(queue=queue, state=LockState.UNKNOWN, waiting=waiting, note=note)
     if not waiting:
         return QueueLock(queue=queue, state=LockState.NOBODY, note="no instance is to have it")

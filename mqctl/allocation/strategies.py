@@ -191,7 +191,7 @@ def _by_room(items: Sequence[T], room_of: Callable[[T], str | None], what: str) 
             raise AllocationError(
                 f"no room for {what} {item}",
                 reason="the resolver gives none, and the strategy throws for the whole topic",
-                remedy="name brokers and clients so that their room can be told",
+                remedy="name brokers and clients so that their room can be recognised",
             )
         rooms.setdefault(room, []).append(item)
     return rooms

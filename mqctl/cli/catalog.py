@@ -115,7 +115,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("explain", "kafka"), "Explain a term of Kafka: what RocketMQ calls it, what differs."),
     Entry(("export", "prometheus"), "Serve metrics of a cluster to Prometheus."),
     Entry(("filter", "bloom"), "Show the bit map behind SQL92 subscriptions."),
-    Entry(("filter", "collisions"), "Find tags that brokers cannot tell apart."),
+    Entry(("filter", "collisions"), "Find tags with equal hash codes, which brokers cannot distinguish."),
     Entry(("filter", "lint"), "Find mistakes in an SQL92 expression."),
     Entry(("filter", "test"), "Show whether a broker would deliver a message with these properties."),
     Entry(("group", "config"), "Show a group's settings on each broker."),

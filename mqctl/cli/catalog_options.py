@@ -18,7 +18,7 @@ OPTIONS = r"""
 --stacks Take the stacks of the consumers in question as well, three times within two seconds.
 --probe Send one message to each broker's own topic, which nobody consumes, and try its VIP port (MQ120, MQ628).
 --time-scale The cluster's time runs X times as fast (scenarios).
---room-rule How names of brokers and clients tell their machine room: prefix:-, prefix:@, regex:PATTERN, map:FILE.
+--room-rule How names of brokers and clients show their machine room: prefix:-, prefix:@, regex:PATTERN, map:FILE.
 --only Only these rules.
 --skip Leave these rules out.
 --known States that are accepted until a date.
@@ -333,7 +333,7 @@ name What to call the cluster.
 --tls-key Its key (PEM).
 --tls-server-name Name that all certificates carry.
 --timeout Limit of a whole command, 15s unless given.
---room-rule How names tell their room: prefix:-, prefix:@, regex:PATTERN.
+--room-rule How names show their room: prefix:-, prefix:@, regex:PATTERN.
 --replace Replace a profile of this name.
 name Which profile.
 --keep Leave the cluster up at the end, for commands of your own.
@@ -367,8 +367,8 @@ replay_id One replay, queue by queue.
 --by {group,topic,queue,tag,time} What one row stands for.
 --quick From the consume queues alone: counts and sizes, no look at each record.
 --bucket Width of the buckets of time, for instance 1m.
---rate Messages a second consumed beyond those produced: tells when drained.
---retention fileReservedTime of the brokers: tells what expires when.
+--rate Net messages a second consumed.
+--retention fileReservedTime of the brokers.
 --since Only messages stored at or after this time (forms as in --until).
 --until Only messages stored before this time: ISO, epoch milliseconds, `-2h`, `yesterday 10:00`.
 --no-spark Read in this process, without Spark and Java: for small stores.

@@ -53,7 +53,7 @@ def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     if known == [name]:
         return CheckResult(check="cluster", subject=f"cluster {name}", state=CheckState.OK, message="it is the one")
     state = CheckState.CRITICAL if known else CheckState.UNKNOWN
-    said = f"the brokers belong to {', '.join(known)}" if known else "no broker tells its cluster"
+    said = f"the brokers belong to {', '.join(known)}" if known else "no broker reports its cluster"
     return CheckResult(check="cluster", subject=f"cluster {name}", state=state, message=said)
 
 
@@ -97,7 +97,7 @@ def _disks(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
         subject = f"broker {broker.name}" + (f" ({broker.broker_id})" if broker.broker_id else "")
         if share is None:
             gap = broker.lacks(Part.RUNTIME)
-            yield unknown("disk", subject, gap or "it does not tell")
+            yield unknown("disk", subject, gap or "it does not report this")
         else:
             yield amount("disk", subject, share, limit, f"{share:.0%} of the disk is used", unit="share")
 
@@ -131,7 +131,7 @@ def _silence(snapshot: ClusterSnapshot, topic: str, limit: Limit) -> CheckResult
     queues = [queue for broker in snapshot.brokers for queue in broker.queues if queue.topic == topic]
     newest = max((queue.last_store_time_ms or 0 for queue in queues), default=0)
     if not newest:
-        return unknown("silent_for", f"topic {topic}", "nothing tells when a message was stored last")
+        return unknown("silent_for", f"topic {topic}", "the time of the newest message is not known")
     quiet_ms = max(0, snapshot.origin.observed_at_ms - newest)
     said = f"the last message was stored {span_text(quiet_ms)} ago"
     return amount("silent_for", f"topic {topic}", quiet_ms, limit, said, unit="ms")
@@ -144,7 +144,7 @@ def _delay(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
             continue
         if broker.delay is None:
             gap = broker.lacks(Part.DELAY)
-            yield unknown("delay_overdue", subject, gap or "it does not tell its delay levels")
+            yield unknown("delay_overdue", subject, gap or "it does not report its delay levels")
             continue
         dues = [level.queue.oldest_overdue_time_ms for level in broker.delay.levels if level.queue is not None]
         oldest = min((due for due in dues if due is not None), default=None)

@@ -55,6 +55,6 @@ def _behind(snapshot: ClusterSnapshot, replica: Replica, limit: Limit) -> CheckR
         )
     if replica.behind_bytes is None:
         gaps = (broker.lacks(Part.RUNTIME) for broker in snapshot.brokers if broker.name == replica.name)
-        return unknown("slave_behind", subject, next((gap for gap in gaps if gap), None) or "it does not tell")
+        return unknown("slave_behind", subject, next((gap for gap in gaps if gap), None) or "it does not report this")
     said = f"its log ends {replica.behind_bytes:,} bytes before its master's"
     return amount("slave_behind", subject, replica.behind_bytes, limit, said, unit="bytes")

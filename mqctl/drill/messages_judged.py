@@ -164,7 +164,7 @@ class MessageJudge:
         refused = (block.failed >= 0) & (block.acknowledged < 0) & (block.unknown < 0)
         for promise, forbidden, what in (
             (Promise.ROLLED_BACK, rolled_back, "rolled back, and delivered all the same"),
-            (Promise.REFUSED, refused, "the producer was told that it failed, and it was delivered"),
+            (Promise.REFUSED, refused, "the producer got an error, yet it was delivered"),
         ):
             self._accusations.look_at(promise, int(forbidden.sum()))
             places = np.flatnonzero(forbidden & (first >= 0))

@@ -67,7 +67,7 @@ class Cause(StrEnum):
         NOT_ASKED: the command's time was over before its turn came.
         DENIED: access control or a permission is in the way.
         REFUSED: somebody answered, and said no.
-        UNSUPPORTED: the other side, or its version, cannot tell.
+        UNSUPPORTED: the other side, or its version, does not support it.
         DAMAGED: an answer or a file that cannot be understood.
         UNREADABLE: the operating system does not hand it out, or its format is not read offline.
         LEFT_OUT: whoever looked did not look at it: a limit, a quick look, a snapshot saved without it.

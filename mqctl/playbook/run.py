@@ -197,7 +197,7 @@ class _Run:
         seen = identity.identity_of(spoken.document)
         if seen is None:
             lines = spoken.stderr.strip().splitlines()
-            raise _End(Ending.NO_CLUSTER, lines[0] if lines else "the name servers told of no cluster")
+            raise _End(Ending.NO_CLUSTER, lines[0] if lines else "the name servers know no cluster")
         wrong = identity.unlike(
             seen, cluster=self.options.cluster, fingerprint=self.options.fingerprint, first=self.first
         )

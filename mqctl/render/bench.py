@@ -87,7 +87,7 @@ def bench_document(run: BenchRun) -> Document:
         blocks.append(Table(_TIMES, rows))
     if run.errors:
         blocks.append(Table(_ERRORS, run.errors, title=f"{counted(run.error_count, 'request')} failed"))
-    blocks.append(Table(_BROKERS, run.brokers, title="what the brokers tell"))
+    blocks.append(Table(_BROKERS, run.brokers, title="what the brokers report"))
     if len(run.series) > 1:
         blocks.append(Paragraphs(_bars_of(run.series)))
     if run.client is not None and run.limit is not None:

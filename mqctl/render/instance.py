@@ -98,8 +98,8 @@ def instance_document(info: RunningInfo) -> Document:
         properties=info.properties,
     )
     rows = [_Property(key, item) for key, item in sorted(info.properties.items())]
-    kind = {True: "orderly", False: "concurrent", None: "not told"}[info.orderly]
-    threads = "not told" if info.thread_count is None else str(info.thread_count)
+    kind = {True: "orderly", False: "concurrent", None: "not reported"}[info.orderly]
+    threads = "not reported" if info.thread_count is None else str(info.thread_count)
     return Document(
         schema="group.member/1",
         value=value,
@@ -108,9 +108,9 @@ def instance_document(info: RunningInfo) -> Document:
         blocks=[
             Paragraphs([f"{info.client_id} of {info.group}: listener {kind}, consume threads {threads}"]),
             Table(_QUEUE_COLUMNS, queues, title="Queues", empty="it holds no queue"),
-            Table(_RATE_COLUMNS, info.rates, title="Rates of the last minute", empty="it tells no rates"),
+            Table(_RATE_COLUMNS, info.rates, title="Rates of the last minute", empty="it reports no rates"),
             Table(_SUBSCRIPTION_COLUMNS, info.subscriptions, title="Subscriptions", empty="it subscribes nothing"),
-            Table(_PROPERTY_COLUMNS, rows, title="Properties", empty="it tells no properties"),
+            Table(_PROPERTY_COLUMNS, rows, title="Properties", empty="it reports no properties"),
         ],
     )
 

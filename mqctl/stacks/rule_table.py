@@ -59,7 +59,7 @@ CLASS_RULES: tuple[ClassRule, ...] = (
     ),
     ClassRule(
         name="own-pool-idle-remote", cls=C.IDLE, top=("mqctl.client*.workers.Workers._work",), code=(r"_items\.get",),
-        why="the same, as our client tells it",
+        why="the same, as our client names it",
     ),
     ClassRule(
         name="python-pool-idle", cls=C.IDLE, bare=True, states=_WAITING,
@@ -143,14 +143,14 @@ CLASS_RULES: tuple[ClassRule, ...] = (
     ClassRule(
         name="python-lock", cls=C.LOCK, code=_PYTHON_LOCK_CODE, unless=("threading.Condition.*",
         "threading.Barrier.*"),
-        why="waiting for a lock, as the source line tells",
+        why="waiting for a lock, by the source line",
     ),
     ClassRule(
         name="python-lock-native", cls=C.LOCK, within=8,
         calls=("lock_PyThread_acquire_lock*", "rlock_acquire*", "_thread_RLock_acquire*", "_thread_lock_acquire*"),
         unless=("threading.Condition.*", "threading.Thread.join", "threading.Thread._wait_for_tstate_lock",
         "queue.*"),
-        why="waiting for a lock, as py-spy's native calls tell",
+        why="waiting for a lock, by py-spy's native frames",
     ),
     ClassRule(
         name="send", cls=C.SEND,
@@ -238,7 +238,7 @@ CLASS_RULES: tuple[ClassRule, ...] = (
         name="socket", cls=C.SOCKET, within=10, calls=_SOCKETS, why="reading from, writing to or connecting a socket",
     ),
     ClassRule(
-        name="python-socket", cls=C.SOCKET, code=_SOCKET_CODE, why="the same, as the source line tells",
+        name="python-socket", cls=C.SOCKET, code=_SOCKET_CODE, why="the same, by the source line",
     ),
     ClassRule(
         name="retry-library", cls=C.RETRY, reach=Reach.WHOLE, within=30, states=_WAITING,
@@ -247,7 +247,7 @@ CLASS_RULES: tuple[ClassRule, ...] = (
         why="waiting between attempts of a retry library",
     ),
     ClassRule(name="sleep", cls=C.SLEEP, within=4, calls=_SLEEPS, why="sleeping"),
-    ClassRule(name="python-sleep", cls=C.SLEEP, code=_SLEEP_CODE, why="sleeping, as the source line tells"),
+    ClassRule(name="python-sleep", cls=C.SLEEP, code=_SLEEP_CODE, why="sleeping, by the source line"),
     ClassRule(
         name="process", cls=C.WAIT, within=12,
         calls=("java.lang.ProcessImpl.waitFor", "java.lang.UNIXProcess.waitFor", "java.lang.Process*.waitFor",
@@ -272,7 +272,7 @@ CLASS_RULES: tuple[ClassRule, ...] = (
     ClassRule(
         name="python-file", cls=C.FILE, code=(r"(?:^|[\s=(.])open\(",
         r"\bos\.(?:fsync|read|write|open|replace|rename)\b"),
-        why="the same, as the source line tells",
+        why="the same, by the source line",
     ),
     ClassRule(
         name="serialisation", cls=C.SERIALISATION,
@@ -292,7 +292,7 @@ CLASS_RULES: tuple[ClassRule, ...] = (
     ClassRule(
         name="python-serialisation", cls=C.SERIALISATION,
         code=(r"\b(?:json|orjson|ujson|pickle|msgpack)\.(?:dumps?|loads?)\b",),
-        why="the same, as the source line tells",
+        why="the same, by the source line",
     ),
     ClassRule(
         name="java-wait", cls=C.WAIT, within=12, states=_WAITING,

@@ -5,7 +5,7 @@
 # GROUP=... TOPIC=... playbooks/room-lost/run.sh
 #   GROUP: the consumer group
 #   TOPIC: the topic
-#   ROOM_RULE: how names tell the room: prefix:-, prefix:@, regex:PATTERN, map:FILE
+#   ROOM_RULE: how the room is read from names: prefix:-, prefix:@, regex:PATTERN, map:FILE
 #   ROOM: a room whose loss is to be computed beforehand
 #   WINDOW: time between two looks at the rates
 #   BROKER: a broker of the room that producers shall leave or return to
@@ -48,7 +48,7 @@ fi
 # 4. Do those that are left keep up?
 step "0 69 74 75 76" mqctl group lag -g "${GROUP}" -t "${TOPIC}" --advise --window "${WINDOW}"
 
-# 5. What do the name servers tell? Each room's own name servers may tell their room only.
+# 5. What do the name servers list? Each room's own name servers may list their room only.
 step "0 69 74 75 76" mqctl topic route -t "${TOPIC}"
 
 # 6. What is to be done?

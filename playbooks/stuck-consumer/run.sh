@@ -37,7 +37,7 @@ step "0 69 74 75 76" mqctl group config -g "${GROUP}"
 # 3. Let brokers deliver to the group again.
 echo 'then, when disabled > `0`: mqctl group update -g GROUP --consume'
 
-# 4. What do the consume threads do? Three dumps tell waiting from working.
+# 4. What do the consume threads do? Three dumps distinguish waiting from working.
 step "0 69 74 75 76" mqctl stacks dump -g "${GROUP}" ${CLIENT:+--client "${CLIENT}"} --explain
 
 # 5. For orderly listeners, who holds the queue locks?

@@ -39,7 +39,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         keyring: access key whose secret the system's keyring has, under `mqctl`, instead of a file.
         tls: whether connections are secured; the files are PEM, and `tls_ca` may be `none` to trust anybody.
         proxies: remoting ports of proxies (5.x), `host:port;host:port`, which alone know their clients.
-        room_rule: how names tell their machine room, `prefix:-` for instance.
+        room_rule: how the machine room is read from names, `prefix:-` for instance.
     """
 
     namesrv: str

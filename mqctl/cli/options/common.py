@@ -122,7 +122,7 @@ SettleOption = Annotated[
         "--settle",
         metavar="SPAN",
         help="How long to wait for members to take new offsets over and to keep them. Default: 10 s for each broker "
-        "and topic they are told of, and 30 s more.",
+        "and topic being reset, and 30 s more.",
     ),
 ]
 ConfirmNameOption = Annotated[

@@ -16,7 +16,7 @@ RoomRuleOption = Annotated[
     typer.Option(
         "--room-rule",
         metavar="RULE",
-        help="How names of brokers and clients tell their machine room: prefix:-, prefix:@, regex:PATTERN, map:FILE.",
+        help="How names of brokers and clients show their machine room: prefix:-, prefix:@, regex:PATTERN, map:FILE.",
     ),
 ]
 

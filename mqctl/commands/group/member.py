@@ -55,6 +55,6 @@ def command(
     matching = [info for info in running if info.client_id == client]
     if not matching:
         reason = next((gap.reason for gap in gaps if client in (gap.scope or "")), "it went offline meanwhile")
-        raise RefusedError(f"{client} of {group} did not tell what it is doing", reason=reason)
+        raise RefusedError(f"{client} of {group} did not report what it is doing", reason=reason)
     emit(instance_document(matching[0]), output)
     return 0

@@ -61,7 +61,7 @@ _Timeout = Annotated[
 ]
 _RoomRule = Annotated[
     str | None,
-    typer.Option("--room-rule", metavar="RULE", help="How names tell their room: prefix:-, prefix:@, regex:PATTERN."),
+    typer.Option("--room-rule", metavar="RULE", help="How names show their room: prefix:-, prefix:@, regex:PATTERN."),
 ]
 _Proxies = Annotated[
     list[str] | None,
@@ -116,7 +116,7 @@ def command(
         )
         profiles.current = profiles.current or name
         current = profiles.current
-    tell(f"mqctl: profile {name} saved; commands use {current} unless told otherwise")
+    tell(f"mqctl: profile {name} saved; commands use {current} by default")
 
 
 def _try(namesrv: str, acl_file: Path | None, room_rule: str | None, proxies: str | None) -> None:

@@ -40,11 +40,11 @@ _Quick = Annotated[
 ]
 _Rate = Annotated[
     float | None,
-    typer.Option("--rate", metavar="N", help="Messages a second consumed beyond those produced: tells when drained."),
+    typer.Option("--rate", metavar="N", help="Net messages a second consumed; estimates when it is drained."),
 ]
 _Retention = Annotated[
     str | None,
-    typer.Option("--retention", metavar="DURATION", help="fileReservedTime of the brokers: tells what expires when."),
+    typer.Option("--retention", metavar="DURATION", help="fileReservedTime of the brokers; shows what expires when."),
 ]
 
 

@@ -38,7 +38,7 @@ def plan_user(
     masters = touched_masters(asking, brokers)
     now = {broker.name: _read(asking, broker, SettingKind.USER, user, secret) for broker in masters}
     if not create and not any(now.values()):
-        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list tells which there are")
+        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list shows the users")
     fresh = {"user_type": AccessUser(user).kind, "user_status": ENABLE}
     steps = []
     for broker in masters:
@@ -66,7 +66,7 @@ def plan_user_deletion(asking: Asking, user: str, brokers: Sequence[str]) -> Set
         ]
         steps.append(_step(broker, SettingKind.USER, user, (old, None), stage=1))
     if not steps:
-        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list tells which there are")
+        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list shows the users")
     warnings = ["clients of this user are refused from then on", "its password is not recorded: undo needs it again"]
     return _plan("acl-user-delete", user, (masters, steps), warnings)
 
@@ -111,7 +111,7 @@ def plan_revoke(asking: Asking, user: str, resource: str | None, brokers: Sequen
         ]
     if not steps:
         of = f" of {resource}" if resource is not None else ""
-        raise NotFoundError(f"user {user} has no entries{of}", remedy="mqctl acl list tells which there are")
+        raise NotFoundError(f"user {user} has no entries{of}", remedy="mqctl acl list shows the users")
     return _plan(
         "acl-revoke", user, (masters, steps), ["undo adds an entry at the end, which may change its precedence"]
     )

@@ -17,7 +17,7 @@ def access_of(source: LiveOrSaved, names: Sequence[str]) -> list[LiveBroker]:
     """Returns the masters, or those named, each with its users. Raises NotFoundError."""
     brokers = [item for item in masters_of(source.brokers({Part.ACCESS})) if not names or item.name in names]
     if not brokers:
-        raise NotFoundError("there is no such broker", remedy="mqctl broker list tells which there are")
+        raise NotFoundError("there is no such broker", remedy="mqctl broker list shows the names")
     source.ask(ask_access, brokers)
     return brokers
 
@@ -48,5 +48,5 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
                 entries = broker.access.entries.get(user, ())
                 decisions[broker.name] = decide_access(item, entries, resource, (action,), address)
     if not decisions:
-        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list tells which there are")
+        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list shows the users")
     return decisions

@@ -106,7 +106,7 @@ def _present(view: GroupView, topic: str) -> Subscription:
     if common.expression_type != "TAG":
         raise RefusedError(
             f"{view.group} filters {topic} by {common.expression_type}",
-            reason="what an expression lets through cannot be told from queue entries",
+            reason="queue entries do not show what an expression lets through",
             remedy="release with a group of its own",
         )
     return common

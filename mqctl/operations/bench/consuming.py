@@ -209,7 +209,7 @@ def pull_limit(workload: Workload, client: BenchClient, figures: Summed, counted
     if counted_s < 1:
         return BenchLimit(
             what=LimitKind.UNKNOWN,
-            evidence=f"{counted_s:.3g} s are too short to tell",
+            evidence=f"{counted_s:.3g} s are too short to judge",
             next="let it read more: bench produce fills the topic, or --follow --duration 30s",
         )
     if client.cpu_share >= _BUSY_SHARE:
@@ -235,7 +235,7 @@ def _bounds(target: ClusterTarget, place: SendPlace) -> _Start:
         offsets = bounds(asking, {queue: place.addresses[queue.broker_name] for queue in place.queues})
     unknown = sorted(set(place.queues) - set(offsets))
     if unknown:
-        raise UnreachableError("the bench could not begin", reason=f"{unknown[0]} does not tell its offsets")
+        raise UnreachableError("the bench could not begin", reason=f"{unknown[0]} does not report its offsets")
     return _Start(offsets=offsets)
 
 

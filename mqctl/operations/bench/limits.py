@@ -52,7 +52,7 @@ def limit_of(run: LimitEvidence) -> BenchLimit:
     if run.workload.mode is SendMode.ONEWAY or run.service is None:
         return BenchLimit(
             what=LimitKind.UNKNOWN,
-            evidence="no answer tells how long brokers take",
+            evidence="no answer shows how long brokers take",
             next="compare with what the brokers stored, or send with --mode sync",
         )
     return _round_trips(run.workload, run.client, run.service)
@@ -74,7 +74,7 @@ def _short(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.UNKNOWN,
-        evidence=f"{run.counted_s:.3g} s are too short to tell",
+        evidence=f"{run.counted_s:.3g} s are too short to judge",
         next="let it run longer: --duration 30s, say",
     )
 

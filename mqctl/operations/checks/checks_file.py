@@ -82,7 +82,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
     Attributes:
         version: its form, see mqctl.model.forms; 1 where it tells none.
-        cluster: name that the brokers must tell.
+        cluster: name that the brokers must report.
         brokers: names of those that must answer, or how many.
         disk: used share of the disk of each broker's store, 0 to 1.
         topics, groups: expectations by name.

@@ -77,7 +77,7 @@ class Webhook:
                 return
             if not again:
                 break
-        tell(f"mqctl: the webhook at {self.place} was not told: {problem}; the verdict stands")
+        tell(f"mqctl: the webhook at {self.place} was not reached: {problem}; the verdict stands")
 
     def _attempt(self, body: bytes) -> tuple[str, bool]:
         """Returns what went wrong, if anything did, and whether another attempt may help."""

@@ -101,7 +101,7 @@ def _broker(asking: Asking, request: StrandedRequest) -> tuple[BrokerSnapshot, D
     (broker,) = brokers
     if broker.delay is None or any(gap.part == "config" for gap in broker.unavailable):
         reason = broker.unavailable[0].reason if broker.unavailable else ""
-        raise UnreachableError(f"broker {broker.name} does not tell its delay levels", reason=reason)
+        raise UnreachableError(f"broker {broker.name} does not report its delay levels", reason=reason)
     return broker, broker.delay
 
 

@@ -44,7 +44,7 @@ def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
         raise UnreachableError("the cluster has no master", reason="the name servers know none")
     for master in masters:
         if master.gaps:
-            raise UnreachableError(f"broker {master.name} does not tell its settings", reason=master.gaps[0].reason)
+            raise UnreachableError(f"broker {master.name} does not report its settings", reason=master.gaps[0].reason)
     tables = {master.config.get("messageDelayLevel") or DEFAULT_LEVELS for master in masters}
     if len(tables) > 1:
         names = ", ".join(master.name for master in masters)
@@ -64,7 +64,7 @@ def level_taken(level: int, broker: str, target: ClusterTarget) -> str:
         with target.open() as cluster:
             highest = delay_ways(asking_of(cluster, target), (broker,)).table.max_level
     except MqctlError:
-        return f"level {level}, or the highest of {broker} if that is lower: it did not tell its levels"
+        return f"level {level}, or the highest of {broker} if that is lower: it did not report its levels"
     return f"level {level}" if level <= highest else f"level {highest}, the highest of {broker}"
 
 

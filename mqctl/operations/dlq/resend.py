@@ -219,7 +219,7 @@ def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
     _all_told(brokers)
     letters, dead = dead_letters(asking, brokers, request.group, request.choice, request.limit)
     for queue, error in sorted(dead.errors.items()):
-        problem = f"broker {queue.broker_name} does not tell all its dead letters"
+        problem = f"broker {queue.broker_name} did not return all its dead letters"
         raise UnreachableError(problem, reason=str(error), remedy="nothing was sent; leave it out with --broker")
     topics = {topic for letter in letters if (topic := target_of(letter, request.to_topic))}
     routes = target_routes(asking, topics)

@@ -219,4 +219,4 @@ def _why_unknown(newest: LagView | None) -> str:
         return "not everything could be asked"
     if not newest.queues:
         return "no consumer group has offsets among what was looked at"
-    return "a group never committed in a queue that holds messages, or an age is not told"
+    return "a group never committed in a queue that holds messages, or an age is not known"

@@ -231,7 +231,7 @@ def _not_overtaken(request: OffsetRequest, positions: Iterable[QueuePosition], *
             f"{request.origin} was overtaken: nothing was changed",
             reason=f"it rests on offset {was} of queue {position.queue.queue_id} of {position.queue.topic} on "
             f"{position.queue.broker_name}, which has {position.old} now",
-            remedy="make a new plan; mqctl offset history tells what was changed from here",
+            remedy="make a new plan; mqctl offset history lists what was changed from here",
         )
 
 
@@ -303,7 +303,7 @@ def _search(asking: Asking, addresses: dict[MessageQueue, str], positions: list[
     searched_times = searched(asking, addresses, time_ms)
     if unanswered := sorted(set(addresses) - set(searched_times)):
         raise UnreachableError(
-            f"broker {unanswered[0].broker_name} did not tell where it would begin",
+            f"broker {unanswered[0].broker_name} did not report where it would begin",
             remedy="nothing was changed; check it with mqctl broker list, or leave it out with --broker",
         )
     return Search(time_ms=time_ms, found=searched_times)

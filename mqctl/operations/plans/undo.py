@@ -26,7 +26,7 @@ def newest_change() -> str:
     newest = newest_undoable(unread)
     if unread.reasons:
         raise RefusedError(
-            "cannot tell which change is the newest", reason="not every record can be read", remedy="mqctl undo ID"
+            "cannot determine which change is the newest", reason="not every record can be read", remedy="mqctl undo ID"
         )
     if newest is None:
         raise NotFoundError("no change can be undone", remedy="mqctl history lists what was changed from here")

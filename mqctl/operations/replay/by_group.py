@@ -50,7 +50,7 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
             group=group,
         )
         journal().replays.write(record)
-        tell(f"mqctl: replay {change.id}; mqctl replay status {change.id} tells when its end is reached")
+        tell(f"mqctl: replay {change.id}; mqctl replay status {change.id} shows when its end is reached")
 
     return run_offset_change(
         asking, request, OffsetConsent(execute=consent.execute, confirmed=consent.confirmed, opened=opened)

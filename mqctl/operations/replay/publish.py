@@ -268,7 +268,7 @@ def _receivers(asking: Asking, addresses: Collection[str], target: str) -> list[
     brokers = [LiveBroker(address=item) for item in places]
     groups = groups_of_topic(asking, brokers, target)
     for number, error in groups.errors.items():
-        problem, remedy = f"broker {brokers[number].name} did not tell who reads {target}", "mqctl broker list"
+        problem, remedy = f"broker {brokers[number].name} did not list the readers of {target}", "mqctl broker list"
         raise Gap.of(Part.GROUPS, error).as_error(problem, remedy, so_far="nothing was published")
     return sorted(frozenset().union(*groups.values.values()))
 

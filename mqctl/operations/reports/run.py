@@ -216,7 +216,7 @@ def tell_skipped(read: Sequence[StoreRead]) -> None:
             spots = ", ".join(map(str, each.damaged_at[:3]))
             tell(
                 f"mqctl: {each.store}: {each.skipped_bytes:,} bytes are no sound records and were passed over"
-                f" (at physical offset {spots}); `mqctl store verify --store {each.store}` tells more"
+                f" (at physical offset {spots}); details: `mqctl store verify --store {each.store}`"
             )
 
 

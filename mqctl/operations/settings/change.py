@@ -175,7 +175,7 @@ def touched_masters(asking: Asking, names: Iterable[str]) -> list[LiveBroker]:
             "the name servers know several clusters", reason=", ".join(clusters), remedy="name brokers with --broker"
         )
     if not brokers:
-        raise UsageError("no master is among the brokers named", remedy="mqctl broker list tells which is one")
+        raise UsageError("no master is among the brokers named", remedy="mqctl broker list shows which are masters")
     return brokers
 
 

@@ -132,7 +132,7 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
         raise RefusedError(
             f"group {group} cannot be deleted",
             reason=f"{len(members)} members consume for it: {', '.join(sorted(members)[:3])}",
-            remedy=f"stop them; mqctl group members -g {group} tells who they are",
+            remedy=f"stop them; mqctl group members -g {group} lists them",
         )
 
 

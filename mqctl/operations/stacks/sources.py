@@ -174,7 +174,7 @@ class GroupSource:
         self._gaps = tuple(replace(gap, subject=None, broker=item.name) for item in brokers for gap in item.gaps[:1])
         if self._gaps and not any(item.client_ids for items in memberships.values() for item in items):
             # Who is online is not known as long as a broker did not tell: nobody is no answer then.
-            problem = f"broker {self._gaps[0].broker} did not tell who is online in group {self._group}"
+            problem = f"broker {self._gaps[0].broker} did not list who is online in group {self._group}"
             raise self._gaps[0].as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
         self._looks = GroupLooks(
             cluster=self._cluster,

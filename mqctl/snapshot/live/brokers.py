@@ -229,7 +229,7 @@ def ask_producers_of(asking: Asking, masters: list[LiveBroker], groups: Collecti
     mute = [broker for broker in masters if not broker.tells_all_producers]
     if not groups:
         for broker in mute:
-            reason = "the broker is older than 4.9.4 and tells the producers of a group only; name it with --group"
+            reason = "the broker is older than 4.9.4 and lists producers of one group only; name it with --group"
             broker.gaps.append(Gap(part=Part.PRODUCERS, cause=Cause.UNSUPPORTED, reason=reason))
         return
     answers = asking.put(

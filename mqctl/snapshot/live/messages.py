@@ -194,7 +194,7 @@ def all_bounds(asking: Asking, queues: dict[MessageQueue, str], so_far: str) -> 
     bounds, errors = ask_bounds(asking, queues)
     for queue in sorted(set(queues) - set(bounds)):
         problem = (
-            f"broker {queue.broker_name} did not tell where queue {queue.queue_id} of {queue.topic} begins and ends"
+            f"broker {queue.broker_name} did not report where queue {queue.queue_id} of {queue.topic} begins and ends"
         )
         remedy = "check it with mqctl broker list, or leave it out with --broker"
         raise Gap.of(Part.QUEUES, errors[queue]).as_error(problem, remedy, so_far=so_far)

@@ -85,7 +85,7 @@ def masters_in(where: TopicRouteData) -> list[str]:
 
 def _silent(address: str, error: MqctlError) -> UnreachableError:
     return UnreachableError(
-        f"broker {address} does not tell which letters were resent before",
+        f"broker {address} did not list the letters resent before",
         reason=str(error),
         remedy="nothing was sent; choose fewer letters with --since or --key, raise --timeout, or wait for the broker",
     )

@@ -23,7 +23,7 @@ def all_told(brokers: list[LiveBroker]) -> None:
     PermissionDeniedError when it refused to tell."""
     for broker in brokers:
         if broker.gaps:
-            problem = f"broker {broker.name} did not tell its {broker.gaps[0].part}"
+            problem = f"broker {broker.name} did not report its {broker.gaps[0].part}"
             raise broker.gaps[0].as_error(problem, "wait for it, or name the others with --broker")
 
 
@@ -37,7 +37,7 @@ def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse
     ends = all_bounds(asking, places, "nothing was changed")
     answers = groups_of_topic(asking, holders, topic)
     for number, error in answers.errors.items():
-        problem = f"broker {holders[number].name} did not tell who reads {topic}"
+        problem = f"broker {holders[number].name} did not list the readers of {topic}"
         raise Gap.of(Part.GROUPS, error).as_error(problem, "wait for the broker")
     all_told(holders)
     groups = frozenset().union(*answers.values.values())

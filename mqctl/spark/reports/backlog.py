@@ -47,7 +47,7 @@ def backlog_rows(
     if quick and (by in _RECORDS_ONLY or not wanted.store_time_ms.is_everything):
         raise UsageError(
             "--quick reads queue entries only",
-            reason="they tell neither tags nor store times",
+            reason="they hold neither tags nor store times",
             remedy="leave --quick out, or --by tag, --by time, --since and --until",
         )
     require_queues(wanted)

@@ -136,7 +136,7 @@ def _judge(home: Path, origin: str) -> Java | _Unfit:
     text = release.get("JAVA_VERSION") or _ask_version(program)
     version = parse_version(text)
     if version is None:
-        return _Unfit(origin, f"does not tell its version ({text.strip()[:120] or 'no output'})")
+        return _Unfit(origin, f"does not report its version ({text.strip()[:120] or 'no output'})")
     if version < MINIMUM_JAVA:
         return _Unfit(origin, f"version {text}, too old")
     # A runtime without a release file is asked for nothing more: full JDKs have the module.

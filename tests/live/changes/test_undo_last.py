@@ -37,5 +37,7 @@ def test_a_record_that_cannot_be_read_may_be_the_newest(live: Run, tmp_path: Pat
     (record,) = (tmp_path / "mqctl_state_dir").rglob(f"*{done.json['id']}*.json")
     record.with_name(record.name.replace(done.json["id"][:4], "2999")).write_text("{")
     refused = live("undo", "--last", *sure())
-    assert (refused.exit_code, "cannot tell which change is the newest" in refused.stderr) == (76, True), refused.stderr
+    assert (refused.exit_code, "cannot determine which change is the newest" in refused.stderr) == (76, True), (
+        refused.stderr
+    )
     assert live("undo", done.json["id"], *sure()).exit_code == 0

@@ -196,7 +196,7 @@ def test_the_plan_names_all_who_get_copies_or_says_that_it_cannot(live: Run, clu
     cluster.fault(300, Answer(1, remark="not now"), server="broker-b")
     unknown = live(*words)
     cluster.clear_faults()
-    assert (unknown.exit_code, "broker-b did not tell who reads Again" in unknown.stderr) == (76, True), unknown
+    assert (unknown.exit_code, "broker-b did not list the readers of Again" in unknown.stderr) == (76, True), unknown
 
 
 def test_between_two_times_exactly(live: Run) -> None:

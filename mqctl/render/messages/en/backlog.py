@@ -11,7 +11,7 @@ PHRASES = {
     "bound_instances": "the number of its instances",
     "bound_queues": "the number of its queues",
     "bound_pull": "what reaches its instances: their threads wait for messages",
-    "bound_unknown": "unknown: not every instance told, or one look only",
+    "bound_unknown": "unknown: not every instance answered, or there was one look only",
     "remedy_instances": "more instances",
     "remedy_threads": "more threads",
     "remedy_keys": "one thread per key instead of per queue",

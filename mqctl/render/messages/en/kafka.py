@@ -98,7 +98,7 @@ TERMS = (
     Term(
         name="seek",
         rocketmq="offset reset",
-        text="For members that are online the broker tells each client its new offset; mqctl plans it, proves it and "
+        text="For members that are online the broker sends each client its new offset; mqctl plans it, proves it and "
         "keeps the way back. Kafka's tool works only while the group is stopped.",
         command="mqctl offset reset -g GROUP -t TOPIC --to-time -2h",
         also=("kafka-consumer-groups.sh", "reset-offsets"),
@@ -173,8 +173,8 @@ TERMS = (
     Term(
         name="idempotent producer",
         rocketmq="none",
-        text="A send that timed out may have been stored: repeated, the message is there twice. Consumers tell by the "
-        "unique id or by a key of their own.",
+        text="A send that timed out may have been stored: repeated, the message is there twice. Consumers detect it "
+        "by the unique id or by a key of their own.",
         command="mqctl report duplicates --store DIR",
         also=("enable.idempotence",),
     ),

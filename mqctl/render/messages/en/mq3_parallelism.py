@@ -119,7 +119,7 @@ RULES: dict[str, Text] = {
         explain="Compares the readable queues of the route with what every instance says it owns. Reported only when "
         "all of them answered and none started within the last two minutes. In an orderly group a killed "
         "consumer's locks last 60 s, and the next owner tries again every 20 s: only a second look after "
-        "that time tells a dead queue from a locked one.",
+        "that time distinguishes a dead queue from a locked one.",
         next_command=_SHOW,
     ),
     "MQ310": Text(

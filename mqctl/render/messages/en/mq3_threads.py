@@ -30,12 +30,12 @@ RULES: dict[str, Text] = {
         title="Consume threads wait for a lock",
         what={
             "owner": f"{_OF}{{thread_count:waits/wait}} for one lock, at {{line}}. {{owner}} has it and is at {{owner_line}}. {_REST}",
-            "": f"{_OF}{{thread_count:waits/wait}} for a lock, at {{line}}; who has it, the dump does not tell. {_REST}",
+            "": f"{_OF}{{thread_count:waits/wait}} for a lock, at {{line}}; the dump does not name its holder. {_REST}",
         },
         effect="Only one thread works at a time, however many there are: more threads or queues do not help.",
         advice="Check what the owner is doing: the others wait for a slow call inside the lock. Move the call out "
         "of the lock, or use one lock per key.",
-        explain="Most threads of the pool wait for a monitor or a lock, and the consumer is behind. A Java dump tells who has a "
+        explain="Most threads of the pool wait for a monitor or a lock, and the consumer is behind. A Java dump names the holder of a "
         "monitor, with -l also who has a lock; the last in the chain of owners holds everybody up.",
         next_command=_LAG,
     ),
@@ -90,7 +90,7 @@ RULES: dict[str, Text] = {
         advice="For CPU-bound work use about one thread per processor and more instances on other machines. Log "
         "asynchronously, give the heap room, and load classes before the consumer starts.",
         explain="Most threads of the pool run, or use the process's own means (files, log, classes, memory), and the consumer is "
-        "behind. The processor time of each thread between dumps is in the evidence where the system tells it.",
+        "behind. The processor time of each thread between dumps is in the evidence where the system reports it.",
         next_command=_LAG,
     ),
     "MQ325": Text(

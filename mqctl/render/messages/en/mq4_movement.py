@@ -27,7 +27,7 @@ RULES: dict[str, Text] = {
             "{broker} within {window_ms}."
         },
         effect="{repeated_count:message is/are} consumed again.",
-        advice="Time and scope tell the causes apart: a reset or replay is in `mqctl history` and moves whole "
+        advice="Time and scope separate the causes: a reset or replay is in `mqctl history` and moves whole "
         "topics; a broker that crashed or failed over loses the last seconds of all groups; two instances "
         "that own the same queue move its offset back and forth.",
         explain="Clients only move offsets forward; a reset, a replay or a second owner moves them back.",

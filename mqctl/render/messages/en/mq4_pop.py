@@ -75,7 +75,7 @@ RULES: dict[str, Text] = {
         "frees the queue.",
         explain="An ordered pop gives out one batch of a queue at a time and nothing behind it while a message of it is neither "
         "acknowledged nor visible again. A minute, or the fourth delivery of one message, is more than a batch in progress. Brokers keep "
-        "it in consumerOrderInfo.json and tell nobody: only a store shows it.",
+        "it in consumerOrderInfo.json and do not report it: only a store shows it.",
         next_command="mqctl group lag {source} -g {group}",
     ),
 }

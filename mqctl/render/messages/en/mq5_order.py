@@ -60,8 +60,8 @@ RULES: dict[str, Text] = {
         "instances concurrent. Mixed instances are two releases of the program, or two programs under one group name: compare them "
         "with `mqctl group members`.",
         explain="A topic declared as ordered, or consumed in order by some instances of the group, needs an orderly listener in all of "
-        "them: a concurrent one takes messages of one queue in parallel and does not lock it. The order that instances tell "
-        "counts (PROP_CONSUMEORDERLY); instances that do not tell are left out.",
+        "them: a concurrent one takes messages of one queue in parallel and does not lock it. The order that instances report "
+        "counts (PROP_CONSUMEORDERLY); instances that do not report it are left out.",
         next_command=_MEMBERS,
     ),
     "MQ506": Text(

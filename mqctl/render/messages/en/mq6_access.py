@@ -23,7 +23,7 @@ RULES: dict[str, Text] = {
         title="Open to every user",
         what={
             "": "{broker} lets each of its {user_count:ordinary user} ({users}) change groups and broker configuration.",
-            "password": "{broker} tells the password of a Super user to each of its {user_count:ordinary user} ({users}): {properties}.",
+            "password": "{broker} returns the password of a Super user to each of its {user_count:ordinary user} ({users}): {properties}.",
         },
         effect="5.3.3 checks no policy for creating and changing groups (200) nor for reading and changing broker configuration (26, 25). "
         "With the password of a Super user there is no limit.",
@@ -38,7 +38,7 @@ RULES: dict[str, Text] = {
         what={"": "On {broker}, user {user} is denied {deny} and allowed {allow}; both fit the same requests."},
         effect="Which one wins depends on the order in which they were added and on prefix lengths: Deny does not "
         "always win.",
-        advice="Make the names disjoint, or remove one of the two; `acl explain` tells what the broker decides now.",
+        advice="Make the names disjoint, or remove one of the two; `acl explain` shows what the broker decides now.",
         explain="A literal name and a prefix outrank each other in turn, so that the one added last wins; of two prefixes the shorter one "
         "does. Entries that share no action, or are of different policies, are left alone.",
         next_command="mqctl acl list {source} --user {user}",
@@ -50,7 +50,7 @@ RULES: dict[str, Text] = {
         },
         effect="Whoever reaches the broker can act as this user.",
         advice="Set another password: `acl update-user USER --password-file FILE`, and give it to the clients.",
-        explain="Compares passwords, where brokers tell them, with those of RocketMQ's examples and with the name. No snapshot or report "
+        explain="Compares passwords, where brokers return them, with those of RocketMQ's examples and with the name. No snapshot or report "
         "has the password itself. Disabled users are left alone.",
         next_command="mqctl acl list {source}",
     ),

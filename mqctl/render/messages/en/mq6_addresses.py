@@ -90,7 +90,7 @@ RULES: dict[str, Text] = {
         "there is less redundancy left.",
         advice="Restart it, or take it out of the lists of brokers and clients if it is gone for good. If only this machine cannot reach it, look from another.",
         explain="Name servers do not know of each other, so nobody but clients and brokers notices. One that hangs and one behind a firewall look the "
-        "same from here: what brokers log about it tells them apart.",
+        "same from here: the brokers' logs distinguish them.",
         next_command=_BROKERS,
     ),
     "MQ627": Text(

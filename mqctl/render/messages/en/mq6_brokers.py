@@ -10,7 +10,7 @@ RULES: dict[str, Text] = {
         what={"": "Producer group {group} had {earlier_count:client} {window_ms} ago, and has none now."},
         effect="It sends nothing any more; transactions that it left open cannot be checked.",
         advice="Find out whether it was stopped on purpose. Producers that are still running have lost the broker: their logs, and `mqctl broker "
-        "reach` from their machine, tell.",
+        "reach` from their machine, show why.",
         explain="Compares the producers of all brokers at two looks, two minutes apart or more: brokers forget a silent client "
         "after that time.",
         next_command="mqctl producer list {source}",

@@ -21,7 +21,7 @@ PHRASES: dict[str, str] = {
     "playbook_began": "began",
     "playbook_took": "took",
     "playbook_cluster": "cluster",
-    "playbook_captured": "told",
+    "playbook_captured": "captured",
     "playbook_no_end": "no end",
     "playbook_options": "Choose one, or nothing to stop here",
     "playbook_confirm": "Type {name} to change it, anything else to stop",

@@ -17,7 +17,7 @@ given up=已放弃|origin topic=原 Topic|dead letter id=死信 ID|origin id=原
 falls to=落到|stored messages=已存储消息|busiest key=最忙的 key|its share=占比|times one thread=单线程的倍数|tries left=剩余重试|dead letter in=距成为死信|dead letter at=成为死信时间|in Kafka=在 Kafka 中|Kafka=Kafka|RocketMQ=RocketMQ|look at it with=查看命令|
 figure=指标|unit=单位|ratio=比值|time=时间段|requests=请求|mean ms=平均毫秒|p50 ms=p50 毫秒|p90 ms=p90 毫秒|p99 ms=p99 毫秒|p99.9 ms=p99.9 毫秒|p99.99 ms=p99.99 毫秒|max ms=最大毫秒
 error=错误|errors=错误|the first said=首条说明|code=代码|its put/s, at most=自报最高写入/秒|its get/s, at most=自报最高读取/秒|sends waited ms=发送等待毫秒
-sends waiting=等待的发送|append ms=追加毫秒|looks=查看次数|second=秒|counted=计入|what the brokers tell=Broker 自报
+sends waiting=等待的发送|append ms=追加毫秒|looks=查看次数|second=秒|counted=计入|what the brokers report=Broker 自报
 due in=距到期|due=到期时间|physical offset=物理位点|stored=存储时间|body bytes=消息体字节|body=消息体|body encoding=消息体编码
 hop=跳|level=级别|delay=延时|sent=发送|comes=到达|sent on=已转发|delivered=已投递|owns=拥有|layout=布局|strategy=策略|clients=客户端
 least=最少|most=最多|busiest / mean=最忙/平均|idle=空闲|orphans=无主队列|parallelism=并行度|cross-room=跨机房|moved=变动|fails=失败原因
@@ -78,7 +78,7 @@ check loops=回查循环|Would be skipped meanwhile=期间永久跳过|Queues th
 keys that came again=再次出现的 Key|Instances=实例|Topics=Topic|nothing to show=没有内容|?=?|-=-|no group has dead letters=没有消费组有死信
 nothing waits to be retried=没有等待重试的消息|no dead letters=没有死信|nothing=无|nobody=无|at once=立即|nothing to remark=没有要说明的
 no consumer group has anything there=没有消费组在此有内容|no producer is connected=没有生产者连接|no subscriptions=没有订阅|none=无
-it holds no queue=未持有队列|it tells no rates=未告知速率|it subscribes nothing=没有订阅|it tells no properties=未告知属性
+it holds no queue=未持有队列|it reports no rates=未上报速率|it subscribes nothing=没有订阅|it reports no properties=未上报属性
 no transaction was ever sent here=此处从未发送过事务|no transaction is pending or given up=没有未决或放弃的事务|no consumer groups=没有消费组
 nothing was looked at=没有查看任何消息|no member subscribes a topic that has queues=没有成员订阅有队列的 Topic|plain=明文|end=末尾
 no group has offsets there=没有消费组在此有位点|no broker was recorded=录制中没有 Broker|no change was made from this machine=本机没有做过变更|no replay was made from this machine=本机没有做过重放
