@@ -149,6 +149,7 @@ MQ628: the VIP port is closed and the broker takes messages | the VIP port answe
 MQ644: autoCreateTopicEnable is on and TBW102 is missing | it is on and TBW102 is there
 MQ423: three copies of a message came back at the same try | two copies came back at the last try that is allowed
 MQ424: a member holds messages below the stored offset | what it holds begins at the stored offset
+MQ425: messages have been renewed for five minutes and are not acknowledged | the same after four minutes
 MQ650: a message was born 45 s after it was stored | of three messages two took long, and one 9 s less than none
 MQ728: a message for a dead-letter topic waits in a delay level | messages for other topics wait there
 MQ701: the recorded offset is beyond the messages that were delivered | everything is delivered and the record says so

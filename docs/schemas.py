@@ -31,7 +31,7 @@ from mqctl.render.delay_plans import ChainReport, RelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
 from mqctl.render.follow import FollowPlan, FollowReport
-from mqctl.render.groups import GroupListReport, GroupMembers, GroupSettings, ProducerList
+from mqctl.render.groups import GroupListReport, GroupMembers, GroupSettings
 from mqctl.render.instance import InstanceReport
 from mqctl.render.lag import LagReport
 from mqctl.render.lag_watch import LagRound
@@ -43,6 +43,7 @@ from mqctl.render.offsets import OffsetChangeReport, OffsetHistory, OffsetPlanRe
 from mqctl.render.playbooks import DryRun, PlaybookList, PlaybookShown
 from mqctl.render.probe import Probe
 from mqctl.render.processes import ProcessList
+from mqctl.render.producers import ProducerList
 from mqctl.render.profiles import ProfileList
 from mqctl.render.queue_entries import EntryList
 from mqctl.render.reach import PortList

@@ -145,7 +145,7 @@ class RunningCluster:
         self._ports = HeldPorts(spec.host)
         self.grpc: HostedEndpoint | None = None
         if spec.grpc_port is not None:
-            self.grpc = HostedEndpoint(self, self._ports, spec.host, spec.grpc_port, spec.tls)
+            self.grpc = HostedEndpoint(self, self._ports, spec.host, spec.grpc_port, tls=spec.tls, limits=spec.limits)
         self._throw_away: Path | None = None
         self._rooms = {member: spec.room_of(member) for member in self._members}
         self._overrides: dict[str, dict[str, str]] = {}

@@ -27,6 +27,8 @@ _POSITIVE = frozenset(
         "transaction_check_interval",
         "default_topic_queue_nums",
         "ha_time_scale",
+        "default_invisible_time_mills",
+        "renew_schedule_period_millis",
         "broker_heartbeat_interval",
         "sync_broker_member_group_period",
     }
@@ -70,6 +72,9 @@ class BrokerSettings:
         pop_from_retry_probability: percent of pops that begin with the retry topic (5.x).
         init_pop_offset_by_check_msg_in_mem: a first pop of the newest begins at 0 while that is in memory (5.x).
         pop_polling_size, max_pop_polling_size: pops that may wait under one key, and in all (5.x).
+        default_invisible_time_mills, renew_ahead_time_millis, renew_schedule_period_millis: of the gRPC endpoint, as
+            in a proxy's configuration; that of the first broker counts. For how long a message is invisible that a
+            client receives with auto_renew, how long before the end that is lengthened, and how often it is looked at.
         broker_role: ASYNC_MASTER, SYNC_MASTER (sends wait for slaves) or SLAVE; nothing checks that it fits the id.
         ha_listen_port: where slaves connect; one above the port of requests, unless set.
         ha_master_address: where a slave connects instead of asking name servers.
@@ -110,6 +115,10 @@ class BrokerSettings:
     broker_topic_enable: bool = True
     trace_topic_enable: bool = False
     msg_trace_topic_name: str = "RMQ_SYS_TRACE_TOPIC"
+
+    default_invisible_time_mills: int = 60_000
+    renew_ahead_time_millis: int = 10_000
+    renew_schedule_period_millis: int = 5_000
 
     max_message_size: int = 4 * 1024 * 1024
     message_delay_level: str = DEFAULT_LEVELS

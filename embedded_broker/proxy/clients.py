@@ -148,7 +148,7 @@ class GrpcClients:
     async def register(self, client: GrpcClient) -> None:
         """Has all brokers know a client as a member of its groups; one that does not answer does so next time."""
         client.seen_ms = self._ground.clock.now_ms()
-        body = _heartbeat(client, self._ground).to_bytes()
+        body = _heartbeat(client).to_bytes()
         for broker in list(self._ground.masters()):
             try:
                 await self._ground.ask(client.channel, broker, Heartbeat(), body=body, language=client.language)
@@ -187,14 +187,15 @@ class GrpcClients:
             client.channel.close()
 
 
-def _heartbeat(client: GrpcClient, ground: ProxyGround) -> HeartbeatData:
-    """Returns what a client of the remoting protocol would say of itself; producers as those who can end transactions.
+def _heartbeat(client: GrpcClient) -> HeartbeatData:
+    """Returns what a client of the remoting protocol would say of itself.
 
-    As in a proxy, the producer group of a gRPC client is the topic.
+    As in a proxy, the producer group of a gRPC client is the topic. A proxy tells brokers of topics of transactions
+    only, and of itself as their producer; here all producers are known by their own names.
     """
     settings = client.settings
     topics = [topic.name for topic in settings.publishing.topics]
-    producers = tuple(ProducerData(group_name=name) for name in topics if ground.topic_type(name) == "TRANSACTION")
+    producers = tuple(ProducerData(group_name=name) for name in topics)
     if not client.group:
         return HeartbeatData(client_id=client.client_id, producer_data_set=producers)
     is_push = settings.client_type == pb.ClientType.PUSH_CONSUMER

@@ -64,9 +64,9 @@ class Endpoint:
         self.parts = Parts(members)
         self._server: grpc.aio.Server | None = None
 
-    async def start(self, host: str, port: int, tls: ServerTls | None) -> None:
-        """Listens. Raises PortError, ConfigurationError."""
-        server = grpc.aio.server(options=_OPTIONS)
+    async def start(self, host: str, port: int, tls: ServerTls | None, most_connections: int) -> None:
+        """Listens, and closes connections beyond so many. Raises PortError, ConfigurationError."""
+        server = grpc.aio.server(options=(*_OPTIONS, ("grpc.max_allowed_incoming_connections", most_connections)))
         server.add_generic_rpc_handlers((_Methods(self.parts),))
         address = f"{host}:{port}"
         try:

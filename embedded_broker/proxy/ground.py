@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from embedded_broker.proxy import messages as pb
 from embedded_broker.proxy.channels import Channel, ChannelClosed
 from embedded_broker.proxy.statuses import PROXY_ERROR, Refused, broker_refusal
+from embedded_broker.settings import BrokerSettings
 from embedded_broker.tables.attributes import MESSAGE_TYPE
 from mqctl.model.config import PERM_READ, PERM_WRITE, SubscriptionGroupConfig
 from mqctl.model.names import is_system_topic
@@ -67,6 +68,12 @@ class ProxyGround:
         for broker in self._members.brokers.values():
             if not broker.settings.is_slave:
                 yield broker
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The properties that hold for the endpoint: those of the first broker, or the usual ones while none runs."""
+        first = next(self.masters(), None)
+        return BrokerSettings() if first is None else first.settings
 
     def master(self, name: str) -> Broker:
         """Returns a broker by name. Raises Refused."""

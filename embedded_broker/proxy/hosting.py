@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from embedded_broker.proxy.endpoint import Endpoint
     from embedded_broker.proxy.ground import Members
     from embedded_broker.remoting.ports import HeldPorts
+    from embedded_broker.remoting.server import Limits
     from embedded_broker.remoting.tls import ServerTls
 
 _NAME = "grpc"
@@ -22,10 +23,14 @@ class HostedEndpoint:
 
     Args:
         port: where it listens; 0 for any free port.
+        limits: of them it heeds the number of connections.
     """
 
-    def __init__(self, members: Members, ports: HeldPorts, host: str, port: int, tls: ServerTls | None) -> None:
+    def __init__(
+        self, members: Members, ports: HeldPorts, host: str, port: int, *, tls: ServerTls | None, limits: Limits
+    ) -> None:
         self._members, self._ports, self._host, self._port, self._tls = members, ports, host, port, tls
+        self._limits = limits
         self._running: Endpoint | None = None
         self._settings: dict[str, pb.Settings] = {}
 
@@ -56,7 +61,8 @@ class HostedEndpoint:
             ) from error
         endpoint = Endpoint(self._members)
         endpoint.parts.clients.remembered |= self._settings
-        await endpoint.start(self._host, self._ports.to_listen(_NAME, self._port), self._tls)
+        port = self._ports.to_listen(_NAME, self._port)
+        await endpoint.start(self._host, port, self._tls, self._limits.connections)
         self._ports.note(_NAME, endpoint.port)
         self._running = endpoint
 

@@ -29,8 +29,8 @@ class Parts:
         self.ground = ProxyGround(members)
         self.access = Access(self.ground)
         self.halves = KnownHalves(self.ground.clock)
-        self.questions = Questions(self.ground, self.halves)
         self.kept = KeptHandles(self.ground)
+        self.questions = Questions(self.ground, self.halves, self.kept)
         self.clients = GrpcClients(self.ground, self.questions.ask, self.kept.free)
         self._turns: Counter[str] = Counter()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 from embedded_broker.proxy import messages as pb
 from embedded_broker.proxy.clients import GrpcClient, subscriptions_of
 from embedded_broker.proxy.given import given
-from mqctl.protocol.bodies_client import ConsumeMessageDirectlyResult, ConsumerRunningInfo
+from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_client import ConsumeMessageDirectlyResult, ConsumerRunningInfo, PopProcessQueueInfo
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.message_record import decode_message
 from mqctl.protocol.requests_client import CheckTransactionState, GetConsumerRunningInfo
@@ -18,17 +20,19 @@ from mqctl.protocol.requests_client import CheckTransactionState, GetConsumerRun
 if TYPE_CHECKING:
     from embedded_broker.proxy.ground import ProxyGround
     from embedded_broker.proxy.halves import KnownHalves
+    from embedded_broker.proxy.renewal import KeptHandles
     from mqctl.protocol.frame import RemotingCommand
 
 _ANSWER_SECONDS = 3.0
 _MOST_ASKED = 1_000
+_ALL_QUEUES = -1
 
 
 class Questions:
     """What brokers ask clients of this endpoint: half messages, single messages, what they do."""
 
-    def __init__(self, ground: ProxyGround, halves: KnownHalves) -> None:
-        self._ground, self._halves = ground, halves
+    def __init__(self, ground: ProxyGround, halves: KnownHalves, kept: KeptHandles) -> None:
+        self._ground, self._halves, self._kept = ground, halves, kept
         self._waiting: dict[tuple[str, str], Callable[[pb.TelemetryCommand], None]] = {}
         self._asked = 0
 
@@ -67,7 +71,7 @@ class Questions:
         half = decode_message(command.body)
         transaction_id = request.transaction_id or half.unique_key or ""
         broker = next((one for one in self._ground.masters() if one.address == half.store_host), None)
-        if broker is None or client.send is None:
+        if broker is None or client.send is None or self._ground.topic_type(half.topic) != "TRANSACTION":
             return
         self._halves.note_half(
             half.topic, transaction_id, broker.name, request.offset_msg_id or "", request.tran_state_table_offset
@@ -103,8 +107,12 @@ class Questions:
         request = GetConsumerRunningInfo.from_ext(command.ext_fields)
 
         def answer(stacks: str | None) -> None:
+            held = self._kept.held(client.client_id)
             info = ConsumerRunningInfo(
-                jstack=stacks, properties=_told(client), subscription_set=subscriptions_of(client)
+                jstack=stacks,
+                mq_pop_table=_by_topic(held),
+                properties=_told(client, held),
+                subscription_set=subscriptions_of(client),
             )
             client.channel.answered(command, command.answer(ResponseCode.SUCCESS, body=info.to_bytes()))
 
@@ -120,11 +128,21 @@ def _stacks(answer: pb.TelemetryCommand) -> str | None:
     return trace.thread_stack_trace if trace.HasField("thread_stack_trace") else None
 
 
-def _told(client: GrpcClient) -> dict[str, str]:
+def _by_topic(held: list[tuple[str, int]]) -> dict[MessageQueue, PopProcessQueueInfo]:
+    """Returns how many messages of each topic a client holds; as in Java's clients, -1 stands for all queues."""
+    counts = Counter(topic for topic, _ in held)
+    return {
+        MessageQueue(topic, "", _ALL_QUEUES): PopProcessQueueInfo(wait_ack_count=count)
+        for topic, count in counts.items()
+    }
+
+
+def _told(client: GrpcClient, held: list[tuple[str, int]]) -> dict[str, str]:
     """Returns a client's settings, under the names that remoting clients use for theirs where they have them."""
     settings = client.settings
     agent = settings.user_agent
-    return {
+    since = {"grpcHeldSince": str(min(since_ms for _, since_ms in held))} if held else {}
+    return since | {
         "PROP_CLIENT_VERSION": f"{pb.Language.Name(agent.language)} {agent.version}".strip(),
         "PROP_CONSUME_TYPE": pb.ClientType.Name(settings.client_type),
         "PROP_CONSUMEORDERLY": "true" if client.is_ordered else "false",

@@ -12,7 +12,6 @@ from embedded_broker.proxy import messages as pb
 from embedded_broker.proxy.given import given
 from embedded_broker.proxy.ground import checked_group, checked_topic
 from embedded_broker.proxy.handles import Delivered, PopHandle, acknowledge_popped, bury
-from embedded_broker.proxy.renewal import RENEWED_MS
 from embedded_broker.proxy.settings import MOST_TAKEN
 from embedded_broker.proxy.statuses import Refused, broker_refusal, ok
 from embedded_broker.proxy.times import set_ms, span_ms
@@ -75,7 +74,8 @@ async def _received(
     poll_ms = _poll_ms(request, client, caller)
     topic, group = checked_topic(request.message_queue.topic), checked_group(request.group)
     wanted_tags = _tags(request.filter_expression)
-    invisible_ms = RENEWED_MS if request.auto_renew else _invisible_ms(request)
+    renewed_ms = parts.ground.settings.default_invisible_time_mills
+    invisible_ms = renewed_ms if request.auto_renew else _invisible_ms(request)
     parts.ground.route(topic)
     broker = parts.ground.master(request.message_queue.broker.name)
     pop = PopMessage(

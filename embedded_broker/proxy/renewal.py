@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("embedded_broker")
 
-RENEWED_MS = 60_000
-_TICK_MS, _AHEAD_MS, _LONGEST_MS = 5_000, 10_000, 3 * HOUR_MS
+_LONGEST_MS = 3 * HOUR_MS
 _FREED_MS = 1_000
 _OWN_PEER = "127.0.0.1:0"
 
@@ -57,7 +56,8 @@ class KeptHandles:
         own = self._kept.setdefault(client_id, {})
         own[str(delivered.handle)] = _Kept(delivered, until_ms)
         if self._tick is None:
-            self._tick = Periodic(self._clock, _TICK_MS, self._renew_all, first_ms=_TICK_MS)
+            tick_ms = self._ground.settings.renew_schedule_period_millis
+            self._tick = Periodic(self._clock, tick_ms, self._renew_all, first_ms=tick_ms)
 
     def take(self, client_id: str, text: str) -> str:
         """Returns the handle that counts for the one a client has, and lengthens its time no more."""
@@ -67,20 +67,25 @@ class KeptHandles:
             del self._kept[client_id]
         return text if kept is None else str(kept.delivered.handle)
 
+    def held(self, client_id: str) -> list[tuple[str, int]]:
+        """Returns what a client has not answered for: topic, and when it got it, of each message."""
+        own = self._kept.get(client_id, {})
+        return [(kept.delivered.topic, kept.until_ms - _LONGEST_MS) for kept in own.values()]
+
     def free(self, client: GrpcClient) -> None:
         """Has what a client that left was working on come again at once."""
         for kept in self._kept.pop(client.client_id, {}).values():
             self._start(self._change(kept, _FREED_MS))
 
     def _renew_all(self) -> None:
-        now_ms = self._clock.now_ms()
+        now_ms, settings = self._clock.now_ms(), self._ground.settings
         for client_id, own in list(self._kept.items()):
             for text, kept in list(own.items()):
                 due_ms = kept.delivered.handle.receipt.due_ms
                 if due_ms <= now_ms or kept.until_ms <= now_ms:
                     own.pop(text)
-                elif due_ms - now_ms < _AHEAD_MS:
-                    self._start(self._change(kept, RENEWED_MS))
+                elif due_ms - now_ms < settings.renew_ahead_time_millis:
+                    self._start(self._change(kept, settings.default_invisible_time_mills))
             if not own:
                 self._kept.pop(client_id, None)
         if not self._kept and self._tick is not None:

@@ -93,7 +93,7 @@ def held_too_long(case: ClusterCase) -> Iterator[Verdict]:
             }
             variant = None
             if slowest_ms < share.invisible_ms:
-                if finished or held <= share.invisible_count or not share.retried_count:
+                if finished or view.behind_proxy or held <= share.invisible_count or not share.retried_count:
                     continue
                 variant = "hung"
             yield Verdict(
@@ -101,6 +101,31 @@ def held_too_long(case: ClusterCase) -> Iterator[Verdict]:
                 params={"group": group, "topic": topic},
                 evidence=evidence,
                 variant=variant,
+            )
+
+
+@rule(
+    "MQ425",
+    Severity.WARNING,
+    source="DefaultReceiptHandleManager.scheduleRenewTask",
+    needs=(Part.POP,),
+    playbook="pop-stuck",
+    groups=EVERY,
+    topics=POPPED,
+)
+def held_without_end(case: Case) -> Iterator[Verdict]:
+    """Popped messages are neither acknowledged nor given back: their time is lengthened again and again."""
+    for share in case.broker.pop:
+        held_ms = 0 if share.held_since_ms is None else case.now_ms - share.held_since_ms
+        if share.renewed_count and held_ms >= case.settings.scaled(case.settings.popped_held_ms):
+            yield Verdict(
+                subject=_share(case, share),
+                params={"group": share.group, "topic": share.topic},
+                evidence={
+                    "renewed_count": share.renewed_count,
+                    "held_ms": held_ms,
+                    "invisible_count": share.invisible_count,
+                },
             )
 
 

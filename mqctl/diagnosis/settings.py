@@ -21,6 +21,7 @@ class Settings:
             the retention where that is less.
         revive_late_ms: popped messages that are due this long without coming again are stuck; two to four seconds
             are usual.
+        popped_held_ms: popped messages whose time is lengthened for so long hang, or take longer than any should.
         hot_queue_factor: a queue with more than this many times the mean of its topic is hot.
         hot_queue_min_count: smaller queues are noise.
         hot_key_share: share of one key among a hot queue's messages that explains it.
@@ -54,6 +55,7 @@ class Settings:
     retry_waiting_ms: int = 30_000
     expiry_margin_ms: int = 2 * HOUR_MS
     revive_late_ms: int = 60_000
+    popped_held_ms: int = 5 * 60_000
     hot_queue_factor: float = 2.0
     hot_queue_min_count: int = 400
     hot_key_share: float = 0.5

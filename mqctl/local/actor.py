@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count, cycle
@@ -28,6 +28,7 @@ from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMess
 from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key, in_room
 from mqctl.errors import MqctlError
+from mqctl.local.behaviours import Handle
 from mqctl.local.scenario import ConsumerDeclared, StreamDeclared
 from mqctl.model.member import MessageModel
 from mqctl.model.message import SHARDING_KEY
@@ -42,6 +43,7 @@ class ActorTask(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         namesrv: `host:port;host:port`, or the URL of an address service.
+        endpoint: `host:port` of the gRPC endpoint, for a consumer that speaks gRPC.
         downstream: the server that listeners ask who wait for one.
         listeners: file with the listeners' code, a copy of `mqctl.local.behaviours`: an application's code lies outside
             of mqctl, and so it shows in stacks.
@@ -51,6 +53,7 @@ class ActorTask(msgspec.Struct, frozen=True, kw_only=True):
     time_scale: float
     consumer: ConsumerDeclared | None = None
     stream: StreamDeclared | None = None
+    endpoint: str | None = None
     downstream: str | None = None
     listeners: str = ""
 
@@ -113,10 +116,7 @@ def pop_settings(declared: ConsumerDeclared, time_scale: float) -> PopSettings:
 
 def consumer(task: ActorTask, declared: ConsumerDeclared) -> PushConsumer:
     """Makes the consumer that is declared."""
-    application = _application(task.listeners)
-    handle: Callable[[ReceivedMessage], Consumed] = application.handler(
-        declared.does, declared.slow_ms, task.downstream
-    )
+    handle = listener(task, declared)
 
     def listen(messages: Sequence[ReceivedMessage], context: ConsumeContext) -> Consumed:
         for message in messages:
@@ -146,6 +146,12 @@ def consumer(task: ActorTask, declared: ConsumerDeclared) -> PushConsumer:
     for topic, expression in declared.topics.items():
         made.subscribe(topic, expression)
     return made
+
+
+def listener(task: ActorTask, declared: ConsumerDeclared) -> Handle:
+    """Returns what the application does with a message."""
+    handle: Handle = _application(task.listeners).handler(declared.does, declared.slow_ms, task.downstream)
+    return handle
 
 
 def _application(file: str) -> ModuleType:
@@ -188,7 +194,13 @@ def _joined() -> None:
 def run_actor(text: str) -> None:
     """Plays the part until the input ends; threads that are stuck by design are left behind."""
     part = msgspec.json.decode(text, type=ActorTask)
-    if part.consumer is not None:
+    if part.consumer is not None and part.endpoint is not None:
+        from mqctl.local.grpc_consumer import start_grpc_consumer
+
+        start_grpc_consumer(part.consumer, part.endpoint, listener(part, part.consumer))
+        _joined()
+        _until_input_ends()
+    elif part.consumer is not None:
         member = consumer(part, part.consumer)
         member.start()
         _joined()

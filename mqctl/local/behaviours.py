@@ -10,12 +10,22 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
-from mqctl.client.message.received import Consumed, ReceivedMessage
+from mqctl.client.message.received import Consumed
 from mqctl.model.numbers import decimal
 
 _FOR_EVER_S = 86_400.0
-Handle = Callable[[ReceivedMessage], Consumed]
+
+
+class PlacedOrder(Protocol):
+    """What listeners look at of a message, whoever received it."""
+
+    @property
+    def keys(self) -> list[str]: ...
+
+
+Handle = Callable[[PlacedOrder], Consumed]
 
 
 def handler(does: str, slow_ms: int, downstream: str | None) -> Handle:
@@ -38,25 +48,23 @@ def handler(does: str, slow_ms: int, downstream: str | None) -> Handle:
     return made[does]()
 
 
-def save_order(message: ReceivedMessage) -> Consumed:
+def save_order(message: PlacedOrder) -> Consumed:
     """Is content with every message at once."""
     return Consumed.SUCCESS
 
 
-def reject_order(message: ReceivedMessage) -> Consumed:
+def reject_order(message: PlacedOrder) -> Consumed:
     """Fails, as a listener does whose database refuses the row."""
-    raise ValueError(
-        f"order {message.keys[0] if message.keys else message.queue_offset} breaks the constraint unique_order"
-    )
+    raise ValueError(f"order {', '.join(message.keys) or 'without a key'} breaks the constraint unique_order")
 
 
-def poll_result(message: ReceivedMessage) -> Consumed:
+def poll_result(message: PlacedOrder) -> Consumed:
     """Sleeps where it should have been told."""
     time.sleep(_FOR_EVER_S)
     return Consumed.SUCCESS
 
 
-def rank_offers(message: ReceivedMessage) -> Consumed:
+def rank_offers(message: PlacedOrder) -> Consumed:
     """Computes for as long as it lives."""
     total = 0
     while True:
@@ -64,7 +72,7 @@ def rank_offers(message: ReceivedMessage) -> Consumed:
 
 
 def _slow(each_ms: int) -> Handle:
-    def write_invoice(message: ReceivedMessage) -> Consumed:
+    def write_invoice(message: PlacedOrder) -> Consumed:
         time.sleep(each_ms / 1000)
         return Consumed.SUCCESS
 
@@ -74,7 +82,7 @@ def _slow(each_ms: int) -> Handle:
 def _asking(downstream: str) -> Handle:
     host, _, port = downstream.rpartition(":")
 
-    def charge_card(message: ReceivedMessage) -> Consumed:
+    def charge_card(message: PlacedOrder) -> Consumed:
         """Asks the payment service and waits without a limit, which is the fault."""
         with socket.create_connection((host, decimal(port, high=65_535) or 0)) as connection:
             connection.sendall(b"POST /charge HTTP/1.1\r\nHost: payment\r\nContent-Length: 0\r\n\r\n")
@@ -88,7 +96,7 @@ def _locking() -> Handle:
     ledger = threading.Lock()
     holding = iter([None])
 
-    def book_entry(message: ReceivedMessage) -> Consumed:
+    def book_entry(message: PlacedOrder) -> Consumed:
         """The first message takes the lock and never gives it back; the others wait for it."""
         with ledger:
             if next(holding, message) is None:
@@ -103,7 +111,7 @@ def _deadlocking() -> Handle:
     both = threading.Barrier(2)
     turn = iter(range(1 << 30))
 
-    def reserve_stock(message: ReceivedMessage) -> Consumed:
+    def reserve_stock(message: PlacedOrder) -> Consumed:
         """Two messages take two locks in opposite orders."""
         mine, other = (stock, account) if next(turn) % 2 else (account, stock)
         with mine:

@@ -22,6 +22,7 @@ class ClusterDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         slaves: how many slaves each broker has: `NAME-s`, `NAME-s2` and so on.
         rooms: machine rooms; broker names begin with one of them and `-`.
         joins: brokers register with the name servers of the first cluster of the scenario.
+        grpc: gRPC clients are served, too (5.3.3).
         settings: properties of its brokers, by RocketMQ's names.
     """
 
@@ -33,6 +34,7 @@ class ClusterDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     name_servers: int = 1
     version: str = "4.9.8"
     joins: bool = False
+    grpc: bool = False
     settings: dict[str, str] = {}
 
     @property
@@ -123,6 +125,8 @@ class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     Attributes:
         name: instance name; its client id is `127.0.0.1@name`, with the room before it where it has one.
+        client: `grpc` is the push consumer of `rocketmq-python-client`, in a cluster that serves gRPC; its client id is
+            its own, and it heeds `group`, `topics`, `does`, `slow_ms` and `threads`.
         topics: topic -> expression (tags, `*`).
         does: what its listener does with a message.
         slow_ms: how long a slow listener takes for one message; real milliseconds.
@@ -137,6 +141,7 @@ class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     name: str
     group: str
     topics: dict[str, str]
+    client: Literal["remoting", "grpc"] = "remoting"
     does: Behaviour = "healthy"
     slow_ms: int = 20
     threads: int = 4

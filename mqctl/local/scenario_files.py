@@ -85,6 +85,11 @@ def _mistakes(scenario: Scenario) -> list[str]:
     mistakes += [f"there is no room {room}" for room in sorted(set(lost) - rooms)]
     last = len(scenario.clusters) - 1
     mistakes += [f"there is no cluster {number}" for number in sorted(set(numbers)) if not 0 <= number <= last]
+    mistakes += [
+        f"consumer {item.name} speaks gRPC, which cluster {item.cluster} does not serve"
+        for item in scenario.consumers
+        if item.client == "grpc" and 0 <= item.cluster <= last and not scenario.clusters[item.cluster].grpc
+    ]
     if scenario.time_scale <= 0:
         mistakes.append(f"time cannot run {scenario.time_scale:g} times as fast")
     return mistakes

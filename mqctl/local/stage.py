@@ -20,6 +20,7 @@ from mqctl.local.actor import ActorTask, shrunk
 from mqctl.local.breaking import Breaking
 from mqctl.local.downstream import Downstream
 from mqctl.local.faults import When
+from mqctl.local.grpc_consumer import check_library
 from mqctl.local.looks import Seen, doctor_words, namesrv_by_room, unmet
 from mqctl.local.planting import Planting
 from mqctl.local.processes import Child
@@ -31,6 +32,11 @@ _JOIN_SECONDS = 60
 _REBALANCE_MS = 20_000
 _LOCK_LIVES_MS = 60_000
 _POLL_S = 0.1
+_GRPC_PERIODS = {
+    "defaultInvisibleTimeMills": 60_000,
+    "renewAheadTimeMillis": 10_000,
+    "renewSchedulePeriodMillis": 5_000,
+}
 _ORDER: tuple[When, ...] = ("first", "consuming", "last", "back")
 Tell = Callable[[str], None]
 
@@ -124,6 +130,8 @@ class Stage:
 
     def _start(self, until: When) -> None:
         scenario = self.scenario
+        if any(item.client == "grpc" for item in scenario.consumers):
+            check_library()
         self._downstream.start()
         self._listeners.write_bytes((files("mqctl.local") / "behaviours.py").read_bytes())
         for number, declared in enumerate(scenario.clusters):
@@ -181,6 +189,8 @@ class Stage:
         scale = self.scenario.time_scale
         settings = {name: str(shrunk(value, scale)) for name, value in usual.items()}
         settings |= {"namesrvAddr": self.clusters[0].namesrv} if declared.joins else {}
+        periods = _GRPC_PERIODS if declared.grpc else {}
+        settings |= {name: str(shrunk(value, scale)) for name, value in periods.items()}
         settings |= {"haTimeScale": str(max(1, round(scale)))} if declared.slaves else {}
         settings |= declared.settings
         data_dir = self.directory / "stores" / str(number)
@@ -189,6 +199,7 @@ class Stage:
         words += ["--as-version", declared.version, "--name-servers", str(declared.name_servers)]
         words += ["--rooms", ",".join(declared.rooms)] if declared.rooms else []
         words += ["--slaves", str(declared.slaves)] if declared.slaves else []
+        words += ["--grpc"] if declared.grpc else []
         words += ["--isolated-rooms"] if declared.isolated_rooms else []
         words += [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
         child = self._child(f"brokers-{number}", "embedded_broker", [*words, "--control", "--until-eof"])
@@ -200,6 +211,7 @@ class Stage:
             namesrv=self.address_of(declared.cluster, declared.room),
             time_scale=self.scenario.time_scale,
             consumer=declared,
+            endpoint=self.clusters[declared.cluster].grpc if declared.client == "grpc" else None,
             downstream=self._downstream.address,
             listeners=str(self._listeners),
         )

@@ -197,8 +197,9 @@ class GroupLag:
             does not tell.
         consume_tps: messages handed out per second over the last minute, all brokers together; None when not known.
         consume_mode: `POP` or `PULL`; None where nothing is set and nothing was popped, which means PULL.
-        ready_count, invisible_count, due_count, retry_count, given_up_count, blocked_queue_count, next_visible_ms: of
-            a topic that is popped (see `PopShare`): a consumer offset says only what was given out; None for others.
+        ready_count, invisible_count, due_count, retry_count, given_up_count, blocked_queue_count, next_visible_ms,
+            renewed_count, held_since_ms: of a topic that is popped (see `PopShare`): a consumer offset says only what
+            was given out; None for others.
     """
 
     group: str
@@ -220,6 +221,8 @@ class GroupLag:
     given_up_count: int | None = None
     blocked_queue_count: int | None = None
     next_visible_ms: tuple[int, ...] = ()
+    renewed_count: int | None = None
+    held_since_ms: int | None = None
 
     @property
     def back_ms(self) -> int | None:
@@ -327,6 +330,8 @@ def _popping(group: GroupLag, share: PopShare | None) -> GroupLag:
         given_up_count=share.given_up_count,
         blocked_queue_count=share.blocked_queue_count,
         next_visible_ms=share.next_visible_ms,
+        renewed_count=share.renewed_count,
+        held_since_ms=share.held_since_ms,
     )
 
 

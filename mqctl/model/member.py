@@ -238,6 +238,11 @@ class RunningInfo:
         return f"{kind.lower()}, {most} deliveries, batches of {batch}"
 
     @property
+    def held_since_ms(self) -> int | None:
+        """Since when a gRPC client holds the oldest message that it did not answer for; None where nobody tells."""
+        return decimal(self.properties.get("grpcHeldSince"))
+
+    @property
     def thread_count(self) -> int | None:
         """Core size of the consume thread pool; the pool never grows beyond it, its queue being unbounded."""
         return decimal(self.properties.get("PROP_THREADPOOL_CORE_SIZE"))

@@ -29,6 +29,9 @@ class PopShare:
         blocked_times: how often a message of a blocking batch was delivered before, the most of them.
         last_pop_ms: when a message was popped last, epoch milliseconds; None where no record is left.
         oldest_due_ms: since when the oldest of the due messages is, epoch milliseconds; None without any.
+        renewed_count: invisible messages whose time was lengthened at least twice, as clients do that work on them.
+        held_since_ms: when the first of those was popped, as far back as records reach, epoch milliseconds; None
+            without any.
         next_visible_ms: the next moments at which invisible messages come back, epoch milliseconds.
     """
 
@@ -49,6 +52,8 @@ class PopShare:
     blocked_times: int = 0
     oldest_due_ms: int | None = None
     last_pop_ms: int | None = None
+    renewed_count: int = 0
+    held_since_ms: int | None = None
 
     @property
     def back_ms(self) -> int | None:
@@ -96,6 +101,8 @@ def _sum(first: PopShare, second: PopShare) -> PopShare:
         blocked_times=max(first.blocked_times, second.blocked_times),
         oldest_due_ms=_earlier(first.oldest_due_ms, second.oldest_due_ms),
         last_pop_ms=max((at for at in (first.last_pop_ms, second.last_pop_ms) if at is not None), default=None),
+        renewed_count=first.renewed_count + second.renewed_count,
+        held_since_ms=_earlier(first.held_since_ms, second.held_since_ms),
         next_visible_ms=tuple(sorted({*first.next_visible_ms, *second.next_visible_ms})[:NEXT_MOMENTS]),
     )
 

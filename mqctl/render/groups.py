@@ -1,4 +1,4 @@
-"""Consumer groups and producers as tables."""
+"""Consumer groups as tables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.member import (
     PULL,
     GroupMembership,
-    Member,
-    ProducerMembership,
     RunningInfo,
     Subscription,
     consume_mode,
@@ -52,6 +50,7 @@ MEMBER_COLUMNS = (
     Column("subscriptions", "subscribes", none="?"),
     Column("start_time_ms", "started", CellKind.TIME_MS, wide=True),
     Column("grpc_settings", "gRPC settings", none="-", wide=True),
+    Column("held_since_ms", "held since", CellKind.TIME_MS, wide=True),
 )
 SUBSCRIPTION_COLUMNS = (
     Column("broker", "broker"),
@@ -60,17 +59,6 @@ SUBSCRIPTION_COLUMNS = (
     Column("expression", "expression"),
     Column("version_time_ms", "since", CellKind.TIME_MS),
 )
-PRODUCER_COLUMNS = (
-    Column("group", "producer group"),
-    Column("client_id", "client id"),
-    Column("addresses", "address"),
-    Column("language", "language"),
-    Column("version", "version"),
-    Column("brokers", "connected to"),
-    Column("last_heartbeat_ms", "last heartbeat", CellKind.TIME_MS, wide=True),
-)
-
-
 SHARE_COLUMNS = (
     Column("topic", "topic"),
     Column("mode", "mode", none="not set"),
@@ -146,6 +134,7 @@ class MemberRow:
         subscriptions: topics with their expression, as the instance itself tells.
         version: of the client library; a gRPC client's own, where its endpoint tells it.
         grpc_settings: of a gRPC client, as its endpoint answered them.
+        held_since_ms: when a gRPC client got the oldest message that it did not answer for yet.
     """
 
     client_id: str
@@ -158,6 +147,7 @@ class MemberRow:
     subscriptions: str | None
     start_time_ms: int | None
     grpc_settings: str | None
+    held_since_ms: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,26 +182,6 @@ class GroupMembers:
     brokers: list[GroupOnBroker]
     pops: list[PopShare]
     refused_by: list[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerRow:
-    """One producer; `last_heartbeat_ms` is the newest that a broker got, epoch milliseconds."""
-
-    group: str
-    client_id: str
-    addresses: str
-    language: str | None
-    version: str | None
-    brokers: str
-    last_heartbeat_ms: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerList:
-    """Machine form of `producer list`."""
-
-    producers: list[ProducerRow]
 
 
 def group_row(
@@ -301,10 +271,11 @@ def _member(
         version=_version(version, info),
         brokers=", ".join(dict.fromkeys(broker for broker, _, _, _ in entries)),
         queue_count=len(held) if info else None,
-        cached_count=sum(queue.cached_count for queue in held) if info else None,
+        cached_count=sum(queue.cached_count for queue in held) + sum(info.held_counts.values()) if info else None,
         subscriptions="; ".join(map(subscription_text, wanted)) if info else None,
         start_time_ms=info.start_time_ms if info else None,
         grpc_settings=info.grpc_settings if info else None,
+        held_since_ms=info.held_since_ms if info else None,
     )
 
 
@@ -372,28 +343,3 @@ def members_document(
         blocks.insert(0, Table(CONFIG_COLUMNS, configs, title=f"Consumer group {group}"))
     schema = "group.describe/1" if configs else "group.members/1"
     return Document(schema=schema, value=value, records=members, csv_columns=MEMBER_COLUMNS, blocks=blocks)
-
-
-def producer_document(memberships: Iterable[tuple[str, ProducerMembership]]) -> Document:
-    """Builds the document of `producer list` from the producer groups of each broker."""
-    members: dict[tuple[str, str], list[tuple[str, Member]]] = {}
-    for broker, held in memberships:
-        for member in held.members:
-            members.setdefault((held.group, member.client_id), []).append((broker, member))
-    rows = [_producer(group, client, entries) for (group, client), entries in sorted(members.items())]
-    value = ProducerList(producers=rows)
-    table = Table(PRODUCER_COLUMNS, rows, empty="no producer is connected")
-    return Document(schema="producer.list/1", value=value, records=rows, blocks=[table])
-
-
-def _producer(group: str, client: str, entries: Sequence[tuple[str, Member]]) -> ProducerRow:
-    first = entries[0][1]
-    return ProducerRow(
-        group=group,
-        client_id=client,
-        addresses=", ".join(dict.fromkeys(member.address for _, member in entries)),
-        language=first.language,
-        version=version_text(first.version) if first.version else None,
-        brokers=", ".join(dict.fromkeys(broker for broker, _ in entries)),
-        last_heartbeat_ms=max((member.last_heartbeat_ms or 0 for _, member in entries), default=0) or None,
-    )

@@ -38,6 +38,7 @@ POP_COLUMNS = (
     Column("given_up_count", "given up", CellKind.COUNT, none="-", wide=True),
     Column("blocked_queue_count", "ordered blocks", CellKind.COUNT, none="-", wide=True),
     Column("back_ms", "next back at", CellKind.TIME_MS),
+    Column("held_since_ms", "held since", CellKind.TIME_MS),
 )
 QUEUE_COLUMNS = (
     Column("group", "group"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from mqctl.errors import BadInputError
 from mqctl.model.message import REAL_TOPIC, Message
@@ -19,11 +20,15 @@ from mqctl.model.pop_share import NEXT_MOMENTS, PopShare
 from mqctl.protocol.bodies_pop import ACK_TAG, BATCH_ACK_TAG, CK_TAG, AckRecord, OrderInfo, PopCheckPoint
 
 _OUT_MS = "TIMER_OUT_MS"
+_LONG_HELD_RENEWALS = 2
+"""A listener that fails changes a message's time once, for its next try; who changes it again works on it, or hangs."""
 _CHECKPOINT_EARLIER_MS, _SLOT_MS, _EMPTYING_MS = 1_000, 1_000, 5_000
 Place = tuple[str, int]
 """Topic and queue id."""
 Share = tuple[str, str]
 """Group and the topic it pops."""
+_Held = tuple[str, str, int, int]
+"""Group, topic, queue id and queue offset of a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,18 @@ class _Ack:
 
     offsets: tuple[int, ...]
     revive_place: tuple[int, int] | None = None
+
+
+class _OpenMessage(NamedTuple):
+    """One message of a checkpoint that is neither acknowledged nor revived."""
+
+    share: Share
+    checkpoint: PopCheckPoint
+    offset: int
+
+    @property
+    def held(self) -> _Held:
+        return self.checkpoint.consumer_group, self.checkpoint.topic, self.checkpoint.queue_id, self.offset
 
 
 @dataclass(slots=True)
@@ -142,8 +159,8 @@ class PopLedger:
                 offsets.update(ack.offsets)
         return offsets
 
-    def open_messages(self, notes: PopNotes, now_ms: int) -> Iterable[tuple[Share, int]]:
-        """Yields each message that is popped, neither acknowledged nor revived: whose it is, and when it is due."""
+    def open_messages(self, notes: PopNotes, now_ms: int) -> Iterable[_OpenMessage]:
+        """Yields each message that is popped, neither acknowledged nor revived."""
         for known in self._checkpoints.values():
             checkpoint = known.checkpoint
             if self._is_revived(known, notes, now_ms):
@@ -153,7 +170,32 @@ class PopLedger:
             share = (checkpoint.consumer_group, popped_topic(checkpoint.topic, checkpoint.consumer_group))
             for offset in checkpoint.offsets:
                 if offset not in acked and offset >= low:
-                    yield share, checkpoint.due_ms
+                    yield _OpenMessage(share, checkpoint, offset)
+
+    def held_since(self, messages: Iterable[_OpenMessage]) -> dict[Share, list[int]]:
+        """Returns when messages were popped first whose time was lengthened again and again, as far as records tell.
+
+        Each lengthening is a checkpoint of its own, for the same queue offset and from before the last one was due. A
+        message that is revived lies elsewhere, in the retry topic.
+        """
+        spans: dict[_Held, list[tuple[int, int]]] = {message.held: [] for message in messages}
+        for item in self._checkpoints.values():
+            checkpoint = item.checkpoint
+            for offset in checkpoint.offsets:
+                own = spans.get((checkpoint.consumer_group, checkpoint.topic, checkpoint.queue_id, offset))
+                if own is not None:
+                    own.append((checkpoint.pop_ms, checkpoint.due_ms))
+        since: dict[Share, list[int]] = {}
+        for (group, topic, _, _), own in spans.items():
+            own.sort(reverse=True)
+            first_ms, renewals = own[0][0], 0
+            for pop_ms, due_ms in own[1:]:
+                if due_ms < first_ms:
+                    break
+                first_ms, renewals = pop_ms, renewals + 1
+            if renewals >= _LONG_HELD_RENEWALS:
+                since.setdefault((group, popped_topic(topic, group)), []).append(first_ms)
+        return since
 
     def invisible_ms(self) -> dict[Share, int]:
         """Returns for how long most messages were popped; moments that were changed are of one message each."""
@@ -177,8 +219,9 @@ class PopLedger:
 def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShare, ...]:
     """Returns the state of every group and topic that is popped, as of `now_ms`."""
     open_shares: dict[Share, _Open] = {}
-    for share, due_ms in ledger.open_messages(notes, now_ms):
-        open_shares.setdefault(share, _Open()).due_ms.append(due_ms)
+    messages = list(ledger.open_messages(notes, now_ms))
+    for message in messages:
+        open_shares.setdefault(message.share, _Open()).due_ms.append(message.checkpoint.due_ms)
     for (group, topic, queue_id), batch in (notes.batches or {}).items():
         unacked = batch.unacked()
         if unacked:
@@ -195,11 +238,14 @@ def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShar
     last_pops = ledger.last_pops()
     known = last_pops.keys() | notes.modes.keys() | open_shares.keys() | _by_retry_topics(notes)
     spans = ledger.invisible_ms()
+    held = ledger.held_since(message for message in messages if message.checkpoint.due_ms > now_ms)
     return tuple(
         replace(
             _share(share, open_shares.get(share, _Open()), notes, now_ms),
             invisible_ms=spans.get(share),
             last_pop_ms=last_pops.get(share),
+            renewed_count=len(held.get(share, ())),
+            held_since_ms=min(held.get(share, ()), default=None),
         )
         for share in sorted(known)
     )

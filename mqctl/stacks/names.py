@@ -1,6 +1,7 @@
 """What the name of a thread says: consume thread, one of the client's own threads, or somebody else's.
 
-Names are those of the Java client 4.x and 5.x and of our own client, which uses the same ones. Sources:
+Names are those of the Java client 4.x and 5.x, of our own client, which uses the same ones, and of the gRPC clients for
+Java (`RocketmqMessageConsumption-0-7`) and Python (`host@pid@0@id_message_consumption_thread_0`). Sources:
 `ConsumeMessageConcurrentlyService` and `...OrderlyService` (`ConsumeMessageThread_`, in old clients with a number only,
 in newer ones with the group, cut to 100 characters), `ConsumeMessagePop...Service` of 5.x,
 `DefaultLitePullConsumerImpl` (`PullMsgThread-`), `MQClientInstance`, `NettyRemotingClient`.
@@ -20,6 +21,10 @@ CUT_LENGTHS = (15, 40)
 
 _CONSUME = re.compile(r"ConsumeMessage(?:Pop)?Thread_(?:(?P<group>.+)_)?(?P<number>\d+)$")
 _CONSUME_PREFIX = re.compile(r"ConsumeMessage(?:Pop)?Thread_(?P<group>.*)$", re.DOTALL)
+_GRPC = re.compile(
+    r"(?:RocketmqMessageConsumption(?:-\d+)?-|.*_message_consumption_thread_)(?P<number>\d+)$", re.DOTALL
+)
+_GRPC_CLIENT = re.compile(r"Rocketmq[A-Z]|.*_message_decode_thread_\d+$|transaction_check_thread_\d+$", re.DOTALL)
 _DIRECT = "ConsumeMessageDirectly"
 _CUT_CONSUME = "ConsumeMessageThread"[: min(CUT_LENGTHS)]
 _LITE = re.compile(r"PullMsgThread-(?P<group>.+?)(?:_(?P<number>\d+))?$")
@@ -71,10 +76,13 @@ def understand(name: str) -> ThreadName:
     part = _CONSUME_PREFIX.match(name)
     if part is not None:
         return ThreadName(role=Role.CONSUME, group=part["group"].rstrip("_") or None, cut=True)
+    own_pool = _GRPC.match(name)
+    if own_pool is not None:
+        return ThreadName(role=Role.CONSUME, number=decimal(own_pool["number"]))
     if name.startswith(_DIRECT) or name == _CUT_CONSUME:
         return ThreadName(role=Role.CONSUME, cut=name == _CUT_CONSUME)
     lite = _LITE.match(name)
     if lite is not None:
         return ThreadName(role=Role.CLIENT, group=lite["group"], number=decimal(lite["number"]))
     own = Role.RUNTIME if _RUNTIME.match(name) else Role.OTHER
-    return ThreadName(role=Role.CLIENT if _CLIENT.match(name) else own)
+    return ThreadName(role=Role.CLIENT if _CLIENT.match(name) or _GRPC_CLIENT.match(name) else own)

@@ -35,10 +35,10 @@ if [ -z "$STORE" ]; then
 fi
 
 # 3. What do the rules say?
-step "0 1 2 3" mqctl doctor -g "${GROUP}" ${STORE:+--store "${STORE}"} --only 'MQ41[67]' --only 'MQ42[012]'
+step "0 1 2 3" mqctl doctor -g "${GROUP}" ${STORE:+--store "${STORE}"} --only 'MQ41[67]' --only 'MQ42[0125]'
 
 # 4. What do the consume threads do with what they hold?
-echo 'then, when !store && contains(codes, '"'"'MQ421'"'"'): mqctl stacks dump -g GROUP --explain'
+echo 'then, when !store && (contains(codes, '"'"'MQ421'"'"') || contains(codes, '"'"'MQ425'"'"')): mqctl stacks dump -g GROUP --explain'
 
 # 5. What is left?
 step "0 69 74 75 76" mqctl group lag -g "${GROUP}" ${STORE:+--store "${STORE}"}

@@ -119,6 +119,7 @@ SCENES: dict[str, ClusterSnapshot] = {
     "MQ417": popping(retry_count=5, retry_v2_count=2),
     "MQ421": popped_slowly(90_000),
     "MQ422": popped_and_pulled("Pay"),
+    "MQ425": popping(renewed_count=2, held_since_ms=NOW - 5 * 60_000),
     "MQ420": popping(blocked_queue_count=1, blocked_since_ms=NOW - 60_000),
 }
 
@@ -131,6 +132,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ416": {"due_count": 3, "late_ms": 60_000},
     "MQ417": {"stranded_count": 2},
     "MQ421": {"invisible_ms": 60_000, "held_count": 2, "invisible_count": 2, "consume_rt_ms": 90_000},
+    "MQ425": {"renewed_count": 2, "held_ms": 300_000, "invisible_count": 2},
     "MQ422": {"pulling_count": 1, "member_count": 2},
     "MQ420": {"blocked_queue_count": 1, "blocked_ms": 60_000, "delivered_before_count": 0, "ready_count": 1},
     "MQ202": {"member_count": 2, "differing_count": 1, "newest_subscription_time_ms": NOW - 3_600_000},

@@ -86,6 +86,13 @@ STATES = [
         usual_ms=10_000,
     ),
     Passing(
+        code="MQ425",
+        guard="popped_held_ms",
+        world=lambda age: popping(renewed_count=2, held_since_ms=NOW - age),
+        lasts_ms=FOR_EVER,
+        usual_ms=4 * 60_000,
+    ),
+    Passing(
         code="MQ420",
         guard="revive_late_ms",
         world=lambda age: popping(blocked_queue_count=1, blocked_since_ms=NOW - age),

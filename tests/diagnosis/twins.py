@@ -327,6 +327,7 @@ STATES: dict[str, State] = {
     "MQ417": popping("true", retry_count=5, retry_v2_count=2),
     "MQ421": popped_slowly(50_000),
     "MQ422": popped_and_pulled("%RETRY%G"),
+    "MQ425": popping(renewed_count=2, held_since_ms=NOW - 4 * 60_000),
     "MQ420": popping(blocked_queue_count=1, blocked_since_ms=NOW - 50_000),
     "MQ501": _started_now(live.orderly(locked=False)),
     "MQ502": live.orderly(transaction_count=1, last_consume_time_ms=NOW - 50_000),

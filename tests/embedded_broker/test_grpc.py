@@ -158,6 +158,44 @@ def test_what_a_client_told_is_seen_by_the_command_line(
     assert (member["client_id"], member["language"], member["version"]) == ("seen", "PYTHON", "5.1.2 (gRPC)")
     assert member["subscriptions"] == "Seen: A || B"
     assert member["grpc_settings"] == "push_consumer, 17 deliveries, batches of 32"
+    assert (member["cached_count"], member["held_since_ms"]) == (0, None)
+    sender = wire.telemetry("host@1@0@sends")
+    sender.send(settings("PRODUCER", topic))
+    assert sender.next().HasField("settings")
+    listed = mqctl("producer", "list", "-g", topic, "--namesrv", shared.namesrv, "-o", "json").json["producers"]
+    assert [(row["client_id"], row["language"], row["version"]) for row in listed] == [
+        ("host@1@0@sends", "PYTHON", "gRPC")
+    ]
+
+
+def test_what_a_push_consumer_works_on_is_counted_for_it(
+    shared: EmbeddedCluster, wire: GrpcWire, mqctl: Callable[..., Outcome]
+) -> None:
+    topic = make_topic(shared, "Worked")
+    wire.telemetry("works").send(settings("PUSH_CONSUMER", topic, group="GWorked"))
+    for body in (b"one", b"two"):
+        wire.call("SendMessage", pb.SendMessageRequest(messages=[message(topic, body)]), CLIENT)
+    before_ms = shared.now_ms()
+    request = wanted(topic, "GWorked")
+    request.auto_renew = True
+    given = list(messages_of(wire.receive(request, "works")))
+
+    def shown() -> tuple[int, bool]:
+        (member,) = mqctl("group", "members", "GWorked", "--namesrv", shared.namesrv, "-o", "json").json["members"]
+        return member["cached_count"], (member["held_since_ms"] or 0) >= before_ms
+
+    assert shown() == (2, True)
+    done = pb.AckMessageRequest(
+        entries=[
+            pb.AckMessageEntry(
+                message_id=one.system_properties.message_id, receipt_handle=one.system_properties.receipt_handle
+            )
+            for one in given
+        ]
+    )
+    done.group.name, done.topic.name = "GWorked", topic
+    assert wire.call("AckMessage", done, "works").status.code == pb.Code.OK
+    assert shown() == (0, False)
 
 
 def test_stacks_come_by_telemetry_from_a_client_that_gives_them(shared: EmbeddedCluster, wire: GrpcWire) -> None:

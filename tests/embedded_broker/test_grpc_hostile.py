@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import grpc
@@ -12,6 +13,7 @@ import trustme
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.proxy import messages as pb
+from embedded_broker.remoting.server import Limits
 from embedded_broker.remoting.tls import ServerTls
 from mqctl.protocol.bodies_access import UserInfo
 from tests.client.consuming import wait_until
@@ -19,7 +21,7 @@ from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, HalfOpen, headers
 from tests.embedded_broker.test_grpc import CLIENT, make_topic, message
 from tests.embedded_broker.test_grpc_replay import Replay, recorded
 
-_UNUSED = 3_000
+_UNUSED = 1_500
 """Streams at once: from 1,000 calls on that wait to be taken gRPC begins to drop some, unless it is told otherwise."""
 _WINDOW_BYTES = 65_535
 """What may be sent on a stream before the other side has read any of it."""
@@ -152,6 +154,19 @@ def test_streams_that_are_opened_and_not_used_hold_nobody_up(
             assert is_served(wire)
     wait_until(lambda: calls() < before + _UNUSED, "the streams are gone with their connection")
     assert is_served(wire)
+
+
+def test_connections_beyond_the_limit_are_closed_and_those_that_are_there_served() -> None:
+    with ExitStack() as stack:
+        cluster = stack.enter_context(EmbeddedCluster(grpc=True, limits=Limits(connections=2)))
+        healthy = stack.enter_context(GrpcWire(cluster.grpc))
+        make_topic(cluster, "Plain")
+        assert is_served(healthy)
+        with HalfOpen(cluster.grpc, "Telemetry", 1), GrpcWire(cluster.grpc) as further:
+            with pytest.raises(grpc.RpcError) as refused:
+                further.call("Heartbeat", pb.HeartbeatRequest(), CLIENT, seconds=10)
+            assert refused.value.code() == grpc.StatusCode.UNAVAILABLE
+            assert is_served(healthy)
 
 
 def test_a_stream_that_asks_and_never_reads_loses_answers_and_nothing_else(

@@ -15,6 +15,8 @@ from typing import Any, Self
 _SECONDS = 60
 _STOP_SECONDS = 60
 _GLANCE_SECONDS = 0.02
+_UNASKED = frozenset({"assigned", "message", "checked"})
+"""Events that come by themselves, between a command and what answers it."""
 
 Event = dict[str, Any]
 
@@ -82,7 +84,7 @@ class Client:
     def ask(self, do: str, **values: object) -> Event:
         """Gives a command and returns the event that answers it."""
         self.tell(do, **values)
-        return self._next(f"an answer to {do}", lambda event: event["event"] != "assigned")
+        return self._next(f"an answer to {do}", lambda event: event["event"] not in _UNASKED)
 
     def wait(self, kind: str, wanted: Callable[[Event], bool] = lambda event: True) -> Event:
         """Returns the next event of a kind for which `wanted` holds, also one that came while another was waited for.

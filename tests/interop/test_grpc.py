@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from time import monotonic
 
@@ -47,19 +49,45 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield cluster
 
 
-@pytest.fixture(scope="module", params=_KINDS)
-def client(
-    request: pytest.FixtureRequest, cluster: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Client]:
-    """A process with a producer of topics of all types: that of Node waits for ever where settings come too soon."""
-    kind: str = request.param
-    command = grpc_command() if kind == "node" else [sys.executable, str(Path(__file__).parent / "grpc_driver.py")]
-    with Client(kind, command, {"endpoints": cluster.grpc}, tmp_path_factory.mktemp(kind)) as client:
-        client.wait("ready")
-        topics = [f"{kind}{topic}" for topic in _TOPICS]
-        assert client.ask("producer", topics=topics, check="COMMIT")["event"] == "ready"
-        yield client
-        client.stop()
+@pytest.fixture(scope="module")
+def clients(cluster: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Client]]:
+    """A process each, with a producer of all types of topics: that of Node waits for ever if settings come too soon."""
+    commands = {"node": grpc_command(), "python": [sys.executable, str(Path(__file__).parent / "grpc_driver.py")]}
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                Client(kind, commands[kind], {"endpoints": cluster.grpc}, tmp_path_factory.mktemp(kind))
+            )
+            for kind in _KINDS
+        ]
+
+        def prepare(client: Client) -> None:
+            client.wait("ready")
+            topics = [f"{client.name}{topic}" for topic in _TOPICS]
+            assert client.ask("producer", topics=topics, check="COMMIT")["event"] == "ready"
+
+        at_once(started, prepare)
+        yield started
+        at_once(started, Client.stop)
+
+
+def at_once(clients: Sequence[Client], work: Callable[[Client], None]) -> None:
+    """Does something with all clients at the same time: most of it is waiting."""
+    with ThreadPoolExecutor(len(clients)) as pool:
+        for done in [pool.submit(work, client) for client in clients]:
+            done.result()
+
+
+def with_each(
+    test: Callable[[Client, EmbeddedCluster], None],
+) -> Callable[[list[Client], EmbeddedCluster], None]:
+    """Makes a test of one client one of all of them."""
+
+    def test_all(clients: list[Client], cluster: EmbeddedCluster) -> None:
+        at_once(clients, lambda client: test(client, cluster))
+
+    test_all.__name__, test_all.__doc__ = test.__name__, test.__doc__
+    return test_all
 
 
 def _sent(client: Client, topic: str, body: str, **more: object) -> Event:
@@ -89,6 +117,7 @@ def _pushed(client: Client, name: str, count: int) -> list[Event]:
     return found
 
 
+@with_each
 def test_what_it_sends_it_receives_and_remoting_clients_read(client: Client, cluster: EmbeddedCluster) -> None:
     topic, group = f"{client.name}Normal", f"{client.name}Simple"
     sent = _sent(client, "Normal", "body 订单", tag="TagA", keys=["k1", "k2"], properties={"colour": "red"})
@@ -104,6 +133,7 @@ def test_what_it_sends_it_receives_and_remoting_clients_read(client: Client, clu
     assert "body 订单".encode() in bodies and b"by remoting" in bodies
 
 
+@with_each
 def test_a_push_consumer_gets_all_and_what_fails_again(client: Client, cluster: EmbeddedCluster) -> None:
     name = f"{client.name}Push"
     put_group(cluster, {"groupName": name, "groupRetryPolicy": _SOON})
@@ -116,6 +146,7 @@ def test_a_push_consumer_gets_all_and_what_fails_again(client: Client, cluster: 
     assert sorted(event["attempt"] for event in found) == [1, 1, 1, 2]
 
 
+@with_each
 def test_messages_of_a_group_come_in_their_order(client: Client, cluster: EmbeddedCluster) -> None:
     name = f"{client.name}Ordered"
     put_group(cluster, {"groupName": name, "consumeMessageOrderly": True})
@@ -125,6 +156,7 @@ def test_messages_of_a_group_come_in_their_order(client: Client, cluster: Embedd
     assert [event["body"] for event in _pushed(client, name, 5)] == [f"fifo {number}" for number in range(5)]
 
 
+@with_each
 def test_what_an_orderly_consumer_cannot_take_goes_to_the_dead_letters(
     client: Client, cluster: EmbeddedCluster
 ) -> None:
@@ -144,7 +176,8 @@ def test_what_an_orderly_consumer_cannot_take_goes_to_the_dead_letters(
         assert b"dead" in peer.call(pull(f"%DLQ%{name}", 0)).body
 
 
-def test_a_recalled_message_does_not_come_and_another_in_its_time(client: Client) -> None:
+@with_each
+def test_a_recalled_message_does_not_come_and_another_in_its_time(client: Client, cluster: EmbeddedCluster) -> None:
     name = f"{client.name}Late"
     recalled = _sent(client, "Late", "recalled", delay_ms=2_000)
     _sent(client, "Late", "late", delay_ms=2_000)
@@ -154,7 +187,8 @@ def test_a_recalled_message_does_not_come_and_another_in_its_time(client: Client
     assert [event["body"] for event in _received(client, name, 1)] == ["late"]
 
 
-def test_transactions_end_as_they_are_told_or_as_the_check_says(client: Client) -> None:
+@with_each
+def test_transactions_end_as_they_are_told_or_as_the_check_says(client: Client, cluster: EmbeddedCluster) -> None:
     name = f"{client.name}Tx"
     for how in ("commit", "rollback", "leave"):
         _sent(client, "Tx", how, transaction=how)
@@ -163,15 +197,16 @@ def test_transactions_end_as_they_are_told_or_as_the_check_says(client: Client) 
     assert sorted(event["body"] for event in _received(client, name, 2)) == ["commit", "leave"]
 
 
-def test_the_trial_in_the_guide_runs(cluster: EmbeddedCluster) -> None:
+def test_the_consumer_of_the_readme_runs_as_printed_but_for_the_port(cluster: EmbeddedCluster) -> None:
     make_topic(cluster, "orders")
     with Peer(cluster.broker().address) as peer:
         assert peer.call(send("orders"), b"hello").code == 0
-    guide = (REPOSITORY / "docs" / "embedded-broker.md").read_text()
-    block = guide.partition("<!-- gRPC trial -->\n```python\n")[2].partition("```")[0]
+    readme, chinese = ((REPOSITORY / name).read_text() for name in ("README.md", "README.zh.md"))
+    block = readme.partition("<!-- gRPC trial -->\n```python\n")[2].partition("```")[0]
+    assert block in chinese
     assert len(block.strip().splitlines()) <= 11
     script = block.replace("127.0.0.1:8081", cluster.grpc) + "\nimport os; os._exit(0)\n"
-    done = subprocess.run([sys.executable, "-u", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-u", "-c", script], capture_output=True, text=True, timeout=90, check=False)
     assert (done.stdout, done.returncode) == ("hello\n", 0), done.stderr
 
 
@@ -189,16 +224,18 @@ def test_the_test_in_the_guide_runs(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_was_killed_and_an_endpoint_that_was_gone_are_found_again(
-    client: Client, cluster: EmbeddedCluster
+    clients: list[Client], cluster: EmbeddedCluster
 ) -> None:
-    name = f"{client.name}Again"
-    _start(client, "push", name, "Normal", expression="Again")
+    at_once(clients, lambda client: _start(client, "push", f"{client.name}Again", "Normal", expression="Again"))
 
     def go_on(body: str) -> None:
-        deadline = monotonic() + _AGAIN_SECONDS
-        while client.ask("send", topic=f"{client.name}Normal", body=body, tag="Again")["event"] != "sent":
-            assert monotonic() < deadline
-        client.wait("message", lambda event: event["name"] == name and event["body"] == body)
+        def one(client: Client) -> None:
+            name, deadline = f"{client.name}Again", monotonic() + _AGAIN_SECONDS
+            while client.ask("send", topic=f"{client.name}Normal", body=body, tag="Again")["event"] != "sent":
+                assert monotonic() < deadline
+            client.wait("message", lambda event: event["name"] == name and event["body"] == body)
+
+        at_once(clients, one)
 
     go_on("before")
     cluster.broker().kill()

@@ -7,15 +7,16 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
-from mqctl.cli.emit import Output
+from mqctl.cli.emit import Output, tell
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import AllOption, NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
-from mqctl.render.groups import producer_document
+from mqctl.render.producers import producer_document
 from mqctl.snapshot.live.brokers import ask_producers, ask_producers_of, masters_of
+from mqctl.snapshot.live.proxies import connected_proxies
 
 EXAMPLES = ("mqctl producer list", "mqctl producer list -g order-producer -o json")
 
@@ -39,6 +40,12 @@ def command(
         brokers = masters_of(look.brokers({Part.PRODUCERS}))
         look.ask(ask_producers, brokers, system=everything)
         look.ask(ask_producers_of, brokers, group or ())
+        proxies = connected_proxies(look.asking, brokers) if look.asking is not None else ()
+    if proxies:
+        tell(
+            f"mqctl: producers behind a proxy are not listed: no proxy tells who they are, and brokers know the proxy "
+            f"itself ({', '.join(proxies)}) in their place"
+        )
     held = ((broker.name, item) for broker in brokers for item in broker.producers)
     document = producer_document((name, item) for name, item in held if not group or item.group in group)
     return answer(limited(document, output, limit), broker_gaps(brokers), output)

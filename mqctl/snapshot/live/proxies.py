@@ -77,6 +77,13 @@ def groups_of_proxies(
     return _by_group(heartbeats, groups)
 
 
+def connected_proxies(asking: Asking, brokers: Sequence[LiveBroker]) -> tuple[str, ...]:
+    """Returns the client ids of the proxies that brokers know, as far as these answer."""
+    addresses = sorted({broker.address.address for broker in brokers})
+    answers = asking.put((address, address, ask.consumer_connections(_GROUP)) for address in addresses)
+    return tuple(sorted({item.client_id for answer in answers.values.values() for item in answer.connection_set}))
+
+
 def _miss(broker: LiveBroker, error: MqctlError) -> None:
     broker.miss(Part.MEMBERS, error, GapSubject(topic=PROXY_HEARTBEAT_TOPIC))
 

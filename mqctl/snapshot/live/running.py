@@ -80,7 +80,9 @@ def _not_asked(key: tuple[str, str], proxy: str) -> Gap:
 
 def without_stacks(running: Iterable[RunningInfo]) -> list[Gap]:
     """Names the instances that answered without the stacks they were asked for."""
-    reason = "it answers without stacks: its client does not support them"
+    reason = (
+        "it answers without stacks: its client does not support them; on its host mqctl stacks dump --pid reads them"
+    )
     return [
         Gap(
             part=Part.STACKS,
@@ -143,7 +145,7 @@ def _running(key: tuple[str, str], info: ConsumerRunningInfo) -> RunningInfo:
         ),
         properties=dict(info.properties),
         stacks=info.jstack,
-        pops=bool(info.mq_pop_table),
+        pops=bool(info.mq_pop_table) and not is_grpc_client(client),
         held_counts=_held_counts(info),
     )
 

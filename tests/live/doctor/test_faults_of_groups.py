@@ -276,6 +276,7 @@ def test_every_rule_that_a_live_cluster_supports_has_a_fault_here_or_beside() ->
         "MQ420",
         "MQ421",
         "MQ422",
+        "MQ425",
         "MQ63",
         "MQ7",
     )

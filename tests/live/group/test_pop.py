@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
 from mqctl.model.names import pop_retry_topic
 from mqctl.protocol.bodies_pop import MessageRequestMode, PopCheckPoint
-from mqctl.protocol.requests_pop import SetMessageRequestMode
+from mqctl.protocol.receipts import Receipt
+from mqctl.protocol.requests_pop import ChangeInvisibleTime, ChangeInvisibleTimeReply, SetMessageRequestMode
 from mqctl.store.record_writer import Incoming
 from tests.client.consuming import wait_until
 from tests.embedded_broker.messages import heartbeat, send
@@ -108,6 +110,33 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         assert (left["members"], left["consume_mode"]) == ([], "POP")
     listed = mqctl("group", "list", "-o", "json", env=env).json["groups"]
     assert {row["consume_mode"] for row in listed if row["group"] == "GP"} == {"POP"}
+
+
+def test_who_lengthens_the_time_of_a_message_again_and_again_holds_it(mqctl: Run, popping: EmbeddedCluster) -> None:
+    """What fails is changed once, for its next try; a hung gRPC consumer's messages are renewed by its proxy."""
+    with Peer(popping.broker().address, version=479) as peer:
+        for number in range(2):
+            assert peer.call(send("Held", queues=1), f"{number}".encode()).code == 0
+        (_, held), (_, failed) = popped(pop(peer, "Held", "GH", max_msg_nums=2, invisible_time=600_000))
+
+        def change(receipt: Receipt) -> Receipt:
+            assert receipt.offset is not None
+            request = ChangeInvisibleTime(
+                consumer_group="GH", topic="Held", queue_id=0, extra_info=str(receipt), offset=receipt.offset,
+                invisible_time=600_000,
+            )  # fmt: skip
+            answer = peer.call(request)
+            assert answer.code == 0
+            later = ChangeInvisibleTimeReply.from_ext(answer.ext_fields)
+            return replace(receipt, pop_ms=later.pop_time, revive_queue=later.revive_qid, start_offset=receipt.offset)
+
+        change(failed)
+        first_ms = held.pop_ms
+        for _ in range(2):
+            held = change(held)
+    rows = mqctl("group", "lag", "-g", "GH", "-o", "json", env={"MQCTL_NAMESRV": popping.namesrv}).json["groups"]
+    (row,) = (row for row in rows if row["topic"] == "Held")
+    assert (row["invisible_count"], row["renewed_count"], row["held_since_ms"]) == (2, 1, first_ms)
 
 
 def test_what_came_back_is_neither_due_nor_invisible_though_its_records_stay(mqctl: Run) -> None:

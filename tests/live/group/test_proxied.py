@@ -141,7 +141,9 @@ def test_members_are_known_by_what_proxies_tell_each_other(live: Run, cluster: E
         for body in heartbeats:
             assert proxy.call(send(topic, queues=1), body).code == 0
         assert live("group", "members", "-g", "GGN", "-o", "json").json["members"] == [], "no proxy is connected"
+        assert "proxy" not in live("producer", "list").stderr
         heartbeat(proxy, "192.0.2.2@DEFAULT", group=f"CID_{topic}", subscriptions={topic: "*"})
+        assert "brokers know the proxy itself (192.0.2.2@DEFAULT)" in live("producer", "list").stderr
         outcome = live("group", "members", "-g", "GGN", "-o", "json")
         assert {row["brokers"] for row in outcome.json["members"]} == {"proxy 127.0.0.1:18080"}, outcome
         assert {row["language"] for row in outcome.json["members"]} == {"PYTHON"}

@@ -50,6 +50,23 @@ RULES: dict[str, Text] = {
         "what they hold, with the invisible time of most pops and what is invisible at the broker.",
         next_command="mqctl stacks dump -g {group} --explain",
     ),
+    "MQ425": Text(
+        title="Popped messages are held without end",
+        what={
+            "": "Group {group} has held {renewed_count:message} of {topic} for up to {held_ms}: {renewed_count:/its/their} "
+            "invisible time is extended again and again, and {renewed_count:/it is/they are} not acknowledged."
+        },
+        effect="Nobody else gets these messages: a proxy extends the time of a consumer that hangs for up to three hours. Lag and "
+        "in flight of other tools stay at 0.",
+        advice="Find the consumer that hangs. gRPC clients for Python and Node.js give no stacks to brokers: take them on the "
+        "consumer's host (`mqctl stacks find`, then `mqctl stacks dump --pid PID --explain`). Restarting it loses nothing: what "
+        "it held is redelivered.",
+        explain="Push consumers of gRPC receive with auto_renew: the proxy extends the invisible time of what they work on while "
+        "they send heartbeats, and a hung listener sends them, too. Every extension is a record in the broker's timer topic. Two "
+        "of them and five minutes are more than a message in progress. Only the newest 20,000 records are read from a running "
+        "broker, so the time may be longer.",
+        next_command="mqctl group members {source} -g {group} -o wide",
+    ),
     "MQ422": Text(
         title="Some members pull while their group pops",
         what={

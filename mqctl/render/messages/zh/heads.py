@@ -69,7 +69,7 @@ sent back for it=为此返回|consumed or waiting after it=之后消费或等待
 not due yet=未到期|next offset=下一位点|queue from=队列起点|offset is=位点状态|head due=队首到期|without record=无记录|transactions=事务
 committed=已提交|handed over=交接时间|at offset=交接位点|old owner=原所有者|new owner=新所有者|unfinished=未完成|begun late=迟到开始|twice=重复投递|overlap=重叠时长|periods=周期数|lag then=起始积压|lag now=当前积压|most lag=最大积压|lag change/day=积压变化/天|produced=写入|
 disk then=起始磁盘|disk now=当前磁盘|most disk=最大磁盘|disk change/day=磁盘变化/天|full in=距写满|most in/s=最大写入/秒|first seen=最早出现|last seen=最近出现|rolled back=已回滚|ended otherwise=其他结束|oldest pending=最早未决|mean to end, ms=平均结束毫秒|mean to commit, ms=平均提交毫秒
-mean to rollback, ms=平均回滚毫秒|longest=最长|ended=结束|mode=模式|consume mode=消费方式|invisible=不可见|next back at=下次可见|ready=可取|ordered blocks=顺序阻塞|retry=重试|unique key=唯一键|what it finds=检查内容|in RocketMQ=RocketMQ 中|port of=端口属于|speaks=应答者|promise=承诺|looked at=已检查|broken=违反|explained=可由事件解释|connected after=连接耗时|answered after=应答耗时
+mean to rollback, ms=平均回滚毫秒|longest=最长|ended=结束|mode=模式|consume mode=消费方式|invisible=不可见|next back at=下次可见|held since=持有起始于|ready=可取|ordered blocks=顺序阻塞|retry=重试|unique key=唯一键|what it finds=检查内容|in RocketMQ=RocketMQ 中|port of=端口属于|speaks=应答者|promise=承诺|looked at=已检查|broken=违反|explained=可由事件解释|connected after=连接耗时|answered after=应答耗时
 """
 _TITLES = """
 Queues by client=各客户端的队列|Queues that producers use which stay in their room=留在本机房的生产者所用队列|Not read=未读取

@@ -34,6 +34,15 @@ RULES: dict[str, Text] = {
         advice="让不可见时间（popInvisibleTime，最大 300 秒）明显大于最慢的消费耗时，处理过程中续期，或优化监听器；若没有任何消息完成，先看线程栈。",
         explain="不可见时间一到，消息就对其他实例可见，不管原实例是否仍在处理；迟到的 ack 会返回成功但不起作用。这里把实例上报的消费耗时或持有数量，与多数 pop 的不可见时间及 broker 上的不可见数量相比较。",
     ),
+    "MQ425": Text(
+        title="POP 取走的消息一直被持有",
+        what={
+            "": "消费组 {group} 持有 {topic} 的 {renewed_count} 条消息最长已达 {held_ms}，不可见时间被反复续期，始终没有 ack。"
+        },
+        effect="其他实例收不到这些消息：只要卡住的消费者还有心跳，Proxy 会为它续期最长三小时。其他工具显示的积压和 Inflight 都是 0。",
+        advice="找出卡住的消费者。Python 和 Node.js 的 gRPC 客户端不向 broker 返回线程栈，请在消费者所在主机上查看（`mqctl stacks find`，再用 `mqctl stacks dump --pid PID --explain`）。重启不会丢消息：它持有的消息会重新投递。",
+        explain="gRPC 的 PushConsumer 以 auto_renew 方式接收：只要它还有心跳，Proxy 就为处理中的消息续期，而卡住的监听器同样会发心跳。每次续期都会在 broker 的定时主题中留下一条记录。续期两次以上且超过五分钟，就不是正常处理。在线 broker 只读取最新的 20,000 条记录，因此实际时间可能更长。",
+    ),
     "MQ422": Text(
         title="POP 模式的消费组中有实例在拉取",
         what={

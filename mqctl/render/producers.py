@@ -1,0 +1,65 @@
+"""Producers as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mqctl.model.member import Member, ProducerMembership, is_grpc_client
+from mqctl.protocol.codes import version_text
+from mqctl.render.document import CellKind, Column, Document, Table
+
+PRODUCER_COLUMNS = (
+    Column("group", "producer group"),
+    Column("client_id", "client id"),
+    Column("addresses", "address"),
+    Column("language", "language"),
+    Column("version", "version"),
+    Column("brokers", "connected to"),
+    Column("last_heartbeat_ms", "last heartbeat", CellKind.TIME_MS, wide=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerRow:
+    """One producer; `last_heartbeat_ms` is the newest that a broker got, epoch milliseconds."""
+
+    group: str
+    client_id: str
+    addresses: str
+    language: str | None
+    version: str | None
+    brokers: str
+    last_heartbeat_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerList:
+    """Machine form of `producer list`."""
+
+    producers: list[ProducerRow]
+
+
+def producer_document(memberships: Iterable[tuple[str, ProducerMembership]]) -> Document:
+    """Builds the document of `producer list` from the producer groups of each broker."""
+    members: dict[tuple[str, str], list[tuple[str, Member]]] = {}
+    for broker, held in memberships:
+        for member in held.members:
+            members.setdefault((held.group, member.client_id), []).append((broker, member))
+    rows = [_producer(group, client, entries) for (group, client), entries in sorted(members.items())]
+    value = ProducerList(producers=rows)
+    table = Table(PRODUCER_COLUMNS, rows, empty="no producer is connected")
+    return Document(schema="producer.list/1", value=value, records=rows, blocks=[table])
+
+
+def _producer(group: str, client: str, entries: Sequence[tuple[str, Member]]) -> ProducerRow:
+    first = entries[0][1]
+    return ProducerRow(
+        group=group,
+        client_id=client,
+        addresses=", ".join(dict.fromkeys(member.address for _, member in entries)),
+        language=first.language,
+        version="gRPC" if is_grpc_client(client) else version_text(first.version) if first.version else None,
+        brokers=", ".join(dict.fromkeys(broker for broker, _ in entries)),
+        last_heartbeat_ms=max((member.last_heartbeat_ms or 0 for _, member in entries), default=0) or None,
+    )
