@@ -256,7 +256,7 @@ def _clients_after(
         raise UsageError(f"there is a client {min(known)} already")
     staying = [client for client in layout.clients if client not in change.leave]
     if change.remove_clients > len(staying):
-        raise UsageError(f"cannot take away {change.remove_clients} of {len(staying)} clients")
+        raise UsageError(f"cannot remove {change.remove_clients} of {len(staying)} clients")
     staying = staying[: len(staying) - change.remove_clients]
     staying += [f"{layout.clients[-1]}+{number}" for number in range(1, change.add_clients + 1)]
     if change.lose_room is not None:
@@ -266,7 +266,7 @@ def _clients_after(
             )
         staying = [client for client in staying if rule.client_room(client) != change.lose_room]
     if not staying and not joining:
-        raise UsageError("no client would be left", remedy="leave one, or see mqctl group lag --advise")
+        raise UsageError("this would leave no client", remedy="leave one, or see mqctl group lag --advise")
     return (*staying, *joining)
 
 
@@ -288,7 +288,7 @@ def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -
         queues += tuple(MessageQueue(topic, name, number) for topic in topics for number in range(count))
     left = tuple(queue for queue in queues if queue.broker_name not in gone)
     if not left and not change.add_rooms:
-        raise UsageError("no queue would be left")
+        raise UsageError("this would leave no queue")
     return left
 
 

@@ -97,8 +97,8 @@ def obstacle(process: psutil.Process | LocalProcess, proc: Path = PROC) -> Mqctl
     if runtime is Runtime.JVM:
         return attach_obstacle(facts) or _signal_obstacle(pid, proc)
     return RefusedError(
-        f"process {pid} shows no stacks",
-        reason="it runs neither Python nor a Java virtual machine, as far as can be seen",
+        f"process {pid} has no stacks",
+        reason="it does not seem to run Python or a Java virtual machine",
         remedy=f"if it is a consumer: {_BROKER_REMEDY}; if it is another user's: sudo mqctl stacks dump --pid {pid}",
     )
 
@@ -169,7 +169,7 @@ def attach_obstacle(facts: Facts) -> PermissionDeniedError | None:
         remedy = f"docker exec {name} jcmd 1 Thread.print -l > DUMP and {_FILE_REMEDY}; or sudo {again}"
     return PermissionDeniedError(
         f"could not attach to the Java process {facts.pid}",
-        reason=f"it belongs to {facts.user}, this runs as {facts.own_user}; a JVM speaks to its own user and to root",
+        reason=f"it belongs to {facts.user}, mqctl runs as {facts.own_user}; a JVM answers only its own user and root",
         remedy=remedy,
     )
 
@@ -195,7 +195,7 @@ def _signal_obstacle(pid: int, proc: Path) -> RefusedError | None:
         return RefusedError(
             f"could not attach to the Java process {pid}",
             reason="it is stopped (SIGSTOP): nothing in it runs, and it would not answer",
-            remedy=f"kill -CONT {pid} lets it go on",
+            remedy=f"kill -CONT {pid} resumes it",
         )
     if "-XX:+DisableAttachMechanism" in _words(pid):
         return RefusedError(

@@ -37,7 +37,7 @@ def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
         ours = _OURS.get((*path, name))
     if ours:
         raise UsageError(
-            f"no command {typed}", reason=f"mqctl calls it {ours}", remedy=shlex.join(["mqctl", *ours.split(), *rest])
+            f"no command {typed}", reason=f"in mqctl it is {ours}", remedy=shlex.join(["mqctl", *ours.split(), *rest])
         )
     if path or name.startswith("-"):
         return

@@ -33,5 +33,5 @@ def spoken() -> Lang | None:
     except ValueError as error:
         known = ", ".join(Lang)
         raise ConfigurationError(
-            f"MQCTL_LANG={text} is no language of mqctl", remedy=f"use one of: {known}, or unset it"
+            f"MQCTL_LANG={text} is not a language of mqctl", remedy=f"use one of: {known}, or unset it"
         ) from error

@@ -156,9 +156,11 @@ def _expected(file: Path | None, typed: OneLine) -> Expectations:
     """Returns what must hold. Raises UsageError: a file and options, or neither."""
     inline = typed.expectations()
     if file is not None and inline is not None:
-        raise UsageError("a file and expectations on the command line", remedy="put them all into the file")
+        raise UsageError(
+            "both a file and expectations on the command line were given", remedy="put them all into the file"
+        )
     if file is not None:
         return load_expectations(file)
     if inline is None:
-        raise UsageError("nothing to hold the cluster against", remedy="name a file, or --group and a limit")
+        raise UsageError("no expectations given to check", remedy="name a file, or --group and a limit")
     return inline

@@ -162,7 +162,7 @@ def _settings(state: ClusterSnapshot, store: Path | None, scale: float | None, r
 def _probed(state: ClusterSnapshot, options: LiveOptions) -> ClusterSnapshot:
     """Sends what only a send shows. Raises UsageError: nothing can be sent to files."""
     if state.origin.kind is not OriginKind.LIVE or state.origin.archive is not None:
-        raise UsageError("--probe belongs to a live cluster", remedy="name it with --namesrv or --profile")
+        raise UsageError("--probe needs a live cluster", remedy="name it with --namesrv or --profile")
     from mqctl.operations.brokers.probing import probed
 
     return probed(state, cluster_target(options.namesrv, options.profile, options.timeout))

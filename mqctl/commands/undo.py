@@ -41,7 +41,7 @@ def command(
 
     if last == (change_id is not None):
         raise UsageError(
-            "an ID and --last contradict each other" if last else "no change is named",
+            "an ID and --last cannot be combined" if last else "no change is named",
             remedy="give one of them: mqctl undo ID, or mqctl undo --last; mqctl history lists the changes",
         )
     consent = Consent(execute=execute, confirmed=confirm)

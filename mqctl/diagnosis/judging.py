@@ -164,7 +164,7 @@ def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:
         if (not only or _matches(code, only)) and not _matches(code, skip)
     ]
     if not chosen:
-        raise UsageError("no rule is left", reason="all that --only takes are left out by --skip")
+        raise UsageError("no rule is left", reason="--skip leaves out everything that --only selects")
     return chosen
 
 

@@ -134,7 +134,7 @@ class Course:
     def started(self) -> DrillBegan:
         """Returns the first declaration. Raises BadInputError: there is none."""
         if self.began is None:
-            raise BadInputError("could not judge the history", reason="it does not say how the drill began")
+            raise BadInputError("could not judge the history", reason="the start of the drill is missing from it")
         return self.began
 
     def readers(self) -> list[DrillReader]:

@@ -130,7 +130,7 @@ class HistoryFile:
             written = decimal(head.removeprefix(_NAME).rstrip(b"\n").decode("ascii", "replace"))
             newer = None if written is None or _NAME not in head else forms.newer_than_known(written, forms.DRILL)
             raise BadInputError(
-                f"{self.path} is no history that this mqctl reads",
+                f"{self.path} is not a history that this mqctl reads",
                 reason=newer or "it does not begin as one",
                 remedy=forms.UPGRADE if newer else f"line 1: {HEAD.decode()}",
             )

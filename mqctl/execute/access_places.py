@@ -44,7 +44,7 @@ def write_user(
         cluster.ask(address, access.update_user(user, secret), limit)
         return
     if secret is None:
-        raise RefusedError(f"user {name} was not made", reason="no password is given", remedy="--password-file FILE")
+        raise RefusedError(f"user {name} was not made", reason="no password given", remedy="--password-file FILE")
     cluster.ask(address, access.create_user(user, secret), limit)
     made = AccessUser(name)
     if user.status != made.status:  # brokers make every user enabled

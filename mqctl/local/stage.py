@@ -283,7 +283,7 @@ class Stage:
         while left := self._unmet():
             if end.expired:
                 raise DeadlineError(
-                    f"the scenario {self.scenario.name} did not become what it declares within {limit_s:g} s",
+                    f"the scenario {self.scenario.name} did not reach its declared state within {limit_s:g} s",
                     reason="; ".join(str(seen) for seen in left),
                     remedy=f"look at it: mqctl {' '.join(self.doctor_words(left[0].look))}",
                 )

@@ -113,7 +113,7 @@ class LocalStates:
             UsageError: the name could lead out of the directory.
         """
         if not name or not _NAME_CHARACTERS.issuperset(name):
-            raise UsageError(f"{name!r} is no name for a local cluster", remedy="use letters, digits, - and _")
+            raise UsageError(f"{name!r} is not a valid name for a local cluster", remedy="use letters, digits, - and _")
         return self.directory / f"{name}.json"
 
     def load(self, name: str) -> LocalCluster | None:

@@ -72,8 +72,8 @@ def best_search(searches: Sequence[Search], exact: Mapping[MessageQueue, int]) -
     ]
     if not fitting:
         raise RefusedError(
-            "no instant leads the broker's own search to these offsets without skipping messages",
-            reason="members of the group are online, and its brokers only take a time",
+            "no timestamp makes the broker seek to these offsets without skipping messages",
+            reason="members of the group are online, and its brokers can then only reset to a time",
             remedy="stop all members and run it again: offsets are exact then",
         )
     return min(fitting, key=lambda item: sum(offset - item.found[queue] for queue, offset in exact.items()))

@@ -165,4 +165,4 @@ def _plain(entry: str, part: str) -> int:
 
 
 def _no_offsets(entry: str) -> BadInputError:
-    return BadInputError("The answer to a pop cannot be read", reason=f"{entry[:60]!r} names no offsets")
+    return BadInputError("the response to a pop cannot be decoded", reason=f"{entry[:60]!r} names no offsets")

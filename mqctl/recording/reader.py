@@ -245,7 +245,7 @@ def _read(
         problems[piece.name] = BadInputError(
             f"could not read {where}",
             reason=error.strerror or str(error),
-            remedy="what is whole is used",
+            remedy="the intact part is used",
         )
         return None
     if clusters is not None:

@@ -148,7 +148,9 @@ def rows_in(file: Arrow, kind: RowKind, groups: Sequence[int]) -> Arrow:
 def damaged(where: str, error: Exception) -> BadInputError:
     """Makes the error for a file that Arrow cannot read."""
     reason = " ".join(str(error).split()) or type(error).__name__
-    return BadInputError(f"could not read {where}", reason=f"cut or damaged: {reason}", remedy="what is whole is used")
+    return BadInputError(
+        f"could not read {where}", reason=f"cut or damaged: {reason}", remedy="the intact part is used"
+    )
 
 
 def _groups_with(file: Arrow, moments: frozenset[int]) -> list[int]:

@@ -122,4 +122,4 @@ class Query:
             }
             return cls(cuts, **{**value, **names})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise UsageError(f"read option query={text}", reason=f"it is no JSON of cuts: {error}") from error
+            raise UsageError(f"read option query={text}", reason=f"it is not a JSON of cuts: {error}") from error

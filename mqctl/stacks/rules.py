@@ -150,7 +150,7 @@ def user_rules(content: object, source: str) -> UserRules:
     problems += packages.problems
     if problems:
         raise BadInputError(
-            f"the rules in {source} cannot be used", reason="; ".join(problems), remedy="see docs/stack-classes.md"
+            f"the rules in {source} are invalid", reason="; ".join(problems), remedy="see docs/stack-classes.md"
         )
     return made
 

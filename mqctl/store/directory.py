@@ -79,7 +79,7 @@ class StoreDirectory:
         if not path.is_dir() or not present:
             raise BadInputError(
                 f"could not open the store {path}",
-                reason=f"none of {', '.join(_PARTS)} is in it",
+                reason=f"it has none of {', '.join(_PARTS)}",
                 remedy="give the broker's storePathRootDir (by default ~/store)",
             )
         return cls(path, tuple(commit_log_paths))

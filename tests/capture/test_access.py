@@ -104,7 +104,7 @@ def test_a_process_that_has_ended_is_not_found(start: Start) -> None:
 def test_a_process_of_neither_kind_is_refused(start: Start) -> None:
     found = obstacle(existing(start(("sh", "-c", "echo ready; read line")).pid))
     assert isinstance(found, RefusedError)
-    assert "neither Python nor" in found.reason
+    assert "does not seem to run Python or" in found.reason
 
 
 def test_what_is_only_named_java_is_not_sent_the_signal_that_would_end_it(start: Start, tmp_path: Path) -> None:

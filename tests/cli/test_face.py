@@ -57,7 +57,7 @@ def test_help_begins_with_examples(mqctl: Run, entry: catalog.Entry) -> None:
         (["completion"], "Missing argument", "mqctl completion --help"),
         (
             ["allocation", "simulate", "-g", "G", "-t", "T", "--clients", "3"],
-            "--clients begins with numbers, and those need --queues, too",
+            "--clients begins with numbers, so it also needs --queues",
             "use both; with a live group (-g GROUP -t TOPIC) --add-clients N",
         ),
     ],

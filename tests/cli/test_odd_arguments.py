@@ -47,7 +47,7 @@ def test_the_longest_span_is_told_when_one_is_longer(mqctl: Run, words: tuple[st
 def test_what_is_no_address_is_called_so(mqctl: Run, words: tuple[str, ...], address: str) -> None:
     outcome = mqctl(*words, address)
     assert (outcome.exit_code, outcome.stdout) == (64, ""), outcome.stderr
-    assert "is no address" in outcome.stderr
+    assert "is not an address" in outcome.stderr
 
 
 def test_an_address_service_is_waited_for_as_long_as_one_likes(mqctl: Run) -> None:

@@ -54,7 +54,7 @@ def test_a_refused_connection_names_address_request_and_reason() -> None:
     address = closed_address()
     with Links() as links, pytest.raises(UnreachableError) as caught:
         links.ask(address, runtime_info(), Deadline(LONG))
-    assert str(caught.value) == f"GET_BROKER_RUNTIME_INFO could not be asked of {address}: connection refused"
+    assert str(caught.value) == f"GET_BROKER_RUNTIME_INFO could not be sent to {address}: connection refused"
     assert caught.value.exit_code is ExitCode.UNREACHABLE
     assert caught.value.remedy
 

@@ -14,7 +14,21 @@ pytestmark = pytest.mark.slow
 
 GENERATED = {"docs/commands.md"}
 LANGUAGES = {"console", "sh", "python", "yaml", "json", "toml", "ini", "promql", "text"}  # text: drawings
-PAGES = [page for page in markdown.files() if any(block.info == "console" for block in markdown.blocks(page))]
+
+
+def sessions(page: Path) -> list[str]:
+    return [block.text for block in markdown.blocks(page) if block.info == "console"]
+
+
+def english(page: Path) -> Path:
+    return page.with_name(page.name.replace(".zh.md", ".md"))
+
+
+PAGES = [
+    page
+    for page in markdown.files()
+    if sessions(page) and (page == english(page) or sessions(page) != sessions(english(page)))
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))

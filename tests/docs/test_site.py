@@ -53,9 +53,9 @@ def test_a_page_is_laid_in_its_language_and_leads_to_the_other(tmp_path: Path, l
 
 
 def commands(page: Path) -> set[str]:
-    """Command lines of mqctl on a page, in its text and in its blocks, whatever language they ask for."""
+    """Command lines of mqctl on a page, in its text, and the lines of its blocks, whatever language they ask for."""
     text = page.read_text(encoding="utf-8").replace(" --lang zh", "")
-    blocks = re.findall(r"^```(?:sh|console)$(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```(?:sh|console|python|yaml)$(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return {*re.findall(r"`(mqctl [^`\n]+)`", text), *(line for block in blocks for line in block.splitlines())}
 
 

@@ -83,6 +83,6 @@ def test_nobody_else_changes_the_same_thing_meanwhile(journal: Journal) -> None:
 def test_what_is_not_as_it_was_shown_is_not_changed(journal: Journal) -> None:
     steps = Steps()
     steps.plans = [plan("one"), plan("one", "two")]  # the last one first
-    with pytest.raises(BadInputError, match="not as it was when the plan was made"):
+    with pytest.raises(BadInputError, match="has changed since the plan was made"):
         run_steps(steps.change(), YES)
     assert (steps.done, journal.steps(KIND).all()) == ([], [])

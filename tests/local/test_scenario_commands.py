@@ -184,8 +184,8 @@ def test_what_cannot_be(scenario: Run, tmp_path: Path) -> None:
         ((str(tmp_path / "absent.yaml"),), 66, "absent.yaml"),
         ((str(broken),), 65, "queus"),
         ((str(taken),), 74, "messageDelayLevel"),
-        (("tag-loss", "--name", "../x"), 64, "no name for a local cluster"),
-        (("tag-loss", "--detach", "--", "doctor"), 64, "contradict"),
+        (("tag-loss", "--name", "../x"), 64, "not a valid name for a local cluster"),
+        (("tag-loss", "--detach", "--", "doctor"), 64, "cannot be combined"),
     ):
         outcome = scenario("local", "scenario", "run", *words)
         assert (outcome.exit_code, said in outcome.stderr) == (code, True), outcome.stderr

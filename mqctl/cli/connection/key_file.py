@@ -39,12 +39,12 @@ def credentials_from_file(path: Path) -> Credentials:
         ) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise PermissionDeniedError(
-            problem, reason=f"others may read it (mode {stat.S_IMODE(mode):o})", remedy=f"chmod 600 {path}"
+            problem, reason=f"other users may read it (mode {stat.S_IMODE(mode):o})", remedy=f"chmod 600 {path}"
         )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ConfigurationError(problem, reason="it is no text in UTF-8", remedy=_FORM) from None
+        raise ConfigurationError(problem, reason="it is not UTF-8 text", remedy=_FORM) from None
     entries = [entry for line in text.splitlines() if (entry := _ENTRY.fullmatch(line))]
     values = {entry[1]: _value(entry[2]) for entry in entries}
     if not values.get("accessKey") or not values.get("secretKey"):

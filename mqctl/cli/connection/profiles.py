@@ -87,7 +87,7 @@ class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
 def checked_name(name: str) -> str:
     """Returns `name` if a profile may be called so. Raises UsageError."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name for a profile", remedy="use letters, digits, -, _ and .")
+        raise UsageError(f"{name!r} is not a valid name for a profile", remedy="use letters, digits, -, _ and .")
     return name
 
 

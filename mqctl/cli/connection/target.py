@@ -153,7 +153,7 @@ def _timeout_ms(text: str | None) -> int | None:
 
     limit = parse_span_ms(text)
     if limit <= 0:
-        raise UsageError("--timeout must be longer than nothing", remedy="use for instance --timeout 15s")
+        raise UsageError("--timeout must be greater than 0", remedy="use for instance --timeout 15s")
     return limit
 
 

@@ -82,7 +82,7 @@ def time_scale_of(given: float | None, *, namesrv: str | None = None, store: Pat
     text = os.environ.get("MQCTL_TIME_SCALE")
     scale = fraction(text) if given is None and text else given
     if scale is None and text:
-        raise UsageError(f"MQCTL_TIME_SCALE={text} is no number")
+        raise UsageError(f"MQCTL_TIME_SCALE={text} is not a number")
     if scale is None:
         return _of_scenario(namesrv, store)
     if not 0 < scale < _FASTEST:

@@ -17,7 +17,7 @@ ALL = "all"
 def _checked(text: str | None) -> str | None:
     if text is None or text == ALL or decimal(text, 1) is not None:
         return text
-    raise UsageError(f"--limit {text} is no number of rows", remedy=f"use a number from 1 on, or {ALL}")
+    raise UsageError(f"--limit {text} is not a number of rows", remedy=f"use a number from 1 on, or {ALL}")
 
 
 GroupLimitOption = Annotated[

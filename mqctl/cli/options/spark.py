@@ -91,7 +91,7 @@ def named_store(text: str) -> tuple[str, str]:
     if not equals or "/" in name or ":" in name or not name:
         return "", text
     if not location:
-        raise UsageError(f"--store {text} names no directory", remedy="write --store NAME=DIR")
+        raise UsageError(f"--store {text} is not a directory", remedy="write --store NAME=DIR")
     return name, location
 
 
@@ -151,7 +151,7 @@ def started(settings: SessionSettings) -> Iterator[SparkSession]:
 def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark."):
-        raise UsageError(f"--conf {text} is no Spark setting", remedy="write --conf spark.some.key=value")
+        raise UsageError(f"--conf {text} is not a Spark setting", remedy="write --conf spark.some.key=value")
     return key, value
 
 

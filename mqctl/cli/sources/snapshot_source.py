@@ -63,10 +63,10 @@ def read_snapshot(
         UsageError: two sources, or none, or an option that does not fit the source.
     """
     if store is not None and snapshot is not None:
-        raise UsageError("--store and --snapshot contradict each other", remedy="name one source")
+        raise UsageError("--store and --snapshot cannot be combined", remedy="name one source")
     if (store or snapshot) is not None and live is not None and live.with_stacks:
         raise UsageError(
-            "--stacks belongs to a live cluster",
+            "--stacks needs a live cluster",
             reason="a snapshot has the stacks that were saved with it, a store has none",
             remedy="mqctl snapshot save --stacks FILE saves them",
         )
@@ -94,7 +94,7 @@ def _refuse_store_options(
     at: str | None, levels: str | None, broker_name: str | None, *, quick: bool, reason: str
 ) -> None:
     if at or levels or broker_name or quick:
-        raise UsageError("--at, --levels, --broker-name and --quick belong to --store", reason=reason)
+        raise UsageError("--at, --levels, --broker-name and --quick need --store", reason=reason)
 
 
 def _from_store(

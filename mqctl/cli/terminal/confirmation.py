@@ -28,13 +28,15 @@ def confirm(name: str, confirmed: str | None, shown: Document, *, where: Sequenc
         sys.stderr.flush()
         confirmed = sys.stdin.readline().strip()
         if confirmed != name:
-            raise RefusedError("nothing was changed", reason="the name was not typed")
+            raise RefusedError("nothing was changed", reason="the name was not confirmed")
     if confirmed is None:
         raise RefusedError(
-            "--execute needs a confirmation", reason="there is no terminal to ask on", remedy=f"add --confirm {name}"
+            "--execute needs a confirmation",
+            reason="there is no terminal to confirm on",
+            remedy=f"add --confirm {name}",
         )
     if confirmed != name:
-        raise UsageError(f"--confirm {confirmed} is not what is changed", reason=f"the plan is about {name}")
+        raise UsageError(f"--confirm {confirmed} does not match what is changed", reason=f"the plan is about {name}")
 
 
 def _show(plan: Document) -> None:

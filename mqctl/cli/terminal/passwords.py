@@ -29,12 +29,14 @@ def password_given(file: Path | None, *, ask: bool) -> str | None:
     if not ask:
         return None
     if not sys.stdin.isatty():
-        raise UsageError("nobody can be asked for the password", remedy="--password-file FILE; or - for standard input")
+        raise UsageError(
+            "no terminal to ask for the password on", remedy="--password-file FILE; or - for standard input"
+        )
     from getpass import getpass
 
     first, again = getpass("New password: "), getpass("Again: ")
     if not first or first != again:
-        raise UsageError("that is no new password", reason="it is empty, or the two are not the same")
+        raise UsageError("that is no new password", reason="it is empty, or the two entries differ")
     return first
 
 
@@ -47,12 +49,12 @@ def _first_line(file: Path) -> str:
     except PermissionError as error:
         raise refused(problem, error) from error
     except OSError as error:
-        raise ConfigurationError(problem, reason=error.strerror or str(error), remedy="name the file") from error
+        raise ConfigurationError(problem, reason=error.strerror or str(error), remedy="give the file") from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise PermissionDeniedError(
-            problem, reason=f"others may read it (mode {stat.S_IMODE(mode):o})", remedy=f"chmod 600 {file}"
+            problem, reason=f"other users may read it (mode {stat.S_IMODE(mode):o})", remedy=f"chmod 600 {file}"
         )
     try:
         return line.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ConfigurationError(problem, reason="it is no text in UTF-8", remedy="write it as one line") from None
+        raise ConfigurationError(problem, reason="it is not UTF-8 text", remedy="write it as one line") from None

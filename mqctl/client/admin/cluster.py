@@ -56,7 +56,7 @@ def none_registered(name_servers: str) -> NotFoundError:
     """Returns the error of a cluster whose name servers answer and list no broker."""
     return NotFoundError(
         "no broker is registered",
-        reason=f"{name_servers} answers and lists none",
+        reason=f"{name_servers} answered with an empty list",
         remedy="check that the brokers run and that their namesrvAddr names it; they register every 30 s",
     )
 
@@ -128,8 +128,8 @@ class Cluster:
             if name_or_address in (broker.broker_name, broker.address):
                 return broker
         raise NotFoundError(
-            f"There is no broker {name_or_address}",
-            reason="the name servers know no such name or address",
+            f"there is no broker {name_or_address}",
+            reason="the name servers do not know this name or address",
             remedy="`mqctl broker list` shows them",
         )
 

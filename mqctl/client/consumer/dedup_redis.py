@@ -31,7 +31,7 @@ class RedisStates:
             import redis
         except ImportError as error:
             raise ConfigurationError(
-                "states in Redis need the redis client",
+                "--dedup-states in Redis needs the redis client",
                 reason="it is not installed",
                 remedy="pip install 'mqctl[redis]', or keep the states in a file",
             ) from error

@@ -252,7 +252,7 @@ class LitePullConsumer:
         """
         if not self._rebalancing.replace(queue, offset):
             raise RefusedError(
-                f"{queue.topic} queue {queue.queue_id} of {queue.broker_name} cannot be sought in",
+                f"cannot search {queue.topic} queue {queue.queue_id} of {queue.broker_name}",
                 reason="it is not assigned to this consumer",
             )
         self._consumed[queue] = offset
@@ -297,7 +297,7 @@ class LitePullConsumer:
     def _ask(self, queue: MessageQueue, question: Question[int]) -> int:
         address = self.instance.routes.master(queue.broker_name)
         if address is None:
-            raise UnreachableError(f"{queue.broker_name} cannot be asked", reason="no address of its master is known")
+            raise UnreachableError(f"{queue.broker_name} cannot be queried", reason="no address of its master is known")
         return self.instance.links.ask(address, question, Deadline(self.instance.settings.api_timeout_ms))
 
     # What rebalancing needs

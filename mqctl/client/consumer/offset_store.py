@@ -109,7 +109,7 @@ class RemoteOffsets(_Memory):
         readable = self._instance.routes.readable(queue.broker_name, MASTER_ID)
         if readable is None:
             raise UnreachableError(
-                f"The offset of {queue.topic} queue {queue.queue_id} cannot be asked of {queue.broker_name}",
+                f"could not get the offset of {queue.topic} queue {queue.queue_id} from {queue.broker_name}",
                 reason="no address of it is known",
                 remedy="check that the broker runs and has registered",
             )

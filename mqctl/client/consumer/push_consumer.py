@@ -251,7 +251,7 @@ class PushConsumer:
     def _stop_threads(self) -> None:
         if not self._end_threads(self.instance.clock.seconds(self.settings.await_termination_ms)):
             reason = f"it is still running after {self.settings.await_termination_ms} ms"
-            self.instance.troubles.add("shut down", RefusedError("The listener did not end", reason=reason))
+            self.instance.troubles.add("shut down", RefusedError("the listener did not return", reason=reason))
 
     def _end_threads(self, wait_s: float) -> bool:
         self._pulling.close()

@@ -44,7 +44,7 @@ def _ask(instance: ClientInstance, queue: MessageQueue, question: Question[int])
     address = instance.routes.master(queue.broker_name)
     if address is None:
         raise UnreachableError(
-            f"Where {queue.topic} queue {queue.queue_id} ends cannot be asked of {queue.broker_name}",
+            f"could not get the end of {queue.topic} queue {queue.queue_id} from {queue.broker_name}",
             reason="no address of its master is known",
         )
     return instance.links.ask(address, question, Deadline(instance.settings.api_timeout_ms))

@@ -111,8 +111,8 @@ def check_group(group: str) -> None:
 def _check_name(kind: str, name: str, longest: int) -> None:
     if not _ALPHABET.fullmatch(name) or len(name) > longest:
         raise UsageError(
-            f"{name!r} is no {kind} name",
-            reason=f"names have 1 to {longest} characters out of letters, digits, `_`, `-`, `%` and `|`",
+            f"{name!r} is not a valid {kind} name",
+            reason=f"names have 1 to {longest} characters of letters, digits, `_`, `-`, `%` and `|`",
         )
 
 
@@ -125,7 +125,7 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
     """
     check_topic(message.topic)
     if message.topic in _NOT_TO_BE_SENT_TO:
-        raise UsageError(f"nothing can be sent to {message.topic}", reason="brokers keep this topic for themselves")
+        raise UsageError(f"nothing can be sent to {message.topic}", reason="this topic is internal to brokers")
     if not message.body:
         raise UsageError(f"the message for {message.topic} has no body", reason="RocketMQ's clients send none without")
     if len(message.body) > max_bytes:
@@ -138,7 +138,7 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
         if unwritable := unwritable_characters(name) or unwritable_characters(value.replace(NAME_VALUE_SEPARATOR, "")):
             raise UsageError(
                 f"the message for {message.topic} cannot have the property {name!r}",
-                reason=f"it holds {unwritable}, which would not arrive as it is",
+                reason=f"it holds {unwritable}, which would be altered on the way",
             )
 
 

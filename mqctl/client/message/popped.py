@@ -75,7 +75,7 @@ def read_popped(answer: RemotingCommand, group: str, topic: str, broker_name: st
             start = starts.get((flag, stored.queue_id))
             if start is None:
                 place = f"queue {stored.queue_id} of {stored.topic}"
-                raise BadInputError("The answer to a pop cannot be read", reason=f"{place} has no start offset")
+                raise BadInputError("the response to a pop cannot be decoded", reason=f"{place} has no start offset")
             receipt = Receipt(
                 start_offset=start,
                 pop_ms=reply.pop_time,

@@ -231,7 +231,7 @@ class Producer:
             address = self.instance.routes.master(queue.broker_name)
         if address is None:
             raise UnreachableError(
-                f"Broker {queue.broker_name} cannot be sent to",
+                f"cannot send to broker {queue.broker_name}",
                 reason="the name servers know no address of its master",
                 remedy="check that the broker runs and has registered",
             )

@@ -26,13 +26,13 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     addresses = tuple(dict.fromkeys(text.replace(",", ";").replace(" ", ";").strip(";").split(";")))
     listed = tuple(address for address in addresses if address)
     if not listed:
-        raise UsageError("no name server is named", remedy="write host:port;host:port, or an address service's URL")
+        raise UsageError("no name server given", remedy="write host:port;host:port, or an address service's URL")
     for address in listed:
         host, _port = split_address(address)
         try:
             host.encode("idna")  # as connecting will do: labels that are too long, bytes that are no text
         except UnicodeError as error:
-            raise UsageError(f"{address!r} is no address", reason="no host can have this name") from error
+            raise UsageError(f"{address!r} is not an address", reason="no host can have this name") from error
     return listed
 
 
@@ -48,10 +48,10 @@ def proxy_addresses(text: str) -> tuple[str, ...]:
         try:
             split_address(address)
         except UsageError as error:
-            raise UsageError(f"{part!r} is no address of a proxy", remedy="write HOST or HOST:PORT") from error
+            raise UsageError(f"{part!r} is not the address of a proxy", remedy="write HOST or HOST:PORT") from error
         addresses.append(address)
     if not addresses:
-        raise UsageError("no proxy is named", remedy="write HOST or HOST:PORT")
+        raise UsageError("no proxy given", remedy="write HOST or HOST:PORT")
     return tuple(dict.fromkeys(addresses))
 
 
@@ -71,9 +71,9 @@ class TopAddressing:
             (parts.path + parts.query).encode("ascii")
             (parts.hostname or "").encode("idna")
         except ValueError as error:
-            raise UsageError(f"{url!r} is no address service", reason=str(error), remedy=_SERVICE_REMEDY) from error
+            raise UsageError(f"{url!r} is not an address service", reason=str(error), remedy=_SERVICE_REMEDY) from error
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise UsageError(f"{url!r} is no address service", remedy=_SERVICE_REMEDY)
+            raise UsageError(f"{url!r} is not an address service", remedy=_SERVICE_REMEDY)
         self.url = url
         self._parts = parts
 
@@ -104,7 +104,7 @@ class TopAddressing:
             return parse_addresses(text)
         except UsageError as error:
             raise ConfigurationError(
-                f"The address service {self.url} names no name server", reason=f"it answers {text[:80]!r}"
+                f"the address service {self.url} lists no name server", reason=f"it answers {text[:80]!r}"
             ) from error
 
     def _unreachable(self, reason: str) -> UnreachableError:
@@ -130,8 +130,8 @@ def name_server_source(text: str) -> tuple[str, ...] | TopAddressing:
     if "@" in rest.partition("/")[0]:  # not repeated: what stands before it may be a password
         raise UsageError(
             f"the URL {scheme}://...@{rest.rpartition('@')[2]} names a user",
-            reason="address services of RocketMQ know none, and what is in a URL is shown and kept",
-            remedy="leave out what stands before the @",
+            reason="address services of RocketMQ have no users, and URLs are printed and stored",
+            remedy="leave out what is before the @",
         )
     if "/" in rest.rstrip("/"):
         return TopAddressing(text)

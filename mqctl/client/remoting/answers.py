@@ -138,7 +138,7 @@ def _without_frame(remark: str) -> str:
 def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "") -> UnreachableError:
     """Makes the error for a request that could not be delivered, or whose connection was lost."""
     return UnreachableError(
-        f"{request_name(request_code)} could not be asked of {on_one_line(address)}",
+        f"{request_name(request_code)} could not be sent to {on_one_line(address)}",
         reason=reason,
         remedy=remedy or "check that something listens there and that this machine may connect to it",
     )

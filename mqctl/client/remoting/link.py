@@ -348,7 +348,7 @@ def split_address(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     number = decimal(port, 0, 65_535)
     if not (colon and host) or number is None:
-        raise UsageError(f"{address!r} is no address", remedy="write host:port, 127.0.0.1:9876 for example")
+        raise UsageError(f"{address!r} is not an address", remedy="write host:port, 127.0.0.1:9876 for example")
     return host.removeprefix("[").removesuffix("]"), number
 
 

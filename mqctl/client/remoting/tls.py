@@ -87,7 +87,7 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
     if settings.cert_file is not None:
         _load_certificate(context, settings)
     elif settings.key_file is not None:
-        raise ConfigurationError("a TLS key without its certificate is of no use", remedy="name the certificate too")
+        raise ConfigurationError("a TLS key needs its certificate", remedy="name the certificate too")
     return context
 
 
@@ -115,7 +115,7 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
         if needs_password and isinstance(error, ssl.SSLError) and error.reason != "KEY_VALUES_MISMATCH":
             raise ConfigurationError(
                 f"could not use our certificate {files}",
-                reason="MQCTL_TLS_KEY_PASSWORD does not open its key",
+                reason="MQCTL_TLS_KEY_PASSWORD does not decrypt the key",
                 remedy="set the password of this key",
             ) from error
         if settings.key_file is None and _holds_certificate(settings.cert_file):
@@ -178,7 +178,7 @@ class TlsSocket:
                     raise _closed()
         except TimeoutError as error:
             raise TlsError(
-                f"it took the connection and did not finish the TLS handshake in {limit_s:g} s",
+                f"it accepted the connection but did not finish the TLS handshake in {limit_s:g} s",
                 "it may speak no TLS: leave --tls out; or it hangs",
             ) from error
         except (ConnectionResetError, BrokenPipeError) as error:
@@ -257,7 +257,7 @@ def _explained(error: ssl.SSLError, name: str, settings: TlsSettings) -> TlsErro
     if "UNKNOWN_CA" in reason or "CERTIFICATE" in reason or any(word in reason for word in _NO_CERTIFICATE_WORDS):
         return _refused(reason, settings)
     if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
-        return TlsError("what it answers is no TLS", "leave --tls out, or name the port that speaks TLS")
+        return TlsError("it does not answer with TLS", "leave --tls out, or name the port that speaks TLS")
     words = reason.lower().replace("_", " ")
     return TlsError(f"no secure connection: {words}", "compare its TLS versions and certificates with ours")
 
@@ -270,7 +270,7 @@ def _refused(reason: str, settings: TlsSettings) -> TlsError:
         remedy = "have it signed by an authority that the broker trusts"
         return TlsError("it does not accept our certificate", remedy)
     if settings.cert_file is None:
-        return TlsError("it wants a certificate of ours, and there is none", "add --tls-cert and --tls-key")
+        return TlsError("it requires a client certificate, and none is configured", "add --tls-cert and --tls-key")
     return TlsError("it does not accept our certificate", "check the signer of --tls-cert, and its time")
 
 
@@ -285,6 +285,6 @@ def _untrusted(error: ssl.SSLCertVerificationError, name: str) -> TlsError:
             "name what it is for with --tls-server-name, or `any` where the authority alone is proof enough",
         )
     return TlsError(
-        f"its certificate is signed by nobody trusted here ({error.verify_message})",
+        f"its certificate is not signed by a trusted authority ({error.verify_message})",
         "name the file of the cluster's authority with --tls-ca",
     )

@@ -65,7 +65,7 @@ def command(
     """
     if group is None:
         of_all = shlex.join(["mqctl", "topic", "describe", *(topic or ["TOPIC"])[:1], "-q", str((queue or [0])[0])])
-        raise UsageError("which group? none is given", remedy=f"add -g GROUP; of all groups of a topic: {of_all}")
+        raise UsageError("no group given", remedy=f"add -g GROUP; of all groups of a topic: {of_all}")
     rule = rule_of(room_rule, profile)
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)

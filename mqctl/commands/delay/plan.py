@@ -47,7 +47,7 @@ def command(
     if levels is not None:
         table = DelayLevelTable.parse(levels)
         if table.bad_item is not None:
-            raise UsageError(f"cannot read the delay levels {levels!r}", reason=f"{table.bad_item!r} is no delay")
+            raise UsageError(f"cannot read the delay levels {levels!r}", reason=f"{table.bad_item!r} is not a delay")
     else:
         from mqctl.cli.sources.brokers import asking_of
         from mqctl.operations.delay.ways import delay_ways

@@ -73,7 +73,9 @@ def command(
     """
     if resend:
         if levels or at or offsets or undo:
-            raise UsageError("--levels, --at, --set and --undo do not go with --resend", remedy="leave them out")
+            raise UsageError(
+                "--levels, --at, --set and --undo cannot be combined with --resend", remedy="leave them out"
+            )
         from mqctl.operations.delay.resend import StrandedRequest
         from mqctl.operations.delay.resend import resend as send_again
 
@@ -89,9 +91,7 @@ def command(
         document, code = send_again(request, cluster_target(namesrv, profile, timeout))
     else:
         if level or first is not None or until is not None or broker or namesrv or profile:
-            raise UsageError(
-                "--level, --from, --until, --broker and a cluster belong to --resend", remedy="add --resend"
-            )
+            raise UsageError("--level, --from, --until, --broker and a cluster need --resend", remedy="add --resend")
         document, code = _files(store, levels, at, offsets, undo, execute=execute, confirmed=confirm)
     emit(document, output)
     return code
@@ -113,7 +113,7 @@ def _files(
     if undo is not None:
         return delay_repairs.undo(undo, execute=execute, confirmed=confirmed)
     if store is None:
-        raise UsageError("what is to be repaired?", remedy="add --store DIR, --resend or --undo ID")
+        raise UsageError("nothing to repair given", remedy="add --store DIR, --resend or --undo ID")
     pairs = delay_repairs.pairs(offsets or ())
     request = delay_repairs.RepairRequest(
         store=store, levels=levels, at=at, offsets=pairs, execute=execute, confirmed=confirmed

@@ -61,7 +61,7 @@ def command(
     group only. --timeout limits the plan and each look-up, not the sending.
     """
     if not rate > 0:
-        raise UsageError("--rate must be more than nothing", remedy="use for instance --rate 50")
+        raise UsageError("--rate must be greater than 0", remedy="use for instance --rate 50")
     choosing = (to_topic, key, message_id, since, until, broker, limit)
     if resume is not None and any(item is not None for item in choosing):
         raise UsageError("--resume takes up the letters of a resend", remedy="leave out --to and what chooses letters")

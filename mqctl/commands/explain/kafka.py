@@ -65,7 +65,7 @@ def _named(word: str, terms: tuple[Term, ...]) -> Term:
             return by_word[form]
     near = get_close_matches(sought, by_word, n=3)
     raise NotFoundError(
-        f"no term of Kafka like {word} is explained here",
+        f"no Kafka term like {word} is explained here",
         reason=f"near to it: {', '.join(near)}" if near else "it is none of the words on that page",
         remedy="mqctl explain kafka lists all",
     )

@@ -147,12 +147,12 @@ def _refuse(
             "--sort, --min-lag and --queue choose rows of one look", remedy="leave --watch, --until and --advise out"
         )
     if store is not None and snapshot is not None:
-        raise UsageError("--store and --snapshot contradict each other")
+        raise UsageError("--store and --snapshot cannot be combined")
     if again and (store is not None or snapshot is not None):
-        raise UsageError("--watch and --until need a live cluster", reason="files do not move")
+        raise UsageError("--watch and --until need a live cluster", reason="files do not change while they are watched")
     if again and advise:
-        raise UsageError("--advise contradicts --watch and --until", remedy="add --window SPAN to --advise instead")
-    if at is not None and store is None:
         raise UsageError(
-            "--at belongs to --store", reason="a snapshot has its own moment, a live cluster its own clock"
+            "--advise cannot be combined with --watch or --until", remedy="add --window SPAN to --advise instead"
         )
+    if at is not None and store is None:
+        raise UsageError("--at needs --store", reason="a snapshot has its own moment, a live cluster its own clock")

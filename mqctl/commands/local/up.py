@@ -145,7 +145,7 @@ def command(
     Real RocketMQ clients work against it. Commands without --namesrv and profile find it by themselves.
     """
     if memory and data_dir is not None:
-        raise UsageError("--memory and --data-dir contradict each other")
+        raise UsageError("--memory and --data-dir cannot be combined")
     places = state_dir() / "local"
     options = LocalClusterOptions(
         brokers=brokers,

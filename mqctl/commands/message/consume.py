@@ -88,13 +88,13 @@ def command(
     if group is not None and (since is not None or from_start):
         raise UsageError("a group begins where it stands", remedy="mqctl offset reset moves it; leave -g out otherwise")
     if since is not None and from_start:
-        raise UsageError("--since and --from-start contradict each other", remedy="use one of them")
+        raise UsageError("--since and --from-start cannot be combined", remedy="use one of them")
     if commit and group is None:
         raise UsageError("--commit needs -g", reason="a temporary group is removed with its offsets")
     if dedup_states is not None and dedup_by is None:
         raise UsageError("--dedup-states needs --dedup-by", remedy="add --dedup-by key")
     if invisible is not None and not pop:
-        raise UsageError("--invisible needs --pop", reason="what is pulled is invisible to nobody")
+        raise UsageError("--invisible needs --pop", reason="pulled messages do not become invisible")
     since_ms = 0 if from_start else None
     if since is not None:
         since_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms

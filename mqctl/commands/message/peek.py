@@ -45,7 +45,7 @@ def command(
 ) -> int:
     """Show messages of queues, by default the newest of each. No offset is committed, no group joined."""
     if sum([offset is not None, since is not None, from_start]) > 1:
-        raise UsageError("--offset, --since and --from-start contradict each other", remedy="use one of them")
+        raise UsageError("--offset, --since and --from-start cannot be combined", remedy="use one of them")
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
         asking = asking_of(cluster, target)

@@ -77,7 +77,7 @@ def command(
     if (body is None) == (body_file is None):
         raise UsageError("the message needs one body", remedy="use one of --body and --body-file")
     if delay_level is not None and deliver_at is not None:
-        raise UsageError("--delay-level and --deliver-at contradict each other", remedy="use one of them")
+        raise UsageError("--delay-level and --deliver-at cannot be combined", remedy="use one of them")
     extra = dict(_pair(item) for item in properties or ())
     for option, texts in (("--tag", [tag or ""]), ("--key", key or ())):
         for text in texts:
@@ -187,7 +187,7 @@ def _check_typed(option: str, text: str) -> None:
 
     if unwritable := unwritable_characters(text):
         raise UsageError(
-            f"{option} holds {unwritable}, which no property can carry",
+            f"{option} holds {unwritable}, which a property cannot hold",
             reason=r"RocketMQ parts properties by \x01 and \x02 and stores UTF-8 only",
             remedy="nothing was sent; put such bytes into the body",
         )

@@ -50,7 +50,7 @@ def command(
     if follow and output not in (Output.TABLE, Output.WIDE, Output.NDJSON):
         raise UsageError(f"--follow has no {output} form", remedy="use -o ndjson: one message a line")
     if count is not None and not follow:
-        raise UsageError("--count belongs to --follow", remedy="use --lines")
+        raise UsageError("--count needs --follow", remedy="use --lines")
     from mqctl.operations.messages.tail import Following, tail_topic
 
     following = Following(

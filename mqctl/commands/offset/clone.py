@@ -43,7 +43,7 @@ def command(
     Queues on which the source has no offset stay as they are.
     """
     if source == group:
-        raise UsageError("a group already stands where it stands", remedy="name two groups")
+        raise UsageError("--to-current changes nothing for a group that has offsets", remedy="name two groups")
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.operations.offsets.change import consent_of, run_offset_change
     from mqctl.operations.offsets.requests import clone_request

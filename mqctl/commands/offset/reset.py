@@ -143,7 +143,7 @@ def _request(
     if from_file is not None:
         return file_request(from_file, group, topic, clamp=clamp)
     if group is None or topic is None:
-        raise UsageError("whose offsets, and of what?", remedy="name both, -g GROUP and -t TOPIC")
+        raise UsageError("no group or topic given", remedy="name both, -g GROUP and -t TOPIC")
     return OffsetRequest(
         group=group,
         topics=(topic, retry_topic(group)) if with_retry else (topic,),

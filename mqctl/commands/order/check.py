@@ -68,7 +68,7 @@ def command(
     not be sampled, or no delivery to the group was traced.
     """
     if store is not None and (namesrv or profile):
-        raise UsageError("--store and a live cluster contradict each other", remedy="name one source")
+        raise UsageError("--store cannot be combined with a live cluster", remedy="name one source")
     wanted = OrderQuestion(topic=topic, key=key, count=count, group=group, trace_topic=trace_topic)
     sample, traces = (
         _of_store(store, wanted) if store else _of_cluster(cluster_target(namesrv, profile, timeout), wanted)

@@ -115,7 +115,7 @@ def command(
 
 def _cluster_options(namesrv: str | None, profile: str | None) -> list[str]:
     if namesrv is not None and profile is not None:
-        raise UsageError("--namesrv and --profile contradict each other")
+        raise UsageError("--namesrv and --profile cannot be combined")
     if namesrv is not None:
         return ["--namesrv", namesrv]
     return ["--profile", profile] if profile is not None else []

@@ -88,7 +88,7 @@ def command(
     )
     width, retention_ms = bucket_ms(bucket), parse_span_ms(retention) if retention else None
     if rate is not None and rate <= 0:
-        raise UsageError(f"--rate {rate} never drains anything", remedy="give messages a second, above 0")
+        raise UsageError(f"--rate {rate} never drains the backlog", remedy="give messages a second, above 0")
     settings = session_settings(master, conf)
     paths = store_paths(store, settings)
     if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there

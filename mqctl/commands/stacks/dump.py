@@ -100,7 +100,7 @@ def command(
     from mqctl.operations.stacks.files import classifier_of
 
     if collapsed and output is not Output.TABLE:
-        raise UsageError("--collapsed contradicts -o", reason="collapsed stacks have a format of their own")
+        raise UsageError("--collapsed cannot be combined with -o", reason="collapsed stacks have a format of their own")
     request = StackRequest(
         pid=pid,
         client_id=client,

@@ -36,7 +36,7 @@ def command(
     An ordered topic keeps its queues when a broker is down: producers then fail instead of using others.
     """
     if (value is None) != remove:
-        raise UsageError("what is it to be?", remedy="use one of --set and --remove")
+        raise UsageError("no action given", remedy="use one of --set and --remove")
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import plan_order
 

@@ -60,7 +60,7 @@ def command(
     request = topic_request(queues, read_queues, write_queues, perm, attributes)
     if request.empty:
         raise UsageError(
-            "what is to change?", remedy="give --queues, --read-queues, --write-queues, --perm or --attribute"
+            "no change given", remedy="give --queues, --read-queues, --write-queues, --perm or --attribute"
         )
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import late_messages, plan_update

@@ -52,7 +52,7 @@ def command(
     if not stories:
         raise NotFoundError(
             f"there is no half message of a transaction {unique_key}",
-            reason="neither half topic nor discard topic has it any more",
+            reason="it is in neither the half topic nor the discard topic",
             remedy="mqctl transaction list; mqctl message find --unique-key looks for a committed one",
         )
     emit(detail_document(detail_of(unique_key, stories)), output)

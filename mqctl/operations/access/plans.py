@@ -34,7 +34,7 @@ def plan_user(
     """
     _check_name(user)
     if not create and not requested and secret is None:
-        raise UsageError("what is to change?", remedy="give --type, --status or --password-file")
+        raise UsageError("no change given", remedy="give --type, --status or --password-file")
     masters = touched_masters(asking, brokers)
     now = {broker.name: _read(asking, broker, SettingKind.USER, user, secret) for broker in masters}
     if not create and not any(now.values()):
@@ -122,20 +122,22 @@ def check_entry(entry: AccessEntry) -> None:
     kind, colon, name = entry.resource.partition(":")
     if entry.resource != ANYTHING and not (kind in RESOURCE_TYPES and colon and name and " " not in name):
         raise UsageError(
-            f"{entry.resource!r} is no resource",
+            f"{entry.resource!r} is not a resource",
             remedy="write Topic:NAME, Group:NAME, Cluster:NAME or *; NAME may end with *",
         )
     unknown = [action for action in entry.actions if action not in ACTIONS]
     if unknown or not entry.actions:
-        raise UsageError(f"{', '.join(unknown) or 'nothing'} is no action", remedy=f"choose of {', '.join(ACTIONS)}")
+        raise UsageError(
+            f"{', '.join(unknown) or 'nothing'} is not an action", remedy=f"choose of {', '.join(ACTIONS)}"
+        )
     for source in entry.sources:
         if source_problem(source):
-            raise UsageError(f"{source!r} is no address", remedy="write 10.1.2.3, 10.1.2.3-10.1.2.9 or 10.1.2.0/24")
+            raise UsageError(f"{source!r} is not an address", remedy="write 10.1.2.3, 10.1.2.3-10.1.2.9 or 10.1.2.0/24")
 
 
 def _check_name(user: str) -> None:
     if not user or any(sign.isspace() for sign in user):
-        raise UsageError(f"{user!r} is no name of a user", remedy="write it without blanks")
+        raise UsageError(f"{user!r} is not a valid user name", remedy="write it without blanks")
 
 
 def _contradicted(broker: LiveBroker, entry: AccessEntry, entries: Iterable[AccessEntry]) -> list[str]:

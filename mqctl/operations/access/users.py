@@ -40,7 +40,7 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
     resource, action, address = question
     check_entry(AccessEntry(resource, (action,), sources=(address,)))
     if resource.endswith("*") or action == ACTIONS[0]:
-        raise UsageError("ask for one thing", reason=f"{action} on {resource} is many", remedy="name one resource")
+        raise UsageError("ask for one thing", reason=f"{action} on {resource} is a lot", remedy="name one resource")
     decisions = {}
     for broker in brokers:
         for item in broker.access.users if broker.access is not None else ():

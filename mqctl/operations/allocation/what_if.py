@@ -146,12 +146,12 @@ def numbers_of(queues: int | None, clients: int | Sequence[str] | None, shape: S
     if queues is not None or clients is not None:
         given, missing = ("--queues", "--clients") if clients is None else ("--clients", "--queues")
         raise UsageError(
-            f"{given} begins with numbers, and those need {missing}, too",
+            f"{given} begins with numbers, so it also needs {missing}",
             remedy="use both; with a live group (-g GROUP -t TOPIC) --add-clients N and --queues-each N change it",
         )
     if shape.rooms or shape.rate is not None or shape.hot_share or replace(capacity, mode=UNKNOWN.mode) != UNKNOWN:
         raise UsageError(
-            "--rooms, --rate, --hot-key, --capacity and --threads go with --queues and --clients",
+            "--rooms, --rate, --hot-key, --capacity and --threads need --queues and --clients",
             remedy="use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC",
         )
     return None
@@ -200,7 +200,7 @@ def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
         if gap.part in (Part.MEMBERS, Part.ROUTES):
             problem = f"who of {group} is online is not known"
             return gap.as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
-    return NotFoundError(f"nobody of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
+    return NotFoundError(f"no member of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
 
 
 def observed(

@@ -60,13 +60,13 @@ def check_workload(workload: Workload) -> None:
     if workload.batch_count > 1 and (kind is not MessageType.NORMAL or workload.compression != "none"):
         raise UsageError(
             "--batch takes plain messages only",
-            reason="brokers neither delay, order, hold back nor unpack the messages of a batch",
+            reason="brokers do not support delay, order, transactions or compression for batches",
             remedy="leave out --batch, or --type and --compression",
         )
     if kind is MessageType.TRANSACTION and workload.mode is SendMode.ONEWAY:
-        raise UsageError("a transaction needs an answer", reason="which says where the half message is")
+        raise UsageError("a transaction needs an answer", reason="it holds the position of the half message")
     if kind is MessageType.FIFO and workload.key_count < workload.process_count:
-        raise UsageError("--type fifo needs --keys", reason="order is by key", remedy="for instance --keys 1000")
+        raise UsageError("--type fifo needs --keys", reason="order needs a key", remedy="for instance --keys 1000")
     if workload.in_flight < workload.process_count:
         raise UsageError("--in-flight is less than --processes", remedy="give each process a request at least")
 

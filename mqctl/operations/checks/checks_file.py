@@ -182,7 +182,7 @@ def _limit(most: Most | None, read: Callable[[Number], float]) -> Limit | None:
 
 def _real(value: Number) -> float:
     if isinstance(value, str):
-        raise ConfigurationError(f"{value!r} is no number")
+        raise ConfigurationError(f"{value!r} is not a number")
     return value
 
 

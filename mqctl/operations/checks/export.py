@@ -139,5 +139,5 @@ def listen_address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     number = decimal(port, 0, 65_535)
     if not colon or number is None:
-        raise UsageError(f"{text!r} is no address to listen on", remedy="use for instance --listen 127.0.0.1:9557")
+        raise UsageError(f"{text!r} is not an address to listen on", remedy="use for instance --listen 127.0.0.1:9557")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", number

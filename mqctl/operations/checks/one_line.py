@@ -83,7 +83,7 @@ class OneLine:
             example = "mqctl check --group 'order-*' --max-lag 1000 --require-members"
             raise UsageError(f"{what} without {need}", remedy=f"for instance {example}")
         if self.without and not self.groups:
-            raise UsageError("--except belongs to --group", remedy="name the groups that are meant, '*' for all")
+            raise UsageError("--except needs --group", remedy="name the groups that are meant, '*' for all")
         if not limited and self.brokers is None:
             return None
         return Expectations(

@@ -105,7 +105,7 @@ def webhook_of(url: str | None, template: Path | None) -> Webhook | None:
         return None
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError("--webhook takes an address of HTTP", remedy="write https://HOST/PATH")
+        raise UsageError("--webhook takes an HTTP or HTTPS URL", remedy="write https://HOST/PATH")
     if template is None:
         return Webhook(url)
     try:

@@ -49,7 +49,7 @@ def read_delay(source: DelaySource) -> ClusterSnapshot:
     if not offline:
         return _ask(source, now)
     if source.namesrv or source.profile or source.brokers:
-        raise UsageError(f"--{offline[0]} and a live cluster contradict each other", remedy="name one source")
+        raise UsageError(f"--{offline[0]} cannot be combined with a live cluster", remedy="name one source")
     if source.file is not None:
         from mqctl.snapshot.store.gatherer import gather_delay_file
 
@@ -67,7 +67,7 @@ def read_delay(source: DelaySource) -> ClusterSnapshot:
 def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
     if source.at or source.levels:
         reason = "a live cluster has its own clock and level table"
-        raise UsageError("--at and --levels belong to --store and --file", reason=reason)
+        raise UsageError("--at and --levels need --store or --file", reason=reason)
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.delay import gather_live_delay
 

@@ -92,7 +92,7 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
     past = journal().steps(KIND).read(change_id)
     store = Path(past.subject)
     if not store.is_dir():
-        raise NotFoundError(f"the store {store} is not there", reason=f"change {change_id} was made on it")
+        raise NotFoundError(f"the store {store} is not there", reason=f"change {change_id} was made there")
     with delay_files.alone(store) if execute else nullcontext():
         now = delay_files.contents(store)
         if not _left_by(past, now):

@@ -97,7 +97,7 @@ def _broker(asking: Asking, request: StrandedRequest) -> tuple[BrokerSnapshot, D
     brokers = gather_live_delay(asking, scope, now_ms=now_ms()).brokers
     if len(brokers) != 1:
         known = ", ".join(item.name or "" for item in brokers) or "none of that name"
-        raise UsageError("which broker sends them again?", reason=f"there are {known}", remedy="add --broker NAME")
+        raise UsageError("no broker given to send them again", reason=f"there are {known}", remedy="add --broker NAME")
     (broker,) = brokers
     if broker.delay is None or any(gap.part == "config" for gap in broker.unavailable):
         reason = broker.unavailable[0].reason if broker.unavailable else ""

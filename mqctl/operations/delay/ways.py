@@ -41,7 +41,7 @@ def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
     ask_settings(asking, masters)
     ask_runtime(asking, masters)
     if not masters:
-        raise UnreachableError("the cluster has no master", reason="the name servers know none")
+        raise UnreachableError("the cluster has no master", reason="the name servers list none")
     for master in masters:
         if master.gaps:
             raise UnreachableError(f"broker {master.name} does not report its settings", reason=master.gaps[0].reason)
@@ -92,6 +92,6 @@ def need_relay(asking: Asking) -> None:
         raise errors[0]
     raise RefusedError(
         "nothing would deliver the message at that moment",
-        reason="these brokers have no timers that reach so far, and no relay runs",
+        reason="the timers of these brokers do not reach that far, and no relay is running",
         remedy="start one and let it run: mqctl delay relay",
     )

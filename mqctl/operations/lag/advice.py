@@ -58,12 +58,12 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
 
     if not wanted:
         raise UsageError(
-            "--window belongs to --advise, and --advise to a live cluster or a snapshot",
-            reason="rates take two looks, and a store directory is one",
+            "--window needs --advise, and --advise needs a live cluster or a snapshot",
+            reason="rates need two looks, and a store directory is only one",
         )
     window_ms = parse_span_ms(window or DEFAULT_WINDOW)
     if window_ms <= 0:
-        raise UsageError("--window must be longer than nothing", remedy="use for instance --window 10s")
+        raise UsageError("--window must be greater than 0", remedy="use for instance --window 10s")
     options = LiveOptions(
         namesrv=who.namesrv,
         profile=who.profile,

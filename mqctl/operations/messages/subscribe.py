@@ -23,7 +23,7 @@ def chosen_filter(tags: str | None, sql: str | None) -> tuple[str, str]:
         UsageError: both are given, or one that cannot be: brokers refuse it without saying where it is wrong.
     """
     if tags is not None and sql is not None:
-        raise UsageError("--tags and --sql contradict each other", remedy="use one of them")
+        raise UsageError("--tags and --sql cannot be combined", remedy="use one of them")
     if sql is not None:
         if not sql.strip():
             raise UsageError("--sql has no condition", remedy='for instance --sql "amount > 100"')

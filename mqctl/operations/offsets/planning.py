@@ -92,7 +92,7 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
     situation = _situation(request, touched, members)
     if request.creates and situation.online:
         raise RefusedError(
-            f"group {request.group} cannot be pointed at a replay",
+            f"group {request.group} cannot be used for the replay",
             reason="it has members: their backlog would be mixed with the replay",
             remedy="name a new group, or stop them",
         )
@@ -228,7 +228,7 @@ def _not_overtaken(request: OffsetRequest, positions: Iterable[QueuePosition], *
             continue
         was = " or ".join(str(item) for item in sorted(known, key=str))
         raise BadInputError(
-            f"{request.origin} was overtaken: nothing was changed",
+            f"{request.origin} is out of date: nothing was changed",
             reason=f"it rests on offset {was} of queue {position.queue.queue_id} of {position.queue.topic} on "
             f"{position.queue.broker_name}, which has {position.old} now",
             remedy="make a new plan; mqctl offset history lists what was changed from here",

@@ -148,7 +148,7 @@ def load_plan(path: Path) -> PlanFile:
         raise refused(f"could not read {path}", error) from error
     except ValueError as error:
         remedy = "--export plan.json or plan.csv writes one; a CSV needs the columns topic, broker_name, queue_id, new"
-        raise BadInputError(f"{path} is no plan", reason=str(error), remedy=remedy) from error
+        raise BadInputError(f"{path} is not a plan", reason=str(error), remedy=remedy) from error
 
 
 def _name(queue: QueuePart) -> str:

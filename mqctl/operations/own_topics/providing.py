@@ -145,7 +145,7 @@ def _check_usable(place: OwnPlace, masters: Sequence[LiveBroker]) -> None:
         return
     if not place.foreign:
         raise UsageError(
-            f"topic {place.topic} was not made for this",
+            f"topic {place.topic} was not created by mqctl for this",
             reason="whoever consumes it would get the messages",
             remedy="leave --topic out to use a topic of its own; --foreign-topic insists",
         )

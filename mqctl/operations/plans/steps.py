@@ -73,7 +73,7 @@ class StepChange(Change[StepPlan, StepRecord]):
         if _moves(now) != _moves(shown):
             raise BadInputError(
                 "nothing was changed",
-                reason=f"{shown.target} is not as it was when the plan was made",
+                reason=f"{shown.target} has changed since the plan was made",
                 remedy="look at the new plan and run it again",
             )
         return now

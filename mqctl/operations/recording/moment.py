@@ -41,10 +41,12 @@ def read_recorded(
         BadInputError: none of it can be read.
     """
     if any(elsewhere) or live.namesrv or live.profile or live.proxies:
-        raise UsageError("a recording, a store, a snapshot and a live cluster exclude each other", remedy="name one")
+        raise UsageError(
+            "only one of a recording, a store, a snapshot and a live cluster can be used", remedy="name one"
+        )
     if any(unfit) or live.with_stacks:
         raise UsageError(
-            "--stacks, --probe, --quick, --levels and --broker-name do not go with --recording",
+            "--stacks, --probe, --quick, --levels and --broker-name cannot be combined with --recording",
             reason="a recorded moment is over",
         )
     require_libraries()

@@ -188,8 +188,8 @@ def _begin(
         )
     if reader.member_count:
         raise UsageError(
-            f"group {from_group} is online and reads on",
-            reason="what it consumes after the follower took its offsets would come to it twice",
+            f"group {from_group} is online and keeps consuming",
+            reason="it would receive twice what it consumes after the follower read its offsets",
             remedy="stop its consumers first, then run this again",
         )
     begins = {queue: max(low, reader.offsets.get(queue, low)) for queue, low in firsts.items()}

@@ -69,7 +69,8 @@ def source_of(
         topic is None and (any(item is not None for item in limits) or brokers or queues)
     ):
         raise UsageError(
-            "what is to be replayed?", remedy="name one of -t TOPIC with its limits, --skipped ID and --from-file FILE"
+            "no messages to replay given",
+            remedy="give one of -t TOPIC with its limits, --skipped ID and --from-file FILE",
         )
     if store is not None:
         return _of_store(store, topic, limits, brokers, queues)
@@ -79,7 +80,7 @@ def source_of(
         return _of_file(from_file)
     if (since is None) == (from_offset is None) or (until is not None and to_offset is not None):
         remedy = "use --since or --from-offset, --until or --to-offset"
-        raise UsageError("where does the replay begin and end?", remedy=remedy)
+        raise UsageError("the replay needs a beginning and an end", remedy=remedy)
     begin, begin_words = _instant(since)
     end, end_words = _instant(until)
     if begin is not None and end is not None and end < begin:
@@ -154,7 +155,7 @@ def _of_store(
     since, until, first, end = limits
     if topic is None or since is not None or until is not None or brokers:
         raise UsageError(
-            "which messages of the store?", remedy="use -t TOPIC, and -q, --from-offset or --to-offset to have fewer"
+            "no messages of the store given", remedy="use -t TOPIC, and -q, --from-offset or --to-offset to have fewer"
         )
     return Source(
         words=f"{topic} of the store {store}",
@@ -218,7 +219,7 @@ def _of_file(path: Path) -> Source:
         raise refused(f"could not read {path}", error) from error
     except (ValueError, TypeError) as error:
         remedy = "mqctl offset skip writes one; CSV columns: topic, broker_name, queue_id, begin_offset, end_offset"
-        raise BadInputError(f"{path} is no replay plan", reason=str(error), remedy=remedy) from error
+        raise BadInputError(f"{path} is not a replay plan", reason=str(error), remedy=remedy) from error
     return Source(
         words=plan.reason or f"the queues in {path.name}",
         topics=tuple(sorted({row.topic for row in plan.ranges})),

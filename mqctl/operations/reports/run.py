@@ -228,7 +228,7 @@ def require_levels(levels: str | None) -> None:
     if bad is not None:
         raise UsageError(
             f"cannot read the delay levels {levels!r}",
-            reason=f"{bad!r} is no number followed by s, m, h or d",
+            reason=f"{bad!r} is not a number followed by s, m, h or d",
             remedy="give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
         )
 
@@ -287,7 +287,7 @@ def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[s
         names = [name for name in broker_names([named_store(text)[1] for text in stores], given) if name in in_snapshot]
     if len(names) != len(stores):
         raise UsageError(
-            "which store belongs to which broker is not clear",
+            "it is not clear which store belongs to which broker",
             reason=f"{len(stores)} stores, {len(names)} broker names",
             remedy=f"write --store NAME=DIR for each; the snapshot knows {', '.join(in_snapshot) or 'none'}",
         )

@@ -33,7 +33,7 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
         raise RefusedError(problem, reason="it is the broker's identity or the place of its files", remedy="restart it")
     for name in sorted(filter(holds_secret, requested)):
         raise RefusedError(
-            f"{name} is not changed from here",
+            f"{name} cannot be changed from here",
             reason="it is a secret, which plans would show and journals would keep",
             remedy="change it in the broker's configuration file",
         )

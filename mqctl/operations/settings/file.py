@@ -132,7 +132,7 @@ def _topic_steps(
         new = topic_in(item)
         for broker in _where(masters, item, applied):
             if is_system_topic(item.name) or item.name in broker.reserved:
-                raise UsageError(f"topic {item.name} belongs to the brokers", reason="they refuse to have it changed")
+                raise UsageError(f"topic {item.name} belongs to the brokers", reason="brokers refuse to change it")
             _refuse_on_4(broker, f"topic {item.name}", ["attributes"] if new.attributes else [])
             old, note = broker.topics.get(item.name), None
             becomes = new
@@ -168,7 +168,7 @@ def _group_steps(
         check_group(item.name)
         new = group_in(item)
         if is_system_group(item.name):
-            raise UsageError(f"group {item.name} belongs to the brokers", reason="they and mqadmin rely on it")
+            raise UsageError(f"group {item.name} belongs to the brokers", reason="brokers and mqadmin rely on it")
         if new.retry_policy_type != "CUSTOMIZED":
             raise RefusedError(
                 f"group {item.name} cannot be written from here",

@@ -42,8 +42,8 @@ def plan_creation(asking: Asking, group: str, requested: Fields, brokers: Sequen
         old = broker.groups.get(group)
         if old is not None and old != new:
             raise RefusedError(
-                f"group {group} is there on {broker.name}",
-                reason="it has other settings",
+                f"group {group} already exists on {broker.name}",
+                reason="with other settings",
                 remedy=f"mqctl group update -g {group}; or name the brokers that lack it with --broker",
             )
         steps.append(_step(broker, group, old, new))
@@ -58,7 +58,7 @@ def plan_update(asking: Asking, group: str, requested: Fields, brokers: Sequence
         RefusedError: a broker does not know a setting.
     """
     if not requested:
-        raise UsageError("what is to change?", remedy="give at least one setting; see mqctl group update --help")
+        raise UsageError("no change given", remedy="give at least one setting; see mqctl group update --help")
     holders = _holders(_masters(asking, group, requested, brokers), group)
     _policy_known(holders, group)
     steps = [_step(item, group, item.groups[group], _with(item.groups[group], requested)) for item in holders]
@@ -138,7 +138,7 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
 
 def _masters(asking: Asking, group: str, requested: Fields, brokers: Sequence[str]) -> list[LiveBroker]:
     if is_system_group(group):
-        raise UsageError(f"group {group} belongs to the brokers", reason="they and mqadmin rely on it")
+        raise UsageError(f"group {group} belongs to the brokers", reason="brokers and mqadmin rely on it")
     masters = touched_masters(asking, brokers)
     ask_groups(asking, masters, Scope(groups=frozenset({group})))
     if _FIVE_ONLY & set(requested):

@@ -47,8 +47,8 @@ def plan_creation(asking: Asking, topic: str, request: TopicRequest, brokers: Se
         old = fields_of(broker.topics.get(topic))
         if old is not None and old != new:
             raise RefusedError(
-                f"topic {topic} is there on {broker.name}",
-                reason="it has other settings",
+                f"topic {topic} already exists on {broker.name}",
+                reason="with other settings",
                 remedy=f"mqctl topic update -t {topic}; or name the brokers that lack it with --broker",
             )
         steps.append(_step(broker, topic, old, new))
@@ -203,7 +203,7 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
         name, _, count = item.partition(":")
         if decimal(count, 1, writable.get(name, 0)) is None:
             had = ";".join(f"{name}:{count}" for name, count in sorted(writable.items()))
-            raise UsageError(f"{item!r} is no part of an order configuration of {topic}", reason=f"it has {had}")
+            raise UsageError(f"{item!r} is not part of an order configuration of {topic}", reason=f"it has {had}")
     return SettingPlan(
         kind="topic-order",
         noun="topic",
@@ -261,7 +261,7 @@ def _everywhere(asking: Asking, topic: str) -> list[LiveBroker]:
 
 def _not_reserved(brokers: Sequence[LiveBroker], topic: str) -> None:
     if is_system_topic(topic) or any(topic in broker.reserved for broker in brokers):
-        raise UsageError(f"topic {topic} belongs to the brokers", reason="they refuse to have it changed")
+        raise UsageError(f"topic {topic} belongs to the brokers", reason="brokers refuse to change it")
 
 
 def _attributes_known(asking: Asking, brokers: list[LiveBroker], request: TopicRequest) -> None:
@@ -272,7 +272,7 @@ def _attributes_known(asking: Asking, brokers: list[LiveBroker], request: TopicR
         version = broker.runtime.get("brokerVersionDesc", "?")
         if not version.startswith("V5"):
             raise RefusedError(
-                f"broker {broker.name} keeps no attributes of topics",
+                f"broker {broker.name} does not support topic attributes",
                 reason=f"it is {version}",
                 remedy="leave them out",
             )

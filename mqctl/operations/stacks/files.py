@@ -32,7 +32,7 @@ def classifier_of(file: Path | None) -> Classifier:
     except OSError as error:
         raise refused(f"could not read {file}", error) from error
     except UnreadableYaml as error:
-        raise BadInputError(f"{file} is no YAML", reason=str(error), remedy="see docs/stack-classes.md") from error
+        raise BadInputError(f"{file} is not YAML", reason=str(error), remedy="see docs/stack-classes.md") from error
     return Classifier(user_rules(content, str(file)))
 
 

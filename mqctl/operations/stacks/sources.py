@@ -82,10 +82,12 @@ class StackRequest:
         if whose and (not named or (whose == "--client" and self.snapshot is None)):
             named.append(whose)
         if len(named) > 1:
-            raise UsageError(f"{' and '.join(named)} contradict each other", remedy="name one source of stacks")
+            raise UsageError(f"{' and '.join(named)} cannot be combined", remedy="name one source of stacks")
         if not named:
             remedy = "add --pid PID, -g GROUP (all its instances), --client ID -g GROUP, or --file DUMP"
-            raise UsageError("whose stacks?", remedy=f"{remedy}; mqctl stacks find lists processes of this machine")
+            raise UsageError(
+                "no source of stacks given", remedy=f"{remedy}; mqctl stacks find lists processes of this machine"
+            )
 
 
 class StackSource(Protocol):
@@ -390,7 +392,7 @@ def _read_file(file: Path) -> list[StackDump]:
     if not dumps:
         raise BadInputError(
             f"{file} holds no stacks",
-            reason="it is no text of jstack, jcmd, py-spy or a consumer's running information",
+            reason="it is not the output of jstack, jcmd, py-spy or a consumer's running information",
             remedy="jstack -l PID > DUMP, or py-spy dump --json --pid PID > DUMP",
         )
     return dumps

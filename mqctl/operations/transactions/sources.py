@@ -45,11 +45,11 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
     now = datetime.now().astimezone()
     if source.store is not None or source.snapshot is not None:
         if source.namesrv or source.profile or source.brokers:
-            raise UsageError("files and a live cluster contradict each other", remedy="name one source")
+            raise UsageError("files cannot be combined with a live cluster", remedy="name one source")
         quick = source.store is not None and not source.deep
         return read_snapshot(store=source.store, snapshot=source.snapshot, at=source.at, now=now, quick=quick)
     if source.at:
-        raise UsageError("--at belongs to --store", reason="a live cluster has its own clock")
+        raise UsageError("--at needs --store", reason="a live cluster has its own clock")
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.transactions import gather_live_transactions
 

@@ -42,7 +42,7 @@ def by_offset_id(asking: Asking, text: str, brokers: tuple[BrokerAddress, ...]) 
     if wanted.host not in {broker.address for broker in brokers}:
         raise NotFoundError(
             f"no broker of this cluster has the address {wanted.host}",
-            reason=f"that is what the id {text} names",
+            reason=f"the id {text} names that address",
             remedy="mqctl broker list; a unique id is looked up with -t TOPIC",
         )
     message = asking.cluster.ask(wanted.host, messages.message_at(wanted.physical_offset), asking.deadline)

@@ -98,7 +98,7 @@ def _level_table(levels: str | None) -> DelayLevelTable:
     if table.bad_item is not None:
         raise UsageError(
             f"cannot read the delay levels {levels!r}",
-            reason=f"{table.bad_item!r} is no number followed by s, m, h or d",
+            reason=f"{table.bad_item!r} is not a number followed by s, m, h or d",
             remedy="give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
         )
     return table

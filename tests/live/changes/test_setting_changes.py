@@ -300,7 +300,7 @@ def test_an_empty_line_on_a_terminal_means_no(live: Run, cluster: EmbeddedCluste
     )
     os.close(leader)
     os.close(follower)
-    assert (done.returncode, "the name was not typed" in done.stderr) == (76, True), done.stderr
+    assert (done.returncode, "the name was not confirmed" in done.stderr) == (76, True), done.stderr
     assert on_brokers(live) == both(2, 2, "RW-")
 
 
@@ -320,7 +320,7 @@ def test_what_is_asked_on_a_narrow_terminal_can_be_read(cluster: EmbeddedCluster
     )
     os.close(follower)
     said = b""
-    while not said.endswith(b"was not typed\r\n"):
+    while not said.endswith(b"was not confirmed\r\n"):
         said += os.read(leader, 65536)
     assert process.wait(_SECONDS) == 76
     os.close(leader)
@@ -367,7 +367,7 @@ def test_one_undo_for_all_changes(live: Run) -> None:
     [
         (("group", "create", "-g", "DEFAULT_CONSUMER"), 64, "DEFAULT_CONSUMER"),
         (("group", "create", "-g", "G", "--retry-max", "1"), 76, "other settings"),
-        (("group", "update", "-g", "G"), 64, "what is to change"),
+        (("group", "update", "-g", "G"), 64, "no change given"),
         (("group", "update", "-g", "nope", "--retry-max", "1"), 66, "nope"),
         (("group", "delete", "-g", "TOOLS_CONSUMER"), 64, "belongs to the brokers"),
         (("group", "delete", "-g", "G", "--execute"), 76, "--confirm G"),

@@ -122,7 +122,7 @@ def test_queues_with_unread_messages_do_not_go_by_a_file_either(
     one = {"read_queue_count": 1, "write_queue_count": 1}
     edited(file, topics=[{"name": "Pay", "brokers": ["broker-b"], "settings": one}], groups=[])
     refused = live("cluster", "apply", file, "--update", *DO, "--confirm", "DefaultCluster")
-    assert (refused.exit_code, "cannot go yet" in refused.stderr) == (76, True), refused.stderr
+    assert (refused.exit_code, "cannot be removed yet" in refused.stderr) == (76, True), refused.stderr
 
 
 def test_other_brokers_are_named_or_given(live: Run, file: Path) -> None:

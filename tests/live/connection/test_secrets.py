@@ -173,6 +173,6 @@ def test_credentials_in_a_brokers_configuration_stay_there(
         assert asked("snapshot", "save", file, env=keys).exit_code == 0
         assert SECRET.encode() not in gzip.decompress(file.read_bytes())
         change = asked("broker", "set", "innerClientAuthenticationCredentials=x", "--execute", env=keys)
-        assert (change.exit_code, "holds a secret" in change.stderr) == (76, True), change
+        assert (change.exit_code, "it is a secret" in change.stderr) == (76, True), change
     finally:
         guarded.clear_faults()

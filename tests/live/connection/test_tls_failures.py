@@ -83,7 +83,7 @@ def speaks_http(connection: socket.socket) -> None:
         (silent, "did not finish the TLS handshake"),
         (stops_in_the_middle, "did not finish the TLS handshake"),
         (breaks_off, "closed the connection when TLS was proposed"),
-        (speaks_http, "what it answers is no TLS"),
+        (speaks_http, "it does not answer with TLS"),
     ],
 )
 def test_a_handshake_that_fails_is_told_as_such(
@@ -147,7 +147,7 @@ def test_an_encrypted_key_is_opened_by_its_password_only(
     assert asked(ours, {"MQCTL_TLS_KEY_PASSWORD": PASSWORD}).exit_code == 0
     for env, said in (
         ({}, "set MQCTL_TLS_KEY_PASSWORD"),
-        ({"MQCTL_TLS_KEY_PASSWORD": "guessed-it"}, "MQCTL_TLS_KEY_PASSWORD does not open its key"),
+        ({"MQCTL_TLS_KEY_PASSWORD": "guessed-it"}, "MQCTL_TLS_KEY_PASSWORD does not decrypt the key"),
     ):
         refused = asked(ours, env)
         assert (refused.exit_code, said in refused.stderr) == (78, True), refused
@@ -182,4 +182,4 @@ def test_a_url_with_a_password_is_not_taken(mqctl: Run) -> None:
         for words in (("topic", "list", "-n", url), ("profile", "add", "p", "-n", url)):
             outcome = mqctl(*words)
             assert (outcome.exit_code, PASSWORD in outcome.stdout + outcome.stderr) == (64, False), outcome
-            assert "leave out what stands before the @" in outcome.stderr
+            assert "leave out what is before the @" in outcome.stderr

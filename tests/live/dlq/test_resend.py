@@ -264,7 +264,7 @@ def test_the_rate_holds(live: Run, dead: EmbeddedCluster) -> None:
         ((*RESEND, "--execute"), 76, "--confirm G"),
         ((*RESEND, "--execute", "--confirm", "H"), 64, "the plan is about G"),
         ((*RESEND, "--rate", "0"), 64, "--rate"),
-        ((*RESEND, "--to", "no such name"), 64, "no topic name"),
+        ((*RESEND, "--to", "no such name"), 64, "not a valid topic name"),
         ((*RESEND, "--resume", "x", "--key", "k1"), 64, "--resume"),
         ((*RESEND, "--resume", "../x"), 66, "no resend"),
         (("dlq", "resend", "-g", "misspelt"), 66, "misspelt"),

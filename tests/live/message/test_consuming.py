@@ -158,14 +158,14 @@ def test_a5_a_condition_that_brokers_refuse_is_refused_with_the_setting_to_chang
         (("tail", "-t", "nope"), 66, "nope"),
         (("tail", "-t", "Pay", "--sql", "a > 1"), 76, "SQL92"),
         (("tail", "-t", "Pay", "--sql", " "), 64, "--sql"),
-        (("tail", "-t", "Pay", "--sql", "a > 1", "--tags", "A"), 64, "contradict"),
+        (("tail", "-t", "Pay", "--sql", "a > 1", "--tags", "A"), 64, "cannot be combined"),
         (("tail", "-t", "Pay", "-f", "-o", "json"), 64, "ndjson"),
         (("tail", "-t", "Pay", "--count", "1"), 64, "--follow"),
         (("consume", "-t", "nope"), 66, "nope"),
         (("consume", "-t", "Pay", "-g", "nope"), 66, "nope"),
         (("consume", "-t", "Pay", "-g", "G", "--from-start"), 64, "offset reset"),
         (("consume", "-t", "Pay", "--commit"), 64, "-g"),
-        (("consume", "-t", "Pay", "--from-start", "--since", "-1h"), 64, "contradict"),
+        (("consume", "-t", "Pay", "--from-start", "--since", "-1h"), 64, "cannot be combined"),
     ],
 )
 def test_what_is_not_there_or_makes_no_sense(live: Run, words: tuple[str, ...], code: int, said: str) -> None:

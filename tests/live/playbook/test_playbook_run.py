@@ -278,7 +278,7 @@ def test_dry_runs_of_all_playbooks_ask_nobody(live: Run, cluster: EmbeddedCluste
         (("run", "backlog"), 64, "-p group=..."),
         (("run", "backlog", "-p", "group=G", "--report", "report.txt"), 64, ".md or .json"),
         (("run", "backlog", "-p", "group=G", "--report", "/nonexistent/report.md"), 74, "directory"),
-        (("run", "backlog", "-p", "group=G", "--namesrv", "x:1", "--profile", "y"), 64, "contradict"),
+        (("run", "backlog", "-p", "group=G", "--namesrv", "x:1", "--profile", "y"), 64, "cannot be combined"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(

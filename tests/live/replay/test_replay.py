@@ -415,7 +415,7 @@ def test_a_target_that_stops_serving_leaves_a_replay_that_goes_on(live: Run, clu
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("publish", "--to", "Again"), 64, "what is to be replayed"),
+        (("publish", "--to", "Again"), 64, "no messages to replay given"),
         (("publish", "-t", "Pay", "--to", "Again"), 64, "--since"),
         (("publish", "-t", "Pay", "--from-offset", "5", "--to", "Again"), 64, "nothing to replay"),
         (("publish", "-t", "Pay", "--since", "+1h", "--to", "Again"), 64, "nothing to replay"),
@@ -448,7 +448,7 @@ def test_a_plan_of_another_cluster_or_of_nothing_is_refused(live: Run, tmp_path:
     assert (other.exit_code, "another cluster" in other.stderr) == (65, True), other.stderr
     file.write_text("{}")
     broken = live("replay", "publish", "--from-file", file, "--to", "Again")
-    assert (broken.exit_code, "is no replay plan" in broken.stderr) == (65, True), broken.stderr
+    assert (broken.exit_code, "is not a replay plan" in broken.stderr) == (65, True), broken.stderr
 
 
 def test_messages_of_a_log_without_queues_are_published_again(live: Run, tmp_path: Path) -> None:

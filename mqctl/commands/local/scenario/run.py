@@ -59,7 +59,7 @@ def command(
     places = state_dir() / "local"
     if detached:
         if words:
-            raise UsageError("--detach and a command contradict each other", remedy="run the command afterwards")
+            raise UsageError("--detach cannot be combined with a command", remedy="run the command afterwards")
         state = detach_keeper(places, name, ["local", "scenario", "run", scenario, "--name", name])
         emit(running_document(running_scenario(declared, state)), output)
         tell(f"mqctl: {declared.name} runs, pid {state.ready.pid}; end it with: mqctl local down{_named(name)}")
