@@ -112,9 +112,7 @@ def test_what_differs_stays_unless_it_is_to_be_changed(live: Run, file: Path) ->
     assert exported["groups"][0]["settings"]["consume_enable"] is False
 
 
-def test_queues_with_unread_messages_do_not_go_by_a_file_either(
-    live: Run, cluster: EmbeddedCluster, file: Path
-) -> None:
+def test_unread_queues_do_not_go_by_a_file_either(live: Run, cluster: EmbeddedCluster, file: Path) -> None:
     change(cluster, "broker-a", put_topic(TopicConfig(name="Pay", read_queue_count=2, write_queue_count=1)))
     with Peer(cluster.broker("broker-b").address) as peer:
         assert peer.call(send("Pay", queue_id=1), b"late").code == 0
