@@ -137,18 +137,21 @@ class MappedFile:
             descriptor = open_regular(self.path)
         except OSError as error:
             raise reading_error(self.path, error) from error
+        spans = []
         try:
             while low < high:
                 begin = os.lseek(descriptor, low, os.SEEK_DATA)
-                end = os.lseek(descriptor, begin, os.SEEK_HOLE)
+                low = os.lseek(descriptor, begin, os.SEEK_HOLE)
                 if begin < high:
-                    yield begin, min(end, high)
-                low = end
+                    spans.append((begin, min(low, high)))
         except OSError as error:
             if error.errno != errno.ENXIO:  # nothing but a hole up to the file's end
                 raise reading_error(self.path, error) from error
         finally:
             os.close(descriptor)
+        # All of them before the first is read: on tmpfs a look a few bytes beyond one makes a page of the hole, which
+        # would be the next span, and so on to the end of the file.
+        yield from spans
 
     def release(self) -> None:
         """Lets go of the mapping; the next use maps the file again."""

@@ -112,7 +112,7 @@ class Heard:
             assert self._changed.wait_for(condition, LONG_S), f"heard {len(self.messages)} messages"
 
 
-def wait_until(condition: Callable[[], bool], what: str, *, every_s: float = 0.005) -> None:
+def wait_until(condition: Callable[[], bool], what: str = "it holds", *, every_s: float = 0.005) -> None:
     """Polls for a state of broker or consumer that has no event of its own."""
     pause, end = Event(), monotonic() + LONG_S
     while not condition():

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
+from threading import Event
 from time import monotonic, time_ns
 from typing import Protocol
 
@@ -132,9 +133,10 @@ class Condition(Protocol):
 
 def eventually(condition: Condition, *, seconds: float = 60.0) -> None:
     """Asks until it is so; for what a real broker does in another thread."""
-    deadline = monotonic() + seconds
+    pause, deadline = Event(), monotonic() + seconds
     while not condition():
         assert monotonic() < deadline
+        pause.wait(0.005)
 
 
 def put(peer: Peer, request: SendMessageV2, body: bytes) -> RemotingCommand:

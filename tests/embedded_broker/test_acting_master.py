@@ -6,9 +6,8 @@ import base64
 import gzip
 import json
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from time import monotonic
 
 import pytest
 
@@ -20,6 +19,7 @@ from mqctl.protocol.requests_admin import GetAllDelayOffset, GetBrokerRuntimeInf
 from mqctl.protocol.requests_client import GetMaxOffset, QueryConsumerOffset, UpdateConsumerOffset
 from mqctl.protocol.requests_namesrv import GetRouteInfo
 from mqctl.protocol.requests_v5 import ExchangeBrokerHaInfo
+from tests.client.consuming import wait_until
 from tests.embedded_broker.ha_streams import DIRECTORY
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
@@ -27,12 +27,6 @@ from tests.embedded_broker.wire import Peer
 SECONDS = 90.0
 MASTER, MASTER_HA, SLAVE = "127.0.0.1:31711", "127.0.0.1:31712", "127.0.0.1:31721"
 ACTING = {"enableSlaveActingMaster": "true", "registerNameServerPeriod": "10000"}
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = monotonic() + SECONDS
-    while not holds():
-        assert monotonic() < end
 
 
 class Recording:
@@ -83,9 +77,9 @@ def cluster() -> Iterator[EmbeddedCluster]:
         with Peer(cluster.broker("broker-a").address) as peer:
             assert peer.call(pull("T", 0, group="G")).code == 0
             assert peer.call(commit(3)).code == 0
-        until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
+        wait_until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
         slave = cluster.broker("broker-a-s")
-        until(lambda: slave.on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 3)
+        wait_until(lambda: slave.on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 3)
         yield cluster
 
 
@@ -180,27 +174,27 @@ def test_a_slave_stands_in_for_readers_and_the_master_takes_its_offsets_back(clu
     master.on_loop(lambda broker: broker.schedule.pause())
     with Peer(master.address) as peer:
         assert peer.call(send("T", properties={DELAY: "3"}), b"late").code == 0
-    until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
+    wait_until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
     master.kill()
-    until(lambda: route(cluster) == ({0: slave.address}, 4))
-    until(lambda: is_active(cluster, "broker-a-s"))
+    wait_until(lambda: route(cluster) == ({0: slave.address}, 4))
+    wait_until(lambda: is_active(cluster, "broker-a-s"))
     with Peer(slave.address) as peer:
         refused = peer.call(send("T"), b"no")
         assert (refused.code, (refused.remark or "")[:25]) == (14, "service not available now")
         assert peer.call(pull("T", 0, group="G")).code == 0
         assert peer.call(commit(5)).code == 0
-        until(lambda: stored(cluster, "broker-b") == 6)
+        wait_until(lambda: stored(cluster, "broker-b") == 6)
         body = peer.call(GetAllDelayOffset()).body
         assert DelayOffsetTable.from_bytes(body).offset_table == {3: 1}
     master.start()
-    until(lambda: route(cluster) == ({0: master.address, 1: slave.address}, 6))
+    wait_until(lambda: route(cluster) == ({0: master.address, 1: slave.address}, 6))
     assert committed(master.address) == {"offset": "5"}
-    until(lambda: not is_active(cluster, "broker-a-s"))
+    wait_until(lambda: not is_active(cluster, "broker-a-s"))
     assert (stored(cluster, "broker-a"), stored(cluster, "broker-b")) == (5, 6), "delivered by the slave alone"
     with Peer(master.address) as peer:
         assert DelayOffsetTable.from_bytes(peer.call(GetAllDelayOffset()).body).offset_table == {3: 1}
         assert peer.call(send("T"), b"again").code == 0
-    until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
+    wait_until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
 
 
 def test_old_name_servers_are_asked_in_requests_that_they_know() -> None:
@@ -208,9 +202,9 @@ def test_old_name_servers_are_asked_in_requests_that_they_know() -> None:
     with EmbeddedCluster(version="5.3.3", slaves=1, time_scale=20.0, settings=ACTING) as cluster:
         with Peer(cluster.broker("broker-a").address) as peer:
             assert peer.call(send("T"), b"body").code == 0
-        until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
+        wait_until(lambda: len({ends(cluster, name) for name in ("broker-a", "broker-a-s")}) == 1)
         cluster.broker("broker-a").kill()
-        until(lambda: is_active(cluster, "broker-a-s"))
+        wait_until(lambda: is_active(cluster, "broker-a-s"))
         assert route(cluster)[0] == {0: cluster.broker("broker-a-s").address}
         cluster.broker("broker-a").start()
-        until(lambda: not is_active(cluster, "broker-a-s"))
+        wait_until(lambda: not is_active(cluster, "broker-a-s"))

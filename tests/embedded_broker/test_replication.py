@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from time import monotonic
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -26,6 +25,7 @@ from mqctl.protocol.requests_client import (
 )
 from mqctl.protocol.requests_namesrv import GetBrokerMemberGroup, GetRouteInfo
 from mqctl.protocol.requests_v5 import GetBrokerHaStatus
+from tests.client.consuming import wait_until
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
 
@@ -43,8 +43,8 @@ def pair(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
                 assert peer.call(send("T"), f"body {number}".encode()).code == 0
             assert peer.call(pull("T", 0, group="G")).code == 0
             assert peer.call(commit(3)).code == 0
-        until(lambda: ends(cluster)[0] == ends(cluster)[1] > 0)
-        until(lambda: slave(cluster).on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 3)
+        wait_until(lambda: ends(cluster)[0] == ends(cluster)[1] > 0)
+        wait_until(lambda: slave(cluster).on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 3)
         yield cluster
 
 
@@ -58,12 +58,6 @@ def slave(cluster: EmbeddedCluster) -> EmbeddedBroker:
 
 def ends(cluster: EmbeddedCluster) -> list[int]:
     return [one.on_loop(lambda broker: broker.storage.log.position) for one in (master(cluster), slave(cluster))]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = monotonic() + SECONDS
-    while not holds():
-        assert monotonic() < end
 
 
 def commit(offset: int, group: str = "G") -> UpdateConsumerOffset:
@@ -155,7 +149,7 @@ def test_5x_takes_a_topic_on_its_slave_and_loses_it_at_the_next_copy(pair: Embed
         )  # fmt: skip
         assert peer.call(own).code == 0
         assert other.call(send("Another"), b"x").code == 0  # so that the versions differ
-        until(lambda: slave(pair).on_loop(lambda broker: broker.topics.find("OnlyHere")) is None)
+        wait_until(lambda: slave(pair).on_loop(lambda broker: broker.topics.find("OnlyHere")) is None)
         assert slave(pair).on_loop(lambda broker: broker.topics.find("Another")) is not None
 
 
@@ -165,7 +159,7 @@ def test_a_commit_on_the_slave_is_overwritten_by_the_master_unless_it_has_none(p
             slave(pair).on_loop(lambda broker: broker.groups.find_or_create("OwnOfSlave"))
         assert peer.call(commit(1)).code == 0
         assert peer.call(commit(4, "OwnOfSlave")).code == 0
-        until(lambda: slave(pair).on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 3)
+        wait_until(lambda: slave(pair).on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 3)
         kept = peer.call(QueryConsumerOffset(consumer_group="OwnOfSlave", topic="T", queue_id=0))
         assert ext(kept)["offset"] == "4"
 
@@ -190,7 +184,7 @@ def test_the_slave_goes_on_across_files_and_both_stores_verify(pair: EmbeddedClu
     with Peer(master(pair).address) as peer:
         for _ in range(40):
             assert peer.call(send("T"), b"y" * 8_000).code == 0
-    until(lambda: ends(pair)[0] == ends(pair)[1] > 2 * 131_072)
+    wait_until(lambda: ends(pair)[0] == ends(pair)[1] > 2 * 131_072)
     with Peer(slave(pair).address) as peer:
         answer = peer.call(GetBrokerRuntimeInfo())
         assert KVTable.from_bytes(answer.body).table["dispatchBehindBytes"] == "0"
@@ -214,14 +208,14 @@ def test_sync_sends_wait_for_slaves_as_each_release_does(pair: EmbeddedCluster) 
         assert ext(alone)["msgId"]  # it is stored all the same
         assert peer.call(send("T", properties={"WAIT": "false"}), b"does not care").code in (0, alone.code)
         slave(pair).start()
-        until(lambda: ends(pair)[0] == ends(pair)[1])
+        wait_until(lambda: ends(pair)[0] == ends(pair)[1])
         assert peer.call(send("T"), b"with a slave again").code == 0
         assert peer.call(UpdateBrokerConfig(), b"brokerRole=ASYNC_MASTER").code == 0
 
 
 def test_a_lost_master_leaves_the_slave_for_readers_and_its_offsets_win_when_it_is_back(pair: EmbeddedCluster) -> None:
     count = master(pair).on_loop(lambda broker: broker.storage.max_offset("T", 0))
-    until(lambda: slave(pair).on_loop(lambda broker: broker.storage.max_offset("T", 0)) == count)
+    wait_until(lambda: slave(pair).on_loop(lambda broker: broker.storage.max_offset("T", 0)) == count)
     with Peer(master(pair).address) as peer:
         assert peer.call(commit(3)).code == 0
     master(pair).stop()
@@ -233,7 +227,7 @@ def test_a_lost_master_leaves_the_slave_for_readers_and_its_offsets_win_when_it_
         assert peer.call(pull("T", 4, group="G")).code == 0
         assert peer.call(commit(5)).code == 0
     master(pair).start()
-    until(lambda: slave(pair).on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 3)
+    wait_until(lambda: slave(pair).on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 3)
     with Peer(master(pair).address) as peer:
         assert peer.call(send("T"), b"after the return").code == 0
-    until(lambda: ends(pair)[0] == ends(pair)[1])
+    wait_until(lambda: ends(pair)[0] == ends(pair)[1])

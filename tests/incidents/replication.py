@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from time import monotonic, time
+from time import time
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
@@ -20,6 +20,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.snapshot.live.gatherer import gather_live
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.store.config_files import delay_offsets, read_config
+from tests.client.consuming import wait_until
 from tests.diagnosis.live_snapshots import MINUTE
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
@@ -51,14 +52,8 @@ def _pair(
     with EmbeddedCluster(version="5.3.3", slaves=1, settings=scaled, time_scale=time_scale) as cluster:
         with Peer(cluster.broker("broker-a").address) as peer:
             assert peer.call(send("Pay"), b"paid").code == 0
-        _until(lambda: _is_copied(cluster))
+        wait_until(lambda: _is_copied(cluster))
         yield cluster
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    end = monotonic() + _LIMIT_MS / 1_000
-    while not holds():
-        assert monotonic() < end
 
 
 def _is_copied(cluster: EmbeddedCluster) -> bool:
@@ -91,18 +86,14 @@ def _probed(_stage: Stage) -> ClusterSnapshot:
         for _ in range(_PROBES):
             probes.enter_context(socket.create_connection(("127.0.0.1", port)))
         connections = cluster.broker("broker-a")
-        end = monotonic() + _LIMIT_MS / 1_000
-        while connections.on_loop(lambda broker: len(broker.replication.master.connections)) <= _PROBES:
-            assert monotonic() < end
+        wait_until(lambda: connections.on_loop(lambda broker: len(broker.replication.master.connections)) > _PROBES)
         return _seen(cluster)
 
 
 def _known(cluster: EmbeddedCluster) -> None:
     """Waits until the slave knows the topic."""
     slave = cluster.broker("broker-a-s")
-    end = monotonic() + _LIMIT_MS / 1_000
-    while slave.on_loop(lambda broker: broker.topics.find("Pay")) is None:
-        assert monotonic() < end
+    wait_until(lambda: slave.on_loop(lambda broker: broker.topics.find("Pay")) is not None)
 
 
 def _well(_stage: Stage) -> ClusterSnapshot:
@@ -144,9 +135,7 @@ def _restarted(settings: dict[str, str]) -> ClusterSnapshot:
         slave.stop()
         slave.start(settings=settings)
         began_ms = time() * 1_000  # its own start is not judged before that
-        end = monotonic() + _LIMIT_MS / 1_000
-        while time() * 1_000 - began_ms < _MINUTE_MS:
-            assert monotonic() < end
+        wait_until(lambda: time() * 1_000 - began_ms >= _MINUTE_MS)
         return _seen(cluster)
 
 
@@ -156,7 +145,7 @@ def _left_alone(_stage: Stage) -> ClusterSnapshot:
         _known(cluster)
         cluster.broker("broker-a-s").on_loop(_pause)
         master = cluster.broker("broker-a")
-        _until(lambda: not master.on_loop(lambda broker: broker.replication.master.connections))
+        wait_until(lambda: not master.on_loop(lambda broker: broker.replication.master.connections))
         return _seen(cluster)
 
 
@@ -177,13 +166,13 @@ def _new_masters_store(*, is_current: bool) -> ClusterSnapshot:
         slave = cluster.broker("broker-a-s")
         config = slave.on_loop(lambda broker: broker.directory) / "config" / "delayOffset.json"
         _deliver_delayed(cluster, 1)
-        _until(lambda: config.exists() and _delivered(config) == 1)
+        wait_until(lambda: config.exists() and _delivered(config) == 1)
         if not is_current:
             slave.on_loop(_stop_copying)
         _deliver_delayed(cluster, 2)
-        _until(lambda: _is_copied(cluster))
+        wait_until(lambda: _is_copied(cluster))
         if is_current:
-            _until(lambda: _delivered(config) == 2)
+            wait_until(lambda: _delivered(config) == 2)
         slave_ms = slave.on_loop(lambda broker: broker.clock.now_ms())
         for name in ("broker-a", "broker-a-s"):
             cluster.broker(name).stop()
@@ -196,7 +185,7 @@ def _deliver_delayed(cluster: EmbeddedCluster, number: int) -> None:
     master = cluster.broker("broker-a")
     with Peer(master.address) as peer:
         assert peer.call(send("Pay", properties={DELAY: "1"}), b"later").code == 0
-    _until(lambda: master.on_loop(lambda broker: broker.schedule.offsets.get(1)) == number)
+    wait_until(lambda: master.on_loop(lambda broker: broker.schedule.offsets.get(1)) == number)
 
 
 def _stop_copying(broker: Broker) -> None:

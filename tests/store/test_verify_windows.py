@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -12,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embedded_broker.log.scratch import make_throw_away_directory
 from mqctl.model.damage import DamageCode
 from mqctl.store import kernel, log_rows, verify_index, verify_log
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import VerifyReport, verify
+from tests.conftest import Outcome
 from tests.store.builder import StoreBuilder, message, write_big_store
 
 pytestmark = pytest.mark.slow
@@ -127,6 +130,22 @@ def test_holes_of_sparse_files_are_not_read(tmp_path: Path) -> None:
             file.truncate(1 << 40)  # a terabyte that takes up a megabyte: read through, it would take half an hour
     report = verify(StoreDirectory.open(tmp_path))
     assert (report.record_count, report.queue_entries) == (whole.record_count, whole.queue_entries)
+
+
+def test_looking_makes_no_pages_of_holes_on_tmpfs(mqctl: Callable[..., Outcome]) -> None:
+    """There a look at a hole through a mapping takes memory, which stays taken until the file goes."""
+    root = make_throw_away_directory()
+    try:
+        write_big_store(root, total_bytes=1 << 20, body_bytes=1_000, file_bytes=2 << 20, queues=1)
+        log = root / "commitlog" / f"{0:020d}"
+        with log.open("r+b") as file:
+            file.truncate(1 << 30)
+        before = log.stat().st_blocks
+        for words in (("store", "verify"), ("doctor",)):
+            assert mqctl(*words, "--store", root).exit_code in {0, 1, 2}
+        assert (log.stat().st_blocks - before) * 512 < 1 << 20
+    finally:
+        shutil.rmtree(root)
 
 
 def test_memory_does_not_grow_with_the_store(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ LEAST_EVERY_MS = 100
 UNTIL_LIMIT_MS = 600_000
 Ask = Callable[[int], LagView]
 """Asks once, within so many milliseconds."""
+_ROOM = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ def _limit_ms(again: Again, target: ClusterTarget) -> int | None:
 def rounds(ask: Ask, pace: LagPace) -> Iterator[Round]:
     """Yields rounds at the pace; the first one must succeed, a later one may fail and is tried again.
 
-    None begins with less time than the one before it took: cut off by the limit it would know less than is known.
+    None begins with less than `_ROOM` times what the one before it took: cut off by the limit it would know less.
 
     Raises:
         MqctlError: what the first round raised.
@@ -118,7 +119,7 @@ def rounds(ask: Ask, pace: LagPace) -> Iterator[Round]:
         number += 1
         began = monotonic()
         left_ms = None if pace.limit_ms is None else pace.limit_ms - round((began - started) * 1000)
-        if number > 1 and left_ms is not None and left_ms <= took_ms:
+        if number > 1 and left_ms is not None and left_ms <= _ROOM * took_ms:
             return
         limit_ms = pace.round_ms if left_ms is None else max(1, min(pace.round_ms, left_ms))
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
 
 from embedded_broker import EmbeddedBroker, EmbeddedCluster
 from mqctl.protocol.requests_client import UpdateConsumerOffset
+from tests.client.consuming import wait_until
 from tests.conftest import Outcome
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
@@ -27,8 +27,8 @@ def pair(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
     settings = {"mappedFileSizeCommitLog": "131072", "haHousekeepingInterval": "20000000"}
     with EmbeddedCluster(version=request.param, slaves=1, time_scale=SCALE, settings=settings) as cluster:
         fill(cluster, 10)
-        until(lambda: end(cluster.broker("broker-a")) == end(cluster.broker("broker-a-s")))
-        until(lambda: cluster.broker("broker-a-s").on_loop(lambda broker: broker.topics.find("T")) is not None)
+        wait_until(lambda: end(cluster.broker("broker-a")) == end(cluster.broker("broker-a-s")))
+        wait_until(lambda: cluster.broker("broker-a-s").on_loop(lambda broker: broker.topics.find("T")) is not None)
         yield cluster
 
 
@@ -40,12 +40,6 @@ def fill(cluster: EmbeddedCluster, count: int, size: int = 100) -> None:
 
 def end(broker: EmbeddedBroker) -> int:
     return broker.on_loop(lambda running: running.storage.log.position)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = monotonic() + SECONDS
-    while not holds():
-        assert monotonic() < deadline
 
 
 def lost(cluster: EmbeddedCluster) -> EmbeddedBroker:
@@ -132,7 +126,9 @@ def test_a_slave_without_master_an_empty_one_and_one_that_is_ahead_are_told(mqct
 def test_a_probe_of_the_replication_port_counts_as_a_slave_and_is_named(mqctl: Run, pair: EmbeddedCluster) -> None:
     port = pair.broker("broker-a").on_loop(lambda running: running.settings.ha_listen_port)
     with socket.create_connection(("127.0.0.1", port)):
-        until(lambda: pair.broker("broker-a").on_loop(lambda running: len(running.replication.master.connections)) == 2)
+        wait_until(
+            lambda: pair.broker("broker-a").on_loop(lambda running: len(running.replication.master.connections)) == 2
+        )
         found = findings(mqctl, pair)
     if pair.spec.version == "5.3.3":
         assert found["MQ134"]["evidence"] == {"mute_count": 1, "slave_count": 1}
@@ -161,7 +157,7 @@ def test_lag_of_a_group_whose_master_is_gone_is_read_from_the_slave_and_said_to_
     with Peer(pair.broker("broker-a").address) as peer:
         assert peer.call(pull("T", 0, group="G")).code == 0
         assert peer.call(UpdateConsumerOffset(consumer_group="G", topic="T", queue_id=0, commit_offset=4)).code == 0
-    until(lambda: slave.on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 4)
+    wait_until(lambda: slave.on_loop(lambda broker: broker.offsets.query("G", "T", 0)) == 4)
     known = mqctl("group", "lag", "-g", "G", "--namesrv", pair.namesrv, "-o", "json")
     assert (known.exit_code, known.json["slaves"]) == (0, [])
     pair.broker("broker-a").kill()
