@@ -118,17 +118,19 @@ def _asked_in_vain(
 ) -> Iterator[NotJudged]:
     """Yields what was asked for by its code, or by a pattern of which nothing is left, and cannot be judged."""
     named = {pattern.upper() for pattern in only}
+    judged = {entry.code for entry in chosen}
     for entry in rules:
         compared = snapshot.past is not None and entry.least_window is not None
-        if entry not in chosen and not compared and (entry.code in named or (only and not chosen)):
+        if entry.code not in judged and not compared and (entry.code in named or (only and not chosen)):
             why = _not_shown(entry, snapshot) or Why(Reason.TWO_LOOKS)
             yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), why=why)
 
 
 def _without_earlier(rules: list[Rule], chosen: list[Rule], case: ClusterCase) -> Iterator[NotJudged]:
     """Yields what compares two looks, where a recording has only one: nothing is well that was not compared."""
+    judged = {entry.code for entry in chosen}
     for entry in rules:
-        if entry not in chosen and entry.least_window is not None:
+        if entry.code not in judged and entry.least_window is not None:
             least_ms = max(case.settings.scaled(entry.least_window(case.settings)), case.window_ms)
             why = Why(Reason.NO_EARLIER, {"window_ms": least_ms})
             yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), why=why)

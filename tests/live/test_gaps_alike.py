@@ -72,7 +72,7 @@ READS: dict[str, Read] = {
     "message peek": Read(OF_TOPIC),
     "message tail": Read((*OF_TOPIC, "--lines", "1")),
     "order check": Read(OF_TOPIC, end=3),
-    "producer list": Read(),
+    "producer list": Read(unhurt=(MEMBERS,)),  # a note about proxies is all that it tells
     "retry list": Read(OF_GROUP, codes=(TOPICS, 26, 43, 45)),
     "snapshot save": Read(unhurt=(RUNNING,)),
     "stacks dump": Read((*OF_GROUP, "--dumps", "1")),
