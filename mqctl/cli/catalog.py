@@ -34,7 +34,7 @@ class Entry:
 
 
 GROUPS: dict[str, str] = {
-    "acl": "Users of 5.x brokers and what they may do.",
+    "acl": "Users of 5.x brokers, accounts of 4.9, and what they may do.",
     "allocation": "Who consumes which queue, and what would change if.",
     "bench": "How fast a cluster is: load, measured and compared.",
     "broker": "Brokers of a live cluster: rates, settings, counters.",
@@ -71,12 +71,15 @@ GROUPS: dict[str, str] = {
 ENTRIES: tuple[Entry, ...] = (
     Entry(("doctor",), "Diagnose a live cluster, a store directory or a snapshot, and say what to do."),
     Entry(("acl", "create-user"), "Create a user, by plan.", "changes"),
+    Entry(("acl", "delete-account"), "Delete an account from the access files of 4.9, by plan.", "destroys"),
     Entry(("acl", "delete-user"), "Delete a user with all entries, by plan.", "destroys"),
     Entry(("acl", "explain"), "Show whether a user may do something, and which entry decides."),
     Entry(("acl", "grant"), "Allow or deny a user something, by plan.", "changes"),
     Entry(("acl", "list"), "Show users and what they may do."),
+    Entry(("acl", "put-account"), "Add or change an account in the access files of 4.9, by plan.", "changes"),
     Entry(("acl", "revoke"), "Delete entries of a user, by plan.", "changes"),
     Entry(("acl", "update-user"), "Change type, status or password of a user, by plan.", "changes"),
+    Entry(("acl", "white-list"), "Replace the white list of an access file of 4.9, by plan.", "changes"),
     Entry(("allocation", "show"), "Show who consumes which queue, and who should."),
     Entry(("allocation", "simulate"), "Simulate other strategies, clients, queues, a room lost."),
     Entry(("bench", "clean"), "Delete the topics and groups of benches, by plan.", "destroys"),

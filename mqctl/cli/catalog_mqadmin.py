@@ -62,11 +62,11 @@ def _only_5(name: str, coverage: CommandCoverage, note: str, *ours: str) -> SubC
     return SubCommand(name, coverage, ours, note, in_4_9=False)
 
 
-def _only_4(name: str, note: str) -> SubCommand:
-    return SubCommand(name, CommandCoverage.NONE, (), note, in_5_3=False)
+def _only_4(name: str, note: str, *ours: str) -> SubCommand:
+    coverage = CommandCoverage.WHOLE if ours else CommandCoverage.NONE
+    return SubCommand(name, coverage, ours, note, in_5_3=False)
 
 
-_ACCESS = "users and access lists belong to whoever runs the broker's configuration; mqctl signs, it grants nothing"
 _NO_ARGUMENT = "the password comes from a file or the terminal, not from the words of a command"
 _REPLICAS = "elections and replica sets are the controller's business; a wrong push loses messages"
 _STATIC = "static topics map queues across brokers; a half-done mapping cannot be undone from outside"
@@ -191,10 +191,10 @@ TABLE: tuple[SubCommand, ...] = (
     ),
     _only_5("exportPopRecord", CommandCoverage.NONE, "pop checkpoints are not read yet"),
     # access control
-    _only_4("updateAclConfig", _ACCESS),
-    _only_4("deleteAclConfig", _ACCESS),
-    _only_4("clusterAclConfigVersion", _ACCESS),
-    _only_4("updateGlobalWhiteAddr", _ACCESS),
+    _only_4("updateAclConfig", "the secret key comes from a file or the terminal", "acl put-account KEY"),
+    _only_4("deleteAclConfig", "", "acl delete-account KEY"),
+    _only_4("clusterAclConfigVersion", "", "acl list"),
+    _only_4("updateGlobalWhiteAddr", "undo brings the former list back, given a copy", "acl white-list ADDRESS"),
     _only_5("createUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl create-user USER --password-file FILE"),
     _only_5("updateUser", CommandCoverage.WHOLE, _NO_ARGUMENT, "acl update-user USER"),
     _only_5("deleteUser", CommandCoverage.WHOLE, "its entries are in the record", "acl delete-user USER"),

@@ -10,7 +10,8 @@ from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.snapshot import BrokerSnapshot
 
-_SWITCHES = ("aclEnable", "authenticationEnabled", "authorizationEnabled")
+_LIST = "aclEnable"
+_SWITCHES = (_LIST, "authenticationEnabled", "authorizationEnabled")
 _FIRST_USERS = ("initAuthenticationUser", "innerClientAuthenticationCredentials")
 _NAMED = 3
 
@@ -81,7 +82,7 @@ def _of_user(state: AccessState, name: str) -> tuple[object, object]:
     playbook="broker-down",
 )
 def open_to_every_user(case: ClusterCase) -> Iterator[Verdict]:
-    """A 5.x broker with ordinary users: any of them may change groups and configuration, and read first passwords."""
+    """Ordinary users: on 5.x each may change groups and configuration, on 4.9 accounts, its own among them."""
     for broker in _masters(case):
         if broker.access is None:
             continue
@@ -97,8 +98,14 @@ def open_to_every_user(case: ClusterCase) -> Iterator[Verdict]:
                 },
                 evidence={"user_count": len(users)},
                 severity=None if first_users else Severity.WARNING,
-                variant="password" if first_users else None,
+                variant=_open_variant(broker, first_users),
             )
+
+
+def _open_variant(broker: BrokerSnapshot, first_users: list[str]) -> str | None:
+    if broker.config.get(_LIST) == "true":
+        return "list"
+    return "password" if first_users else None
 
 
 @cluster_rule("MQ632", Severity.WARNING, source="AclAuthorizationHandler", needs=(Part.ACCESS,), playbook="broker-down")
@@ -145,4 +152,25 @@ def well_known_password(case: ClusterCase) -> Iterator[Verdict]:
                 subject=_subject(broker),
                 params={"broker": broker.name, "users": ", ".join(users[:_NAMED])},
                 evidence={"user_count": len(users)},
+            )
+
+
+@cluster_rule("MQ634", Severity.ERROR, source="PlainPermissionManager", needs=(Part.ACCESS,), playbook="broker-down")
+def lets_in_without_keys(case: ClusterCase) -> Iterator[Verdict]:
+    """A 4.9 access list that checks nobody, or accounts that need no signature from anywhere."""
+    for broker in case.snapshot.brokers:
+        if broker.access is None:
+            continue
+        if broker.access.unchecked:
+            yield Verdict(
+                subject=_subject(broker),
+                params={"broker": broker.name, "files": ", ".join(broker.access.unchecked[:_NAMED])},
+                evidence={"file_count": len(broker.access.unchecked)},
+            )
+        elif broker.access.unsigned:
+            yield Verdict(
+                subject=_subject(broker),
+                params={"broker": broker.name, "accounts": ", ".join(broker.access.unsigned[:_NAMED])},
+                evidence={"account_count": len(broker.access.unsigned)},
+                variant="account",
             )

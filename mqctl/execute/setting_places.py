@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from mqctl.client.admin import access
 from mqctl.client.admin import broker_changes as put
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin import nameserver as ns
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import NotFoundError
+from mqctl.execute.access_file_places import read_account, read_changes, write_account
 from mqctl.execute.access_places import read_entry, read_user, write_entry, write_user
 from mqctl.model.config import PERM_WRITE, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.setting_plan import Fields, SettingKind, config_of, fields_of
@@ -20,7 +22,7 @@ class Place:
     """Where one setting lives.
 
     Attributes:
-        secret: the password that a user is to have; it is written nowhere else.
+        secret: the password that a user, or the secret key that an account, is to have; it is written nowhere else.
     """
 
     kind: SettingKind
@@ -40,12 +42,23 @@ def read_setting(cluster: Cluster, place: Place, limit: Deadline) -> Fields | No
         case SettingKind.BROKER:
             value = cluster.ask(address, ask.broker_settings(), limit).get(subject)
             return None if value is None else {subject: value}
+        case SettingKind.USER | SettingKind.ENTRY | SettingKind.ACCOUNT | SettingKind.WHITE_LIST:
+            return _read_access(cluster, place, limit)
+        case _:
+            return _NAME_SERVERS_TELL[place.kind](cluster, address, subject, limit)
+
+
+def _read_access(cluster: Cluster, place: Place, limit: Deadline) -> Fields | None:
+    address, subject = place.address, place.subject
+    match place.kind:
         case SettingKind.USER:
             return read_user(cluster, (address, subject), place.secret, limit)
         case SettingKind.ENTRY:
             return read_entry(cluster, address, subject, limit)
+        case SettingKind.ACCOUNT:
+            return read_account(cluster, (address, subject), place.secret, limit)
         case _:
-            return _NAME_SERVERS_TELL[place.kind](cluster, address, subject, limit)
+            return read_changes(cluster, address, limit)
 
 
 def _kv(cluster: Cluster, address: str, subject: str, limit: Deadline) -> Fields | None:
@@ -105,10 +118,22 @@ def write_setting(cluster: Cluster, place: Place, change: tuple[Fields | None, F
             cluster.ask(address, ns.add_write_permission(subject), limit)
         case SettingKind.WRITE_PERM:
             cluster.ask(address, ns.wipe_write_permission(subject), limit)
+        case _:
+            _write_access(cluster, place, change, limit)
+
+
+def _write_access(cluster: Cluster, place: Place, change: tuple[Fields | None, Fields | None], limit: Deadline) -> None:
+    address, subject = place.address, place.subject
+    _, new = change
+    match place.kind:
         case SettingKind.USER:
             write_user(cluster, (address, subject), change, place.secret, limit)
         case SettingKind.ENTRY:
             write_entry(cluster, address, subject, new, limit)
+        case SettingKind.ACCOUNT:
+            write_account(cluster, (address, subject), new or {}, place.secret, limit)
+        case _:
+            cluster.ask(address, access.replace_white_list(subject, (new or {})["addresses"]), limit)
 
 
 def _group(subject: str, old: Fields | None, new: Fields) -> SubscriptionGroupConfig:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, NotAskedError, UnreachableError
+from mqctl.execute.access_file_places import is_counted, readable
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, SettingPart, SettingRecord
 from mqctl.execute.setting_places import Place, read_setting, write_setting
 from mqctl.model.setting_plan import SettingKind
@@ -44,10 +45,11 @@ def _change(cluster: Cluster, deadline: Deadline, step: SettingPart, secret: str
     place = Place(SettingKind(step.kind), step.address, step.subject, secret)
     try:
         before = read_setting(cluster, place, deadline)
-        if before == step.new:
+        counted = is_counted(place.kind)  # an equal count only says that somebody else made a change
+        if before == step.new and not counted:
             step.state, step.found = CONFIRMED, step.new
             return
-        if before != step.old:
+        if before != (readable(step.old) if counted else step.old):
             step.found = None if before is None else dict(before)
             step.state, step.reason = NOT_MOVED, "somebody else changed it since the plan was made"
             return
@@ -74,7 +76,7 @@ def _read_back(cluster: Cluster, deadline: Deadline, step: SettingPart, place: P
         step.fail(UNKNOWN, error or unread, f"could not be read back: {error or unread}")
         return
     step.found = None if current is None else dict(current)
-    if current == step.new:
+    if current == (readable(step.new) if is_counted(place.kind) else step.new):
         step.state = CONFIRMED
     elif error is not None and current == step.old:
         # It may still arrive.

@@ -104,11 +104,15 @@ class AccessState:
     Attributes:
         entries: by user, in the order in which the broker lists them.
         well_known: users whose password everybody tries first; the password itself is nowhere kept.
+        unchecked: access files of 4.9 whose white list lets requests from everywhere in.
+        unsigned: accounts of 4.9 that need no signature, from anywhere.
     """
 
     users: tuple[AccessUser, ...] = ()
     entries: Mapping[str, tuple[AccessEntry, ...]] = field(default_factory=dict)
     well_known: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    unsigned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

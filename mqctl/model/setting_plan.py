@@ -24,7 +24,8 @@ class SettingKind(StrEnum):
 
     TOPIC and GROUP: a table entry of one broker. BROKER: one property. ROUTE: what a name server knows of a topic. KV:
     one key of a name server's configuration, the subject being `namespace/key`. WRITE_PERM: whether a name server lets
-    producers write to a broker. USER and ENTRY: a user of a broker, and what it may do with one resource.
+    producers write to a broker. USER and ENTRY: a user of a broker, and what it may do with one resource. ACCOUNT and
+    WHITE_LIST: an account in the access files of a 4.9 broker, and the addresses that one of the files never checks.
     """
 
     TOPIC = "topic"
@@ -35,6 +36,8 @@ class SettingKind(StrEnum):
     WRITE_PERM = "write-perm"
     USER = "user"
     ENTRY = "entry"
+    ACCOUNT = "account"
+    WHITE_LIST = "white-list"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

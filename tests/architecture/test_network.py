@@ -105,11 +105,14 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
 )
 LIVE: tuple[tuple[str, ...], ...] = (
     ("acl", "create-user", "u", "--password-file", "none"),
+    ("acl", "delete-account", "account-key"),
     ("acl", "delete-user", "u"),
     ("acl", "explain", "u", "--resource", "Topic:Pay", "--action", "Pub"),
     ("acl", "grant", "u", "--resource", "Topic:Pay", "--action", "Pub"),
+    ("acl", "put-account", "account-key", "--password-file", "none"),
     ("acl", "revoke", "u"),
     ("acl", "update-user", "u", "--status", "disable"),
+    ("acl", "white-list", "--nobody"),
     ("bench", "clean"),
     ("drill", "clean"),
     ("bench", "consume"),

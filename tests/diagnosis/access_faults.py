@@ -45,10 +45,13 @@ SCENES: list[Scene] = [
     ("MQ631", "password", with_access(of_bob(), config={"initAuthenticationUser": "***"}), {"user_count": 1}),
     ("MQ632", None, with_access(of_bob(ALLOWED, _DENIED, **OFF)), {"pair_count": 1}),
     ("MQ633", None, with_access(AccessState(users=(ADMIN,), well_known=("admin",))), {"user_count": 1}),
+    ("MQ634", None, with_access(AccessState(users=(ADMIN,), unchecked=("conf/plain_acl.yml",))), {"file_count": 1}),
+    ("MQ634", "account", with_access(AccessState(users=(ADMIN,), unsigned=("admin",))), {"account_count": 1}),
 ]
 STATES: dict[str, ClusterSnapshot] = {
     "MQ630": with_access(of_bob(ALLOWED, **BOSS), of_bob(ALLOWED, **BOSS)),
     "MQ631": with_access(of_bob(**OFF), config={"initAuthenticationUser": "***"}),
     "MQ632": with_access(of_bob(ALLOWED, replace(_DENIED, actions=("Delete",)), replace(_DENIED, policy="Default"))),
     "MQ633": with_access(AccessState(users=(ADMIN, replace(BOB, status="disable")), well_known=("bob",))),
+    "MQ634": with_access(AccessState(users=(ADMIN, BOB))),
 }

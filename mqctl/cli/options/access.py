@@ -62,3 +62,9 @@ SourcesOption = Annotated[
 DefaultPolicyOption = Annotated[
     bool, typer.Option("--default-policy", help="An entry that counts where no other one fits.")
 ]
+AccountArgument = Annotated[
+    str, typer.Argument(metavar="KEY", help="Access key of the account: what clients of 4.9 brokers sign with.")
+]
+WhiteAddressesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[ADDRESS]...", help="10.1.2.3, 10.1.2.1-9 or 10.1.*.*.")
+]

@@ -1,6 +1,8 @@
-"""Requests about users and ACLs of 5.x brokers (3001 to 3010); each broker has its own."""
+"""Requests about users and ACLs of 5.x brokers (3001 to 3010) and access files of 4.9 (50 to 53); each has its own."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from mqctl.client.remoting.question import Question, nothing
 from mqctl.model.access import AccessEntry, AccessFile, AccessUser
@@ -9,7 +11,13 @@ from mqctl.protocol.bodies_access import AclInfo, UserInfo, acl_info, read_acls,
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.fastjson import loads
 from mqctl.protocol.frame import RemotingCommand
-from mqctl.protocol.requests_admin import GetBrokerAclConfig, GetBrokerAclConfigReply
+from mqctl.protocol.requests_admin import (
+    CreateAccessConfig,
+    DeleteAccessConfig,
+    GetBrokerAclConfig,
+    GetBrokerAclConfigReply,
+    UpdateGlobalWhiteAddrsConfig,
+)
 
 SUBJECT_PREFIX = "User:"
 
@@ -32,6 +40,31 @@ def _read_files(answer: RemotingCommand) -> tuple[AccessFile, ...]:
             raise BodyError("The versions of access files cannot be read", reason="one has no counter or no timestamp")
         files.append(AccessFile(path, count, changed_ms))
     return tuple(files)
+
+
+def put_account(access_key: str, secret: str, settings: Mapping[str, str]) -> Question[None]:
+    """Add an account to a 4.9 broker's access files, or change those settings of one that are given."""
+    request = CreateAccessConfig(
+        access_key=access_key,
+        secret_key=secret,
+        white_remote_address=settings.get("whiteRemoteAddress"),
+        admin=settings.get("admin") == "true",
+        default_topic_perm=settings.get("defaultTopicPerm"),
+        default_group_perm=settings.get("defaultGroupPerm"),
+        topic_perms=settings.get("topicPerms"),
+        group_perms=settings.get("groupPerms"),
+    )
+    return Question(request, nothing)
+
+
+def delete_account(access_key: str) -> Question[None]:
+    """Delete an account from the file that has it."""
+    return Question(DeleteAccessConfig(access_key=access_key), nothing)
+
+
+def replace_white_list(path: str, addresses: str) -> Question[None]:
+    """Replace the global white list of one access file; addresses are comma-separated."""
+    return Question(UpdateGlobalWhiteAddrsConfig(global_white_addrs=addresses, acl_file_full_path=path), nothing)
 
 
 def all_users() -> Question[tuple[UserInfo, ...]]:

@@ -1,1 +1,1 @@
-"""`mqctl acl`: users of 5.x brokers and what they may do."""
+"""`mqctl acl`: users of 5.x brokers, accounts of 4.9, and what they may do."""

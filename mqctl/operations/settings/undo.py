@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from mqctl.errors import RefusedError
+from mqctl.execute.access_file_places import is_counted
 from mqctl.execute.records import SettingPart, SettingRecord
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.execute.settings import untouched
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep
+from mqctl.operations.access.files import file_undo
 from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.settings.change import identity_of, touched_masters
@@ -34,6 +36,9 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
     for step in reversed(record.parts):
         # A deleted route comes back by itself, with the next registration of the topic.
         if untouched(step) or step.kind == SettingKind.ROUTE:
+            continue
+        if is_counted(SettingKind(step.kind)):
+            steps.append(file_undo(asking, step))
             continue
         now = read_setting(asking.cluster, _place(step), asking.deadline)
         old = _without_password(step.old)

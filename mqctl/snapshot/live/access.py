@@ -1,16 +1,20 @@
-"""Users and ACLs of 5.x brokers; passwords are judged where they come in, and dropped."""
+"""Users and ACLs of 5.x brokers, and access files of 4.9; passwords are judged where they come in, and dropped."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable
+from pathlib import Path
 
 from mqctl.client.admin import access as ask
-from mqctl.model.access import AccessState, is_well_known
+from mqctl.errors import MqctlError
+from mqctl.model.access import AccessFile, AccessState, is_well_known
 from mqctl.model.gap import Part
 from mqctl.protocol.bodies_access import UserInfo
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_settings
+from mqctl.store.access_file import EVERYBODY, AccessFileContent, read_access_file
 
 # 3: before 5.3, where there are no users; 1: nothing is switched on, so that nothing is kept.
 _NO_USERS = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.REQUEST_CODE_NOT_SUPPORTED})
@@ -18,8 +22,12 @@ _SWITCHES = ("authenticationEnabled", "authorizationEnabled")
 
 
 def ask_checked_access(asking: Asking, brokers: list[LiveBroker]) -> None:
-    """Asks those that say of themselves that they check who asks (5.x)."""
+    """Asks those that say that they check who asks; of 4.9, reads the access files that are on this host."""
     ask_access(asking, [item for item in brokers if any(item.config.get(name) == "true" for name in _SWITCHES)])
+    ask_access_files(asking, brokers)
+    for broker in brokers:
+        if broker.access_files and is_here(broker.address.address):
+            broker.access = _of_files(broker.access_files)
 
 
 def ask_access(asking: Asking, brokers: list[LiveBroker]) -> None:
@@ -49,6 +57,36 @@ def ask_access_files(asking: Asking, brokers: list[LiveBroker]) -> None:
             broker.access_files = answers.values[number]
         else:
             broker.miss(Part.ACCESS, answers.errors[number])
+
+
+def _of_files(files: tuple[AccessFile, ...]) -> AccessState | None:
+    """Returns what the files say; None when one of them cannot be read here, or is not the one the broker has."""
+    contents: dict[str, AccessFileContent] = {}
+    for file in files:
+        try:
+            content = contents[file.path] = read_access_file(Path(file.path))
+        except MqctlError:
+            return None  # of another host or user: what it says is not known, as with any broker elsewhere
+        if content.change_count != file.change_count or content.changed_ms not in (None, file.changed_ms):
+            return None
+    return AccessState(
+        users=tuple(account for content in contents.values() for account in content.accounts),
+        well_known=tuple(key for content in contents.values() for key in content.well_known),
+        unchecked=tuple(path for path, content in contents.items() if EVERYBODY & set(content.white)),
+        unsigned=tuple(key for content in contents.values() for key in content.unsigned),
+    )
+
+
+def is_here(address: str) -> bool:
+    """Tells whether an address (`ip:port`) is one of this host's."""
+    host = address.rpartition(":")[0].strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+    return True
 
 
 def _well_known(users: Iterable[UserInfo]) -> Iterable[str]:

@@ -20,8 +20,9 @@ RULES: dict[str, Text] = {
         what={
             "": "{broker} 允许它的 {user_count} 个普通用户（{users}）修改消费组和 Broker 配置。",
             "password": "{broker} 会把 Super 用户的密码告诉它的 {user_count} 个普通用户（{users}）：{properties}。",
+            "list": "{broker} 允许它的 {user_count} 个普通账号（{users}）新增和删除账号，也能把自己改成 admin。",
         },
-        effect="5.3.3 对创建和修改消费组（200）、读取和修改 Broker 配置（26、25）不检查任何策略；得到 Super 用户的密码后便没有限制。",
+        effect="5.3.3 对创建和修改消费组（200）、读取和修改 Broker 配置（26、25）不检查任何策略；4.9.8 不检查谁在修改账号和白名单（50、51、53）；得到 Super 用户的密码后便没有限制。",
         advice="初始用户建立后从配置中删除并更换密码，只让可信网络访问 Broker；应用可以经由 proxy 访问。",
         explain="请求 26 会把包括 initAuthenticationUser 和 innerClientAuthenticationCredentials 在内的全部配置返回给任何签名正确的用户。只有 Super 用户的 Broker 不提示。",
     ),
@@ -36,7 +37,17 @@ RULES: dict[str, Text] = {
         title="人人都会先试的密码",
         what={"": "{broker} 上 {user_count} 个用户（{users}）使用示例密码，或以用户名作密码。"},
         effect="能访问该 Broker 的任何人都可以冒用此用户。",
-        advice="更换密码：`acl update-user USER --password-file FILE`，并通知客户端。",
-        explain="在 Broker 返回密码时与 RocketMQ 的示例密码和用户名比较；快照和报告中都没有密码本身。已禁用的用户不提示。",
+        advice="更换密码并通知客户端：`acl update-user USER --password-file FILE`，4.9 上用 `acl put-account KEY`。",
+        explain="在 Broker 返回密码、或 4.9 的访问控制文件就在本机时，与 RocketMQ 的示例密码和用户名比较；快照和报告中都没有密码本身。已禁用的用户不提示。",
+    ),
+    "MQ634": Text(
+        title="访问控制列表放行不带密钥的请求",
+        what={
+            "": "{broker} 不检查请求来自谁：{files} 的白名单中有代表所有地址的条目。",
+            "account": "{broker} 接受 {account_count} 个账号（{accounts}）从任何地址发来的无签名请求。",
+        },
+        effect="能访问该 Broker 的任何人都可以执行全部操作，或这些账号可做的全部操作：access key 并不是秘密。",
+        advice="只写需要放行的地址，或者清空：`acl white-list 10.1.2.*`、`acl put-account KEY --white-address 10.1.2.3`。",
+        explain="4.9 的 Broker 运行在本机、mqctl 有权读取其访问控制文件且版本与 Broker 一致时才读取：4.9.8 没有请求能返回文件内容。`*` 和 `*.*.*.*` 代表所有地址。",
     ),
 }

@@ -1,0 +1,158 @@
+"""`mqctl acl` against 4.9.8 brokers with access files: plans, proof and undo; secret keys are nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from embedded_broker import EmbeddedCluster
+from mqctl.errors import ExitCode
+from tests.conftest import Outcome
+from tests.embedded_broker.access import ADMIN, write_list
+from tests.live.conftest import Run
+
+SECRET = "a-S3cret-of-the-test"
+Asked = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_list(tmp_path_factory.mktemp("conf"))
+
+
+@pytest.fixture(scope="module")
+def guarded(file: Path) -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(acl_file=file) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def asked(guarded: EmbeddedCluster, mqctl: Run, tmp_path: Path, state: Path) -> Asked:
+    env = {
+        "MQCTL_STATE_DIR": str(state),
+        "MQCTL_CACHE_DIR": str(tmp_path / "cache"),
+        "MQCTL_NAMESRV": guarded.namesrv,
+        "MQCTL_ACCESS_KEY": ADMIN.access_key,
+        "MQCTL_SECRET_KEY": ADMIN.secret_key,
+    }
+    return lambda *words, **more: mqctl(*words, env={**env, **more})
+
+
+@pytest.fixture
+def password_file(tmp_path: Path) -> str:
+    file = tmp_path / "new.pw"
+    file.write_text(f"{SECRET}\n")
+    file.chmod(0o600)
+    return str(file)
+
+
+def accounts_in(file: Path) -> dict[str, dict[str, object]]:
+    return {item["accessKey"]: item for item in yaml.safe_load(file.read_text())["accounts"]}
+
+
+def written(state: Path) -> str:
+    return "".join(path.read_text() for path in state.rglob("*") if path.is_file())
+
+
+def undo_of(outcome: Outcome) -> tuple[str, ...]:
+    identifier = outcome.stderr.split("mqctl undo ")[1].split()[0]
+    return ("undo", identifier, "--execute")
+
+
+def test_an_account_is_put_proved_by_its_signature_and_taken_back(
+    asked: Asked, file: Path, password_file: str, state: Path
+) -> None:
+    put = ("acl", "put-account", "orders-app", "--password-file", password_file, "--topic", "orders=PUB|SUB")
+    plan = asked(*put, "-o", "json")
+    assert plan.exit_code == ExitCode.OK, plan
+    assert plan.json["steps"][0]["old"]["account"] == "none"
+    assert "orders-app" not in accounts_in(file), "a plan changes nothing"
+    done = asked(*put, "--execute", "--confirm", "orders-app")
+    assert done.exit_code == ExitCode.OK, done
+    account = accounts_in(file)["orders-app"]
+    assert (account["secretKey"], account["topicPerms"]) == (SECRET, ["orders=PUB|SUB"])
+    as_it = {"MQCTL_ACCESS_KEY": "orders-app", "MQCTL_SECRET_KEY": SECRET}
+    assert asked("topic", "list", **as_it).exit_code == ExitCode.OK
+    undone = asked(*undo_of(done), "--confirm", "orders-app")
+    assert undone.exit_code == ExitCode.OK, undone
+    assert "orders-app" not in accounts_in(file)
+    assert asked("topic", "list", **as_it).exit_code == 77
+    shown = "".join(item.stdout + item.stderr for item in (plan, done, undone))
+    assert SECRET not in shown + written(state)
+
+
+def test_what_cannot_be_read_is_not_promised_back(asked: Asked, file: Path, password_file: str) -> None:
+    put = ("acl", "put-account", "reader-key", "--password-file", password_file, "--default-topic", "PUB")
+    done = asked(*put, "--execute", "--confirm", "reader-key")
+    assert (done.exit_code, "settings that are not given stay" in done.stderr) == (ExitCode.OK, True), done
+    assert accounts_in(file)["reader-key"]["defaultGroupPerm"] == "SUB"
+    undo = asked(*undo_of(done))
+    assert (undo.exit_code, "mqctl acl put-account reader-key" in undo.stderr) == (76, True), undo
+    gone = asked("acl", "delete-account", "reader-key", "--execute", "--confirm", "reader-key")
+    assert (gone.exit_code, "reader-key" in accounts_in(file)) == (ExitCode.OK, False), gone
+    assert asked("acl", "delete-account", "reader-key").exit_code == 66
+
+
+def test_a_white_list_is_replaced_and_brought_back_from_a_copy(asked: Asked, file: Path, tmp_path: Path) -> None:
+    def white() -> list[str]:
+        return list(yaml.safe_load(file.read_text())["globalWhiteRemoteAddresses"])
+
+    copy, before = tmp_path / "copy.yml", white()
+    copy.write_bytes(file.read_bytes())
+    words = ("acl", "white-list", "10.1.2.3", "10.1.3.*", "--known", str(copy))
+    done = asked(*words, "--execute", "--confirm", "white-list")
+    assert (done.exit_code, white()) == (ExitCode.OK, ["10.1.2.3", "10.1.3.*"]), done
+    stale = asked(*words)
+    assert (stale.exit_code, "copy it again" in stale.stderr) == (65, True), stale
+    undone = asked(*undo_of(done), "--confirm", "white-list")
+    assert (undone.exit_code, white()) == (ExitCode.OK, before), undone
+    unknown = asked("acl", "white-list", "--nobody", "--execute", "--confirm", "white-list")
+    assert unknown.exit_code == ExitCode.OK, unknown
+    refused = asked(*undo_of(unknown))
+    assert (refused.exit_code, "--known" in unknown.stderr) == (76, True), refused
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("white-list",),
+        ("white-list", "10.1.2"),
+        ("white-list", "10.1.2.300"),
+        ("white-list", "*.1.2.3"),
+        ("put-account", "orders-app", "--topic", "orders"),
+        ("put-account", "orders-app", "--default-group", "READ"),
+        ("put-account", "short"),
+    ],
+    ids=" ".join,
+)
+def test_what_a_broker_would_not_read_is_refused_before_it_is_asked(
+    asked: Asked, words: tuple[str, ...], password_file: str
+) -> None:
+    keys = ("--password-file", password_file) if words[0] == "put-account" else ()
+    assert asked("acl", *words, *keys).exit_code == ExitCode.USAGE
+
+
+def test_doctor_judges_the_access_files_of_this_host(asked: Asked, file: Path, tmp_path: Path) -> None:
+    only = [word for code in ("MQ631", "MQ633", "MQ634") for word in ("--only", code)]
+    weak = tmp_path / "weak.pw"
+    weak.write_text("rocketmq\n")
+    weak.chmod(0o600)
+    before = asked("doctor", *only, "-o", "json").json["findings"]
+    assert [(item["code"], "user-key" in item["what"]) for item in before] == [("MQ631", True)]
+    for words in (
+        ("put-account", "weak-app", "--password-file", str(weak), "--execute", "--confirm", "weak-app"),
+        ("white-list", "*", "--execute", "--confirm", "white-list"),
+    ):
+        assert asked("acl", *words).exit_code == ExitCode.OK
+    end = asked("doctor", *only, "-o", "json")
+    assert sorted(item["code"] for item in end.json["findings"]) == ["MQ631", "MQ633", "MQ634"], end
+    assert str(file) in end.stdout
+    assert SECRET not in end.stdout
