@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import queue
 from time import perf_counter, sleep
+from typing import NamedTuple
 
 import grpc
 import psutil
@@ -19,10 +20,11 @@ from mqctl.protocol.requests_admin import CreateTopic
 from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, HalfOpen, headers, messages_of, settings
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.test_grpc import message, wanted
+from tests.embedded_broker.test_pop import ack, pop, popped
 from tests.embedded_broker.test_process import process
 from tests.embedded_broker.wire import Peer
 
-_MESSAGES, _POLLS, _STREAMS, _HALF_OPEN, _SENDS = 2_000, 500, 1_000, 10_000, 500
+_MESSAGES, _BATCH, _POLLS, _STREAMS, _HALF_OPEN, _SENDS = 2_000, 8, 500, 1_000, 10_000, 500
 _BODY = b"x" * 1024
 
 
@@ -42,6 +44,24 @@ class Meter:
         return self._process.memory_info().rss >> 20
 
 
+class Cost(NamedTuple):
+    """What a message costs the broker's process, and how many came a second."""
+
+    cpu_us: float
+    rate: float
+
+
+class Span:
+    """What happens from now on."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter, self._cpu_s, self._began = meter, meter.cpu_s, perf_counter()
+
+    def of(self, count: int) -> Cost:
+        """Returns what each of so many messages cost."""
+        return Cost((self._meter.cpu_s - self._cpu_s) / count * 1e6, count / (perf_counter() - self._began))
+
+
 def make(peer: Peer, topic: str) -> None:
     kind = "+message.type=NORMAL"
     request = CreateTopic(
@@ -57,28 +77,44 @@ def make(peer: Peer, topic: str) -> None:
 
 
 def sends(meter: Meter, peer: Peer, wire: GrpcWire) -> None:
-    began = meter.cpu_s
+    theirs = Span(meter)
     for number in range(_MESSAGES):
         assert peer.call(send("Bench", properties={"UNIQ_KEY": f"k{number}"}), _BODY).code == 0
-    middle = meter.cpu_s
+    remoting = theirs.of(_MESSAGES)
+    own = Span(meter)
     for number in range(_MESSAGES):
         wire.call("SendMessage", pb.SendMessageRequest(messages=[message("Bench", _BODY, number + 1)]), "c")
-    remoting, ours = (middle - began) / _MESSAGES, (meter.cpu_s - middle) / _MESSAGES
-    print(f"send: remoting {remoting * 1e6:.0f} us of CPU, gRPC {ours * 1e6:.0f} us, ratio {ours / remoting:.1f}")
+    compare("send", remoting, own.of(_MESSAGES))
 
 
-def receives(meter: Meter, wire: GrpcWire) -> None:
-    wire.telemetry("c").send(settings("SIMPLE_CONSUMER", "Bench", group="GBench"))
-    began, count = meter.cpu_s, 0
+def receives(meter: Meter, peer: Peer, wire: GrpcWire) -> None:
+    theirs, count = Span(meter), 0
     while count < _MESSAGES:
-        ack = pb.AckMessageRequest()
-        ack.group.name, ack.topic.name = "GBench", "Bench"
-        for found in messages_of(wire.receive(wanted("Bench", "GBench"), "c")):
+        for _, receipt in popped(pop(peer, "Bench", "GPopped", max_msg_nums=_BATCH, invisible_time=60_000)):
+            assert ack(peer, receipt, "Bench", "GPopped") == 0
+            count += 1
+    remoting = theirs.of(count)
+    wire.telemetry("c").send(settings("SIMPLE_CONSUMER", "Bench", group="GBench"))
+    own, count = Span(meter), 0
+    while count < _MESSAGES:
+        done = pb.AckMessageRequest()
+        done.group.name, done.topic.name = "GBench", "Bench"
+        request = wanted("Bench", "GBench")
+        request.batch_size = _BATCH
+        for found in messages_of(wire.receive(request, "c")):
             system = found.system_properties
-            ack.entries.add(message_id=system.message_id, receipt_handle=system.receipt_handle)
-        wire.call("AckMessage", ack, "c")
-        count += len(ack.entries)
-    print(f"receive and acknowledge, 8 a call: {(meter.cpu_s - began) / count * 1e6:.0f} us of CPU")
+            done.entries.add(message_id=system.message_id, receipt_handle=system.receipt_handle)
+        wire.call("AckMessage", done, "c")
+        count += len(done.entries)
+    compare(f"pop {_BATCH} and acknowledge", remoting, own.of(count))
+
+
+def compare(what: str, remoting: Cost, ours: Cost) -> None:
+    """Prints what a message costs on both ways."""
+    print(
+        f"{what}: remoting {remoting.cpu_us:.0f} us of CPU ({remoting.rate:,.0f} /s), "
+        f"gRPC {ours.cpu_us:.0f} us ({ours.rate:,.0f} /s), ratio {ours.cpu_us / remoting.cpu_us:.1f}"
+    )
 
 
 def under_polls(peer: Peer, wire: GrpcWire) -> None:
@@ -136,6 +172,8 @@ def streams(meter: Meter, address: str) -> None:
     sleep(5)
     idle = (meter.cpu_s - began) / 5
     print(f"{_STREAMS} telemetry streams: {meter.mib} MiB (before {before}), idle {idle:.1%} of a CPU")
+    for channel in channels:
+        channel.close()
 
 
 def main() -> None:
@@ -144,10 +182,10 @@ def main() -> None:
         with Peer(ready["brokers"][0]["address"]) as peer, GrpcWire(ready["grpc"]) as wire:
             make(peer, "Bench")
             sends(meter, peer, wire)
-            receives(meter, wire)
+            receives(meter, peer, wire)
+            streams(meter, ready["grpc"])
             under_polls(peer, wire)
             half_open(meter, wire, ready["grpc"])
-        streams(meter, ready["grpc"])
         running.terminate()
         os._exit(0)  # a thousand streams of this process need not be closed one by one
 
