@@ -148,7 +148,7 @@ def allocation_document(
     lines = [_line(topic) for topic in topics]
     failures = [f"{topic.topic}: the strategy throws: {topic.failure}" for topic in topics if topic.failure]
     blocks: list[Table | Paragraphs] = [
-        Table(QUEUE_COLUMNS, queues, empty=f"nobody of {group} is online, or it subscribes nothing"),
+        Table(QUEUE_COLUMNS, queues, empty=f"no member of {group} is online, or it subscribes nothing"),
         Table(INSTANCE_COLUMNS, instances, title="Instances", empty="no instances"),
         Table(TOPIC_COLUMNS, lines, title="Topics", empty="no topics"),
     ]

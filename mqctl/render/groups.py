@@ -329,7 +329,7 @@ def members_document(
     )
     kinds = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
     blocks: list[Table | Paragraphs] = [
-        Table(MEMBER_COLUMNS, members, empty=f"nobody of {group} is online"),
+        Table(MEMBER_COLUMNS, members, empty=f"no member of {group} is online"),
         Table(SUBSCRIPTION_COLUMNS, subscriptions, title="What brokers filter by", empty="no subscriptions"),
     ]
     if pops:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 PHRASES = {
     "bound_none": "nothing, it keeps up",
-    "bound_nobody": "queues that nobody holds",
+    "bound_nobody": "queues without an owner",
     "bound_listener": "the consumer's own code",
     "bound_hot_queue": "one hot queue",
     "bound_threads": "its consume threads",
@@ -36,7 +36,7 @@ PHRASES = {
     "reason_instances_lane_each": "each queue has a thread of its own already, and stays at one",
     "reason_instances_slots": "they take over queues, as long as what the listener calls can take the load",
     "reason_threads_untold": "it is not known what limits the group",
-    "reason_threads_not_held": "nobody holds the queues that wait",
+    "reason_threads_not_held": "the queues that wait have no owner",
     "reason_threads_idle": "the existing threads wait for messages",
     "reason_threads_stuck": "the existing threads hold messages and finish none",
     "reason_threads_lanes": "a thread consumes one ordered queue at a time, and instances hold more queues than threads",

@@ -20,7 +20,7 @@ RULES: dict[str, Text] = {
     "MQ214": Text(
         title="Brokers refuse SQL92 subscriptions",
         what={
-            "": "Group {group} subscribes {topic} by SQL92, and {brokers} does not filter by properties (enablePropertyFilter=false)."
+            "": "Group {group} subscribes to {topic} by SQL92, and {brokers} does not filter by properties (enablePropertyFilter=false)."
         },
         effect="Every pull of its {member_count:member} is refused: the group consumes nothing from there.",
         advice="Set enablePropertyFilter=true in the broker's properties and restart it, or subscribe by tag.",

@@ -18,9 +18,9 @@ RULES: dict[str, Text] = {
         next_command="mqctl group lag {source} -g {group}",
     ),
     "MQ202": Text(
-        title="Members of one group subscribe different topics",
+        title="Members of one group subscribe to different topics",
         what={"": "{differing_count:member} of {member_count} in group {group} differ in their topics. {sides}."},
-        effect="Queues are shared out among all members of the group; those that fall to a member without the topic are "
+        effect="Queues are shared out among all members of the group; those assigned to a member without the topic are "
         "consumed by nobody, and each heartbeat makes the broker forget the other members' topics.",
         advice="Give all members the same subscription, or put them into groups of their own.",
         explain="RocketMQ allocates by group, not by topic: every member takes a slot for every topic that any member "
@@ -50,11 +50,11 @@ RULES: dict[str, Text] = {
     ),
     "MQ204": Text(
         title="Tag and SQL92 subscriptions mixed in one group",
-        what={"": "Members of group {group} subscribe {topic} by different kinds of expression. {sides}."},
-        effect="The broker filters everybody by the newest one; the others' pulls fail or bring the wrong messages.",
+        what={"": "Members of group {group} subscribe to {topic} with different expression types. {sides}."},
+        effect="The broker applies the newest one to all members; the others' pulls fail or return the wrong messages.",
         advice="Use one expression for the whole group.",
-        explain="The broker keeps one subscription a group and topic. A member that asks by tag while the broker holds an SQL92 "
-        "filter, or the reverse, is answered with codes 27 and 28 or gets what the other one wants.",
+        explain="The broker keeps one subscription per group and topic. A member that asks by tag while the broker holds an SQL92 "
+        "filter, or the reverse, is answered with codes 27 and 28 or gets the other one's messages.",
         next_command=_SHOW,
     ),
     "MQ205": Text(
@@ -76,7 +76,7 @@ RULES: dict[str, Text] = {
         advice="Either those members do not reach those brokers (`mqctl broker reach` from their machine), or they do not know them: the "
         "routes of their topics leave those brokers out, or their name servers do (`mqctl topic route`, `mqctl group member`).",
         explain="Every client sends heartbeats to every broker. One that cannot reach a broker is missing from its list; a "
-        "second look a minute later tells a lasting fault from a restart.",
+        "second look a minute later distinguishes a lasting fault from a restart.",
         next_command="mqctl group members {source} -g {group}",
     ),
     "MQ207": Text(
@@ -119,10 +119,10 @@ RULES: dict[str, Text] = {
     "MQ211": Text(
         title="A group has a backlog on a topic that none of its members subscribes to",
         what={
-            "": "Group {group} has {lag_count:message} waiting on {topic}, and none of its members ({member_count}) subscribes it."
+            "": "Group {group} has {lag_count:message} waiting on {topic}, and none of its members ({member_count}) subscribes to it."
         },
         effect="The backlog grows until it expires; monitoring that only looks at the group does not see it.",
-        advice="Subscribe the topic again, or delete the group's offsets on it.",
+        advice="Subscribe to the topic again, or delete the group's offsets on it.",
         explain="Stored offsets outlive a subscription. Consume statistics of a group with members leave such topics out, so "
         "this compares the broker's offset table.",
         next_command="mqctl group lag {source} -g {group}",

@@ -148,7 +148,7 @@ RULES: dict[str, Text] = {
         },
         effect="Messages wait because threads are missing.",
         advice="Look into the consumer's log for errors that ended threads, and restart it. A thread pool of Java starts its threads "
-        "one by one as work comes, so that right after the start fewer are no fault.",
+        "one by one as work comes, so that right after the start fewer are normal.",
         explain="The threads named ConsumeMessageThread_ are counted and compared with the core size that the instance reports.",
         next_command="mqctl group members {source} -g {group}",
     ),

@@ -31,7 +31,7 @@ RULES: dict[str, Text] = {
         advice="Remove first users from the configuration once they exist, change their passwords, and let only trusted networks reach "
         "the brokers; applications can go through a proxy.",
         explain="Request 26 answers all properties, initAuthenticationUser and innerClientAuthenticationCredentials among them, to anybody "
-        "whose signature is good. A broker with Super users only is left alone.",
+        "whose signature is valid. A broker with Super users only is left alone.",
         next_command="mqctl acl list {source}",
     ),
     "MQ632": Text(
@@ -45,9 +45,9 @@ RULES: dict[str, Text] = {
         next_command="mqctl acl list {source} --user {user}",
     ),
     "MQ633": Text(
-        title="A password that everybody tries first",
+        title="A default password",
         what={
-            "": "On {broker}, {user_count:user} ({users}) {user_count:/has/have} a password of the examples, or the name as password."
+            "": "On {broker}, {user_count:user} ({users}) {user_count:/has/have} a password from RocketMQ's examples, or the user name as password."
         },
         effect="Whoever reaches the broker can act as this user.",
         advice="Set another password, and give it to the clients: `acl update-user USER --password-file FILE`, on 4.9 `acl put-account KEY`.",

@@ -27,7 +27,7 @@ RULES: dict[str, Text] = {
         title="An address that no client can use",
         what={
             "malformed": "{broker} (id {broker_id}) is registered as '{address}', which is not an address.",
-            "wildcard": "{broker} (id {broker_id}) is registered as {address}, which is no address to connect to.",
+            "wildcard": "{broker} (id {broker_id}) is registered as {address}, which clients cannot connect to.",
             "loopback": "{broker} (id {broker_id}) is registered as {address}: each client looks for it on its own machine.",
         },
         effect="Clients find the broker in their routes and cannot connect to it.",
@@ -37,7 +37,7 @@ RULES: dict[str, Text] = {
         next_command=_BROKERS,
     ),
     "MQ622": Text(
-        title="One broker name for two brokers",
+        title="Two brokers share one name",
         what={
             "": "{broker} belongs to {cluster_count:cluster} on these name servers: {clusters}.",
             "other": "The broker at {address}, registered as {broker} of {cluster}, says it is {own_name} of "

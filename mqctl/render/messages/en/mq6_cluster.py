@@ -57,7 +57,7 @@ RULES: dict[str, Text] = {
         effect="Clients see different queues, depending on which one they ask.",
         advice="Look again in a minute: brokers register with each name server every 30 s. If it stays, a broker does not reach that name server, "
         "or its namesrvAddr leaves it out (`mqctl broker config`).",
-        explain="Name servers do not talk to each other; every broker registers with each. A second look tells a fault from a "
+        explain="Name servers do not talk to each other; every broker registers with each. A second look distinguishes a fault from a "
         "registration under way.",
         next_command="mqctl topic route {source} -t {topic}",
     ),
@@ -79,7 +79,7 @@ RULES: dict[str, Text] = {
         next_command="mqctl broker config {source} {broker}",
     ),
     "MQ614": Text(
-        title="A topic that its first message created, on one broker only",
+        title="A topic created by its first message, on one broker only",
         what={
             "": "Topic {topic} lives on {broker} only, of {broker_count:master}, with {queue_count:queue}: a first send created "
             "it there."

@@ -78,7 +78,7 @@ RULES: dict[str, Text] = {
             "": "{broker} has {half_count:half message} to check, and its check loop stayed at offset {recorded_offset} for {window_ms}."
         },
         effect="Transactions whose producer went away are neither committed nor rolled back, and nothing is given up.",
-        advice="Look for errors of the transaction service in the broker's log: an op queue that was cut or deleted stops it. Restart the broker once that is mended.",
+        advice="Look for errors of the transaction service in the broker's log: an op queue that was cut or deleted stops it. Restart the broker once that is fixed.",
         explain="Compares the loop's own offset in the half queue at two looks, at least two of its rounds apart. Each round puts waiting messages behind the others, so that it moves even when nobody answers.",
         next_command="mqctl transaction list {source}",
     ),
@@ -87,7 +87,7 @@ RULES: dict[str, Text] = {
         what={
             "": "{transaction_count:half message} of producer group {group} {transaction_count:/has/have} a delay level (topics {topics})."
         },
-        effect="Half messages take the way of delayed ones: checks come again and again, and after fifteen of them they are discarded.",
+        effect="Half messages are delayed like others: checks come again and again, and after fifteen of them they are discarded.",
         advice="Do not set a delay on transactional messages; send the delayed message when the transaction has ended.",
         explain="Looks at the properties of half messages that wait for their end.",
         next_command="mqctl transaction list {source}",

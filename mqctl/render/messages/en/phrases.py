@@ -50,7 +50,7 @@ PHRASES = {
     "wants_offline": "nobody is online, so the subscriptions are not known",
     "pulls_refused": "{brokers}: every pull of {group} is refused, there are no settings of the group and none are made "
     "(autoCreateSubscriptionGroup=false). Create it (`mqctl group create`), or check its name.",
-    "nobody_online": "nobody of {group} is online",
+    "nobody_online": "no member of {group} is online",
     "skipped_counted": "Skipped under the current filter, counted in all messages",
     "skipped_sampled": "Would be skipped under the current filter, of the newest messages of each queue",
     "comma": ", ",

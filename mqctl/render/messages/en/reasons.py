@@ -31,7 +31,7 @@ PHRASES = {
     "why_restarting_unlisted": f"{{seen_count:queue is/are}} in no list that is in use, {_LATER}",
     "why_restarting_brokers": f"{{seen_count:broker misses/miss}} members, {_LATER}",
     "why_restarting_orderly": f"{{seen_count:member consumes/consume}} in order and others do not, {_LATER}",
-    "why_silent_members": "no running information from {silent_count:member} ({clients}): what they subscribe is not known",
+    "why_silent_members": "no running information from {silent_count:member} ({clients}): their subscriptions are not known",
     "why_silent_owners": "{queue_count:queue} may belong to {clients}, which did not answer",
     "why_store_time": "the store time of the next message to consume cannot be read",
     "why_rooms": "it allocates by rooms: --room-rule says which name is in which room",
