@@ -25,7 +25,10 @@ sends(GetConsumerRunningInfo, ConsumeMessageDirectly)
 
 @handles(GetConsumerRunningInfo)
 def get_running_info(broker: Broker, request: GetConsumerRunningInfo, call: Call) -> RemotingCommand | None:
-    command = request.command(opaque=0, version=broker.release.ordinal)
+    # All fields go on as they came, those of a signature among them.
+    command = replace(
+        request.command(opaque=0, version=broker.release.ordinal), ext_fields=dict(call.command.ext_fields or {})
+    )
     return _relay(broker, request.consumer_group, request.client_id, command, call)
 
 
