@@ -54,7 +54,7 @@ RULES: dict[str, Text] = {
         title="Popped messages are held without end",
         what={
             "": "Group {group} has held {renewed_count:message} of {topic} for up to {held_ms}: {renewed_count:/its/their} "
-            "invisible time is extended again and again, and {renewed_count:/it is/they are} not acknowledged."
+            "invisible time is extended again and again, and nothing acknowledges {renewed_count:/it/them}."
         },
         effect="Nobody else gets these messages: a proxy extends the time of a consumer that hangs for up to three hours. Lag and "
         "in flight of other tools stay at 0.",
