@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.allocation.observed import QueueOwner, TopicAllocation
+from mqctl.model.counts import counted
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
 
@@ -135,7 +136,7 @@ def _held(queue: MessageQueue, client: str, item: HeldQueue, waiting: tuple[str,
         note = f"it gave the queue up and tried to let go {times}, but its listener has not come back"
     elif item.transaction_count and silent_ms > limits.hung_ms:
         state, free_ms = LockState.HUNG, None
-        note = f"its listener has had {item.transaction_count} messages since; the lock is renewed meanwhile"
+        note = f"its listener has had {counted(item.transaction_count, 'message')} since; the lock is renewed meanwhile"
     elif limits.now_ms - item.last_lock_time_ms > limits.valid_ms:
         state, note = LockState.EXPIRED, "it has not been renewed: its owner consumes nothing until it is"
     return QueueLock(

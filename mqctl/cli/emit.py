@@ -115,9 +115,17 @@ def wants_style() -> bool:
 
 
 def tell(line: str) -> None:
-    """Writes one line of talk to stderr; what a broker or a file put into it cannot drive the terminal."""
+    """Writes lines of talk to stderr in the language of the command line.
+
+    What a broker or a file put into it cannot drive the terminal.
+    """
+    from mqctl.cli.language import spoken
     from mqctl.render.text import printable_lines
 
+    if spoken() is not None and spoken() != "en":
+        from mqctl.render.sentences import talk
+
+        line = talk(line, spoken())
     if (listener := _listening.get()) is not None:
         listener.talk.append(printable_lines(line))
         return

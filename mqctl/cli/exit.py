@@ -110,9 +110,9 @@ def _in_words(failure: _Failure) -> _Failure:
         return failure
     if lang is None:
         return failure
-    from mqctl.render.failures import failure_text
+    from mqctl.render.sentences import spoken_text
 
-    words = (failure_text(text, lang) for text in (failure.problem, failure.reason, failure.remedy))
+    words = (spoken_text(text, lang) for text in (failure.problem, failure.reason, failure.remedy))
     return _Failure(failure.code, *words)
 
 

@@ -62,4 +62,4 @@ def _line(broker: str | None, reason: str, gaps: Sequence[Gap]) -> str:
     if len(subjects) > _SUBJECTS_NAMED:
         named += f" and {len(subjects) - _SUBJECTS_NAMED:,} more"
     where = " ".join(text for text in (on_one_line(broker) if broker else "", named) if text)
-    return f"{parts}{f' ({where})' if where else ''} not read: {reason}"
+    return f"{parts} ({where}) not read: {reason}" if where else f"{parts} not read: {reason}"

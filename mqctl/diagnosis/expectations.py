@@ -9,6 +9,7 @@ from mqctl.diagnosis.expected_groups import hold_groups
 from mqctl.diagnosis.expected_slaves import hold_slaves
 from mqctl.diagnosis.expecting import amount, exact, meant_by, none_like, span_text, unknown
 from mqctl.model.config import perm_text
+from mqctl.model.counts import counted
 from mqctl.model.expectation import (
     CheckResult,
     CheckState,
@@ -118,7 +119,10 @@ def _topic(snapshot: ClusterSnapshot, expected: TopicExpectation) -> Iterator[Ch
             yield unknown("queues", subject, gap)
         else:
             yield exact(
-                "queues", subject, count == expected.queue_count, f"{count} queues, declared {expected.queue_count}"
+                "queues",
+                subject,
+                count == expected.queue_count,
+                f"{counted(count, 'queue')}, declared {expected.queue_count}",
             )
     if expected.perm is not None:
         perms = sorted({perm_text(config.perm) for config in configs})

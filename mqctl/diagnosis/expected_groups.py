@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mqctl.diagnosis.expecting import amount, exact, meant_by, none_like, span_text, unknown
+from mqctl.model.counts import counted
 from mqctl.model.expectation import CheckResult, CheckState, GroupExpectation
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, group_lags, queue_lags
@@ -111,7 +112,11 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: str) -> Iterator[
         known = [value for value in values if value is not None]
         most = max(known, default=None)
         topic = lags[values.index(most)].topic if most is not None else ""
-        said = f"{span_text(most or 0)} behind on {topic}" if unit else f"{most} messages behind on {topic}"
+        said = (
+            f"{span_text(most or 0)} behind on {topic}"
+            if unit
+            else f"{counted(round(most or 0), 'message')} behind on {topic}"
+        )
         result = None if most is None else amount(name, subject, most, limit, said, unit=unit)
         if result is None or (result.state is not CheckState.CRITICAL and (gaps or len(known) < len(values))):
             yield unknown(name, subject, gaps[0] if gaps else "not known for every topic")
@@ -138,7 +143,7 @@ def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: str) -> 
         if gap is not None:
             yield unknown("dead_letters", subject, gap)
         else:
-            yield amount("dead_letters", subject, count, expected.dead_letter_count, f"{count} dead letters")
+            yield amount("dead_letters", subject, count, expected.dead_letter_count, counted(count, "dead letter"))
     if expected.dead_letter_growth is not None:
         if looked.earlier is None:
             yield unknown("dead_letter_growth", subject, "needs two looks: add --window")
@@ -150,5 +155,5 @@ def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: str) -> 
             yield unknown("dead_letter_growth", subject, why)
             return
         window_ms = looked.now_ms - looked.earlier.now_ms
-        said = f"{now - then} dead letters came within {span_text(window_ms)}"
+        said = f"{counted(now - then, 'dead letter')} came within {span_text(window_ms)}"
         yield amount("dead_letter_growth", subject, now - then, expected.dead_letter_growth, said)

@@ -42,6 +42,7 @@ from mqctl.drill.plan import (
     StopBrokerFor,
 )
 from mqctl.drill.writing import HistoryWriter
+from mqctl.model.counts import counted
 
 _POLL_S = 0.05
 _LOOK_US = 500_000
@@ -326,7 +327,7 @@ class Conductor:
         if self._history.at_us() > self._quota_us:
             over = f"the time of {quota.time}"
         elif sum(owed.sent.values()) > quota.messages:
-            over = f"{quota.messages} messages"
+            over = counted(quota.messages, "message")
         elif owed.sent_bytes > quota.mebibytes << 20:
             over = f"{quota.mebibytes} MiB"
         if not over:

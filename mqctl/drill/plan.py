@@ -12,6 +12,7 @@ import msgspec
 from mqctl.drill.declarations import MODES
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.scenario import ClusterDeclared
+from mqctl.model.counts import counted
 from mqctl.model.spans import span_ms
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_named, refused
@@ -251,7 +252,7 @@ def _mistakes(plan: DrillPlan) -> list[str]:
     sends += [(step.messages, sizes.get(step.producer, 0)) for step in plan.schedule if isinstance(step, Burst)]
     messages, mebibytes = sum(many for many, _ in sends), sum(many * size for many, size in sends) / (1 << 20)
     if messages > plan.quota.messages or mebibytes > plan.quota.mebibytes:
-        wrong.append(f"it sends {messages} messages, {mebibytes:.1f} MiB, which is more than its quota")
+        wrong.append(f"it sends {counted(messages, 'message')}, {mebibytes:.1f} MiB, which is more than its quota")
     wrong += [f"{text!r} is no span" for text in _spans(plan) if span_ms(text) is None]
     return [*wrong, *(mistake for step in plan.schedule for mistake in _step_mistakes(plan, step))]
 

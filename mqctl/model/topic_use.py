@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.model.queue import MessageQueue
 
 
@@ -71,9 +72,11 @@ class TopicUse:
             return []
         readers = [item for item in self.readers if (item.offsets or item.member_count) and not item.broadcasting]
         if not readers:
-            return [f"no group has read its {held:,} messages"]
+            return [f"no group has read its {counted(held, 'message')}"]
         left = {reader.group: sum(self._left(reader, queue) for queue in chosen) for reader in readers}
-        return [f"group {group} has not read {count:,} messages" for group, count in sorted(left.items()) if count]
+        return [
+            f"group {group} has not read {counted(count, 'message')}" for group, count in sorted(left.items()) if count
+        ]
 
     def left_count(self, reader: Reader) -> int:
         """Returns how many messages of all queues a group has not read."""
@@ -86,7 +89,7 @@ class TopicUse:
     def subscribed(self) -> list[str]:
         """Returns which groups subscribe to it now, one sentence each."""
         return [
-            f"group {reader.group} subscribes to it with {reader.member_count} members"
+            f"group {reader.group} subscribes to it with {counted(reader.member_count, 'member')}"
             for reader in self.readers
             if reader.member_count
         ]

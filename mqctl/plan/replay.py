@@ -109,7 +109,7 @@ def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tup
         if begin < end or lost or keep_empty:
             ranges.append(Stretch(queue=item.queue, begin=begin, end=end, gone_count=lost))
     if not any(item.count for item in ranges):
-        reason = f"{gone} messages of it have been deleted" if gone else "there is no message in that range"
+        reason = f"deleted already: {gone:,} of its messages" if gone else "there is no message in that range"
         raise UsageError("there is nothing to replay", reason=reason, remedy="mqctl message peek shows what is there")
     return tuple(ranges)
 

@@ -71,7 +71,7 @@ def topic_of(item: FileSettings) -> TopicConfig:
     config = config_of(TopicConfig, item.name, _texts(item, TopicConfig(name=item.name)))
     for count in (config.read_queue_count, config.write_queue_count):
         if not isinstance(count, int) or not 1 <= count <= MAX_QUEUES:
-            raise ValueError(f"topic {item.name} has {count} queues; 1 to {MAX_QUEUES} are possible")
+            raise ValueError(f"queues of topic {item.name}: {count}; 1 to {MAX_QUEUES} are possible")
     if not isinstance(config.perm, int) or config.perm not in range(16):
         raise ValueError(f"perm {config.perm!r} of topic {item.name} is no permission; 6 is RW-")
     return config

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from mqctl.errors import RefusedError, UsageError
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
+from mqctl.model.counts import counted
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_use import TopicUse
 
@@ -110,7 +111,7 @@ def _all_read(config: TopicConfig) -> None:
     write, read = config.write_queue_count, config.read_queue_count
     if write > read:
         raise UsageError(
-            f"{config.name} would have {write} write queues and {read} to read",
+            f"{config.name} would have {counted(write, 'write queue')} and {read} to read",
             reason="consumers never see queues above the read count",
             remedy="raise --read-queues too, or use --queues",
         )

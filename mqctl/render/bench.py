@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun, BenchSecond, Percentiles
+from mqctl.model.counts import counted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import counted, rate, share, size
+from mqctl.render.units import rate, share, size
 
 _TIMES = (
     Column("what", "time"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.model.gap import Gap
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.route import BrokerEndpoint
 from mqctl.render.brokers import COLUMNS, BrokerRow, broker_rows, shown_columns
 from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import count, counted
+from mqctl.render.units import count
 from mqctl.snapshot.live.brokers import LiveBroker
 
 _SERVER_COLUMNS = (

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.render.deduplication import Deduplication, deduplication_blocks
 from mqctl.render.document import Document
 from mqctl.render.messages_view import COLUMNS, ShownMessage, message_blocks
-from mqctl.render.units import counted, instant
+from mqctl.render.units import instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.model.body_form import BodyForm
 from mqctl.model.config import perm_text
+from mqctl.model.counts import counted
 from mqctl.model.dead_letter import (
     DeadLetter,
     DeadLetterTopic,
@@ -196,7 +197,7 @@ def letters_document(group: str, letters: Iterable[DeadLetter], form: BodyForm, 
     """Builds the document of `dlq show`."""
     listed = list(letters)
     rows = [_letter(letter, form, now_ms) for letter in listed]
-    lines = [f"{len(rows)} dead letters of {group}{', and more: raise --limit' if more else ''}"]
+    lines = [f"{counted(len(rows), 'dead letter')} of {group}{', and more: raise --limit' if more else ''}"]
     for kind in GivenUp:
         count = sum(row.given_up == kind for row in rows)
         lines += [f"  {kind}: {count}, {_WHY[kind]}"] if count else []
@@ -261,7 +262,7 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
         mine = [row for row in rows if row.group == group]
         waiting = sum(row.state == "waiting" for row in mine)
         most = max(row.failed_count for row in mine)
-        lines.append(f"{group}: {waiting} waiting, {len(mine) - waiting} ready; failed up to {most} times")
+        lines.append(f"{group}: {waiting} waiting, {len(mine) - waiting} ready; failed up to {counted(most, 'time')}")
         lines += [_window(windows[group])] if group in windows else []
     lines += ["there are more: raise --limit, or choose a group"] if more else []
     blocks: list[Table | Paragraphs] = [Table(RETRY_COLUMNS, rows, empty="nothing waits to be retried")]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.render.document import CellKind, Column, Paragraphs, Table
-from mqctl.render.units import counted, duration, share
+from mqctl.render.units import duration, share
 
 COLUMNS = (Column("key", "key"), Column("repetition_count", "repetitions", CellKind.COUNT))
 

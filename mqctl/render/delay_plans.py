@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
+from mqctl.model.counts import counted
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.plan.delay_chain import DelayChain
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import counted, duration, instant
+from mqctl.render.units import duration, instant
 
 MOST_HOPS = 1_000
 SHOWN_HOPS = 20

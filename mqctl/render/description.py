@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.model.config import perm_text
 from mqctl.model.config_file import FileSource
+from mqctl.model.counts import counted
 from mqctl.model.gap import Part
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
@@ -121,7 +122,8 @@ def _storage_lines(storage: StorageState) -> Iterable[str]:
     log = storage.commit_log
     if log is not None:
         span = f"{units.count(log.min_offset)} to {units.count(log.max_offset)}"
-        yield f"commit log       {log.file_count} files, offsets {span} ({units.size(log.max_offset - log.min_offset)})"
+        held = units.size(log.max_offset - log.min_offset)
+        yield f"commit log       {counted(log.file_count, 'file')}, offsets {span} ({held})"
         if log.oldest_store_time_ms is not None and log.newest_store_time_ms is not None:
             oldest, newest = units.instant(log.oldest_store_time_ms), units.instant(log.newest_store_time_ms)
             yield f"store times      {oldest} to {newest}"

@@ -10,9 +10,14 @@ from mqctl.model.gap import Gap
 
 
 class CellKind(StrEnum):
-    """How a cell is written for people; machines always get the raw value."""
+    """How a cell is written for people; machines always get the raw value.
+
+    SENTENCE and WORDS have their Chinese: a name may stand where a sentence may, never where words stand.
+    """
 
     TEXT = "text"
+    SENTENCE = "sentence"
+    WORDS = "words"
     COUNT = "count"
     BYTES = "bytes"
     DURATION_MS = "duration_ms"
@@ -60,10 +65,12 @@ class Paragraphs:
 
     Attributes:
         severity: colours the first line on a terminal.
+        stored: whether lines quote what is stored: a message's body is shown as it is, whatever it says.
     """
 
     lines: Sequence[str]
     severity: str = ""
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 REMARK_COLUMNS = (Column("severity", "severity", CellKind.SEVERITY), Column("what", "what"))
@@ -80,7 +81,7 @@ def verdict_document(value: FilterVerdict) -> Document:
     """Builds the document of `filter test`."""
     lines = [f"{value.verdict}: {value.expression_type} {value.expression}"]
     lines += [f"  {value.reason}"] if value.reason else []
-    return Document(schema="filter.test/1", value=value, records=[value], blocks=[Paragraphs(lines)])
+    return Document(schema="filter.test/1", value=value, records=[value], blocks=[Paragraphs(lines, stored=True)])
 
 
 def lint_document(value: LintReport) -> Document:
@@ -91,7 +92,7 @@ def lint_document(value: LintReport) -> Document:
 
 def collision_document(value: CollisionReport) -> Document:
     """Builds the document of `filter collisions`."""
-    table = Table(COLLISION_COLUMNS, value.collisions, empty=f"no two of {value.tag_count} tags have one hash")
+    table = Table(COLLISION_COLUMNS, value.collisions, empty=f"every tag has a hash of its own: {value.tag_count}")
     return Document(schema="filter.collisions/1", value=value, records=value.collisions, blocks=[table])
 
 
@@ -99,7 +100,7 @@ def bloom_document(value: BloomReport) -> Document:
     """Builds the document of `filter bloom`."""
     lines: Sequence[str] = [
         f"{value.bit_count} bits, {value.hash_count} hashes of each group and topic",
-        f"{value.group_count} matching groups: {value.false_hit_share:.1%} of records are looked at in vain",
+        f"{counted(value.group_count, 'matching group')}: {value.false_hit_share:.1%} of records are looked at in vain",
         *([f"bits: {', '.join(map(str, value.positions))}"] if value.positions else []),
     ]
-    return Document(schema="filter.bloom/1", value=value, records=[value], blocks=[Paragraphs(lines)])
+    return Document(schema="filter.bloom/1", value=value, records=[value], blocks=[Paragraphs(lines, stored=True)])

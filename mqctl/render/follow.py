@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.replays import CSV_COLUMNS, PLAN_COLUMNS, PlannedRange
-from mqctl.render.units import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +87,13 @@ def follow_plan_document(plan: FollowPlan) -> Document:
     keys = plan.keys
     readers = ", ".join(f"{group} ({left:,} left)" for group, left in plan.readers.items()) or "no group"
     lines = [
-        f"{plan.old} ({plan.old_queue_count} queues) is followed into {plan.new} ({plan.new_queue_count} queues) by "
+        f"{plan.old} ({counted(plan.old_queue_count, 'queue')}) is followed into {plan.new} "
+        f"({counted(plan.new_queue_count, 'queue')}) by "
         f"group {plan.group}, {plan.begin}",
         f"waiting now: {counted(plan.message_count, 'message')}; {plan.old} is read by {readers}, {plan.new} by "
         f"{', '.join(plan.receivers) or 'no group'}",
-        f"keys: {keys.key_count:,} {keys.kind} in a sample of {keys.message_count:,} messages, "
-        f"{keys.placed_count:,} where a hash of the key puts them, {keys.scattered_count:,} keys in several queues",
+        f"{keys.kind} in a sample of {counted(keys.message_count, 'message')}: {keys.key_count:,}, "
+        f"{keys.placed_count:,} where a hash of the key puts them, {keys.scattered_count:,} in several queues",
         *(f"warning: {line}" for line in plan.warnings),
         "cut-over:",
         *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1)),
@@ -110,7 +111,7 @@ def follow_plan_document(plan: FollowPlan) -> Document:
 _COLUMNS = (
     Column("old", "from"),
     Column("new", "to"),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("sent_count", "published", CellKind.COUNT),
     Column("found_count", "there already", CellKind.COUNT),
     Column("repeated_count", "repeated", CellKind.COUNT),

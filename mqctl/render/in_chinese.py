@@ -1,26 +1,62 @@
-"""Tables of a document with Chinese heads. What rows hold, machine forms and CSV stay as they are."""
+"""Documents with Chinese heads, sentences and words. Names and stored texts, machine forms and CSV stay as they are."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from mqctl.render.document import Column, Document, Table
+from mqctl.model.lang import Lang
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages.zh.heads import HEADS, TITLES
+from mqctl.render.sentences import spoken_text, talk, words
+from mqctl.render.text import shown_blocks
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row whose words are Chinese."""
+
+    row: object
+    words: dict[str, str]
+
+    def __getattr__(self, name: str) -> object:
+        return self.words[name] if name in self.words else getattr(self.row, name)
 
 
 def in_chinese(document: Document) -> Document:
-    """Returns the document with the heads, titles and words for nothing that the catalogue has in Chinese."""
-    blocks = [_table(block) if isinstance(block, Table) else block for block in document.blocks]
-    return replace(document, blocks=blocks)
+    """Returns the document with the heads, titles, sentences and words that the catalogue has in Chinese."""
+    blocks = [_table(block) if isinstance(block, Table) else _lines(block) for block in shown_blocks(document)]
+    return replace(document, blocks=blocks, gaps=())  # the blocks say already what was not read
+
+
+def _lines(block: Paragraphs) -> Paragraphs:
+    if block.stored:
+        return block
+    return replace(block, lines=[talk(line, Lang.ZH) for line in block.lines])
 
 
 def _table(table: Table) -> Table:
+    kinds = {column.key: column.kind for column in table.columns if column.kind in (CellKind.SENTENCE, CellKind.WORDS)}
     return replace(
         table,
         columns=tuple(map(_column, table.columns)),
+        rows=[_row(row, kinds) for row in table.rows] if kinds else table.rows,
         title=TITLES.get(table.title, table.title),
         empty=TITLES.get(table.empty, table.empty),
     )
+
+
+def _row(row: object, kinds: Mapping[str, CellKind]) -> object:
+    texts = {key: getattr(row, key) for key in kinds}
+    return _Row(row, {key: _cell(text, kinds[key]) for key, text in texts.items() if isinstance(text, str)})
+
+
+def _cell(text: str, kind: CellKind) -> str:
+    if " " not in text:
+        return words(text) if kind is CellKind.WORDS else text
+    parts = text.split("; ")
+    chinese = [spoken_text(part, Lang.ZH) for part in parts]
+    return spoken_text(text, Lang.ZH) if any(map(str.__eq__, parts, chinese)) else "；".join(chinese)
 
 
 def _column(column: Column) -> Column:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from mqctl.allocation.handovers import Handover
 from mqctl.allocation.key_order import KeyLanes, KeySpread, ReRouting
 from mqctl.allocation.locks import LockState, QueueLock
+from mqctl.model.counts import counted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import counted, share
+from mqctl.render.units import share
 
 LOCK_COLUMNS = (
     Column("topic", "topic"),
@@ -306,8 +307,9 @@ def order_document(report: OrderCheckReport) -> Document:
     keyless = counted(report.keyless_count, "message")
     by_hash = "" if report.by_hash_share is None else f"; {share(report.by_hash_share)} lie where the hash puts them"
     lines = [
-        f"{report.topic}: {counted(report.message_count, 'message')} sampled in {report.queue_count} queues, "
-        f"{counted(report.key_count, 'key')} by {report.key}, {keyless} without{by_hash}",
+        f"{report.topic}: {counted(report.message_count, 'message')} sampled in "
+        f"{counted(report.queue_count, 'queue')}, {counted(report.key_count, 'key')} by {report.key}, "
+        f"{keyless} without{by_hash}",
         f"{counted(report.spread_key_count, 'key')} in several queues",
     ]
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]

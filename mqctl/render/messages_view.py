@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqctl.model.body_form import BodyForm
+from mqctl.model.counts import counted
 from mqctl.model.stored_message import PendingDelivery, StoredMessage
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs
@@ -138,14 +139,14 @@ def message_document(messages: Sequence[StoredMessage], form: BodyForm, *, schem
 
 def message_blocks(rows: Sequence[ShownMessage]) -> list[Paragraphs]:
     """Returns what people see: a block for each message."""
-    return [Paragraphs(_lines(row)) for row in rows] or [Paragraphs(["no messages"])]
+    return [Paragraphs(_lines(row), stored=True) for row in rows] or [Paragraphs(["no messages"])]
 
 
 def _lines(row: ShownMessage) -> list[str]:
     head = f"{row.topic} queue {row.queue_id} offset {row.queue_offset}"
     lines = [_waits(row.waiting)] if row.waiting else []
     lines += [
-        f"{printable(head)}  (physical offset {row.physical_offset}, {units.counted(row.size_bytes, 'byte')})",
+        f"{printable(head)}  (physical offset {row.physical_offset}, {counted(row.size_bytes, 'byte')})",
         f"  id        {row.message_id}",
         f"  stored    {units.instant(row.store_time_ms)} at {row.store_host}",
         f"  born      {units.instant(row.born_time_ms)} at {row.born_host}",
@@ -170,7 +171,7 @@ def _body_lines(row: ShownMessage) -> list[str]:
     text = json.dumps(row.body, ensure_ascii=False, indent=2) if row.body_encoding == "json" else str(row.body)
     note = "" if row.body_encoding in ("text", "json") else f", {row.body_encoding}"
     return [
-        f"  body      {units.counted(row.body_bytes, 'byte')}{note}",
+        f"  body      {counted(row.body_bytes, 'byte')}{note}",
         *(f"    {printable(line)}" for line in text.splitlines()),
     ]
 
@@ -183,7 +184,7 @@ def tail_document(messages: Sequence[TailedMessage], form: BodyForm) -> Document
         value=MessageList(messages=[row for _, row in rows]),
         records=[row for _, row in rows],
         csv_columns=COLUMNS,
-        blocks=[Paragraphs([_line(broker, row) for broker, row in rows])] if rows else [],
+        blocks=[Paragraphs([_line(broker, row) for broker, row in rows], stored=True)] if rows else [],
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.execute.records import OffsetRecord, QueuePart
+from mqctl.model.counts import counted
 from mqctl.model.plan import Method, OffsetPlan
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import counted
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
@@ -22,7 +22,7 @@ PLAN_COLUMNS = (
     Column("new_store_time_ms", "stored at", CellKind.TIME_MS, none="end"),
     Column("min_offset", "min", CellKind.COUNT, wide=True),
     Column("max_offset", "max", CellKind.COUNT, wide=True),
-    Column("note", "note", none=""),
+    Column("note", "note", CellKind.WORDS, none=""),
 )
 CSV_COLUMNS = (*PLAN_COLUMNS, Column("broker_address", "address"))
 OUTCOME_COLUMNS = (
@@ -32,8 +32,8 @@ OUTCOME_COLUMNS = (
     Column("old", "old offset", CellKind.COUNT, none="none"),
     Column("new", "new offset", CellKind.COUNT),
     Column("found", "read back", CellKind.COUNT, none="?"),
-    Column("state", "state"),
-    Column("reason", "why", none=""),
+    Column("state", "state", CellKind.WORDS),
+    Column("reason", "why", CellKind.WORDS, none=""),
 )
 HISTORY_COLUMNS = (
     Column("id", "id"),
@@ -42,7 +42,7 @@ HISTORY_COLUMNS = (
     Column("group", "consumer group"),
     Column("target", "target"),
     Column("queue_count", "queues", CellKind.COUNT),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("who", "who", wide=True),
     Column("cluster", "cluster", wide=True),
     Column("undoes", "undoes", wide=True),
@@ -163,10 +163,10 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         queues=rows,
     )
     moving = len(plan.moving)
-    move = f"{counted(len(rows), 'queue')} {'moves' if moving == 1 else 'move'}"
     lines = [
-        f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {move}, "
-        f"{counted(plan.replayed_count, 'message')} consumed again, {plan.skipped_count:,} skipped",
+        f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {counted(len(rows), 'queue')} "
+        f"{'moves' if moving == 1 else 'move'}, {counted(plan.replayed_count, 'message')} consumed again, "
+        f"{plan.skipped_count:,} skipped",
         *([f"the group will be created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
         *_ways(plan),
         *(f"left out: {item}" for item in plan.left_out),

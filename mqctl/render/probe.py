@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from mqctl.model.counts import counted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 _COLUMNS = (
@@ -71,12 +72,13 @@ def probed_queue(
 def probe_document(size_bytes: int, queues: Sequence[ProbedQueue]) -> Document:
     """Builds the document of `message probe`."""
     sent, failed = (sum(getattr(item, name) for item in queues) for name in ("sent_count", "failed_count"))
+    line = f"stored: {sent} of {counted(sent + failed, 'message')} of {counted(size_bytes, 'byte')}; they stay there"
     return Document(
         schema="message.probe/1",
         value=Probe(size_bytes=size_bytes, queues=list(queues)),
         records=queues,
         blocks=[
             Table(_COLUMNS, queues),
-            Paragraphs([f"{sent} of {sent + failed} messages of {size_bytes} bytes were stored; they stay there"]),
+            Paragraphs([line]),
         ],
     )

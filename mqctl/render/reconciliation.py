@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqctl.model.counts import counted
 from mqctl.model.reconciliation import ReconciledKey, Reconciliation
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import counted, size
+from mqctl.render.units import size
 
 COLUMNS = (
     Column("key", "key"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import counted
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
@@ -36,7 +36,7 @@ LIST_COLUMNS = (
     Column("kind", "replay"),
     Column("source", "of"),
     Column("goal", "to"),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("published_count", "published", CellKind.COUNT),
     Column("in_doubt_count", "in doubt", CellKind.COUNT),
     Column("who", "who", wide=True),
@@ -145,10 +145,10 @@ class ReplayList:
 
 def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
     """Builds the document of a planned replay."""
-    lines = [f"{counted(report.message_count, 'message')} of {report.source}, {report.filter}"]
+    lines = [f"chosen: {counted(report.message_count, 'message')} of {report.source}, {report.filter}"]
     if report.target is not None:
         to = ", ".join(report.receivers) or "no group"
-        rate = f", at most {report.rate_per_s:g} a second" if report.rate_per_s else ""
+        rate = f", at most {report.rate_per_s:.3g} a second" if report.rate_per_s else ""
         lines.append(f"published to {report.target}{rate}; consumed there by {to}")
     lines.append(next_step)
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, report.queues), Paragraphs(lines)]

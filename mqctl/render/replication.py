@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.errors import ExitCode
+from mqctl.model.counts import counted
 from mqctl.model.replicas import ReplicaState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
@@ -114,7 +115,9 @@ def _advice(rows: Sequence[ReplicaRow]) -> list[str]:
     ill = [row for row in slaves if not ReplicaState(row.state).follows]
     if not ill:
         return []
-    return [f"{len(ill)} of {len(slaves)} slaves do not follow as they should: mqctl doctor says what that means."]
+    return [
+        f"Slaves that do not follow as they should: {len(ill)} of {len(slaves)}; mqctl doctor says what that means."
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,15 +238,15 @@ def comparison_document(comparison: StoreComparison) -> Document:
     lines = [words, f"Compared: {comparison.compared_bytes:,} bytes."]
     if comparison.state in ("b-behind", "b-ahead"):
         lines[-1] = (
-            f"Compared: {comparison.compared_bytes:,} bytes; "
-            f"{abs(comparison.a_end - comparison.b_end):,} bytes are in one only."
+            f"Compared: {counted(comparison.compared_bytes, 'byte')}; "
+            f"in one only: {counted(abs(comparison.a_end - comparison.b_end), 'byte')}."
         )
     if comparison.a_start != comparison.b_start:
         later = "B" if comparison.b_start > comparison.a_start else "A"
         lines.append(f"The log of {later} begins {abs(comparison.a_start - comparison.b_start):,} bytes later.")
     for name, count in (("A", comparison.a_only_message_count), ("B", comparison.b_only_message_count)):
         if count:
-            lines.append(f"{count:,} messages can be read in {name} only.")
+            lines.append(f"Can be read in {name} only: {counted(count, 'message')}.")
     if comparison.has_other_files:
         lines.append(
             f"Log files differ in size: {comparison.a_file_bytes:,} bytes in A, {comparison.b_file_bytes:,} in B. "

@@ -19,16 +19,16 @@ PLAN_COLUMNS = (
     Column("keys", "keys"),
     Column("unique_key", "message id"),
     Column("topic", "to topic", none="?"),
-    Column("fate", "plan"),
-    Column("note", "why", none=""),
+    Column("fate", "plan", CellKind.WORDS),
+    Column("note", "why", CellKind.WORDS, none=""),
     Column("letter_id", "dead letter id", wide=True),
 )
 SENT_COLUMNS = (
     Column("letter_id", "dead letter id"),
     Column("topic", "to topic"),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("copy_id", "sent as"),
-    Column("reason", "why", none=""),
+    Column("reason", "why", CellKind.WORDS, none=""),
     Column("unique_key", "message id", wide=True),
 )
 
@@ -160,7 +160,7 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
     if not sending:
         return [*lines, "nothing to do"]
     if sending > plan.rate:
-        lines.append(f"at {plan.rate:g} a second that takes {duration(round(1000 * sending / plan.rate))}")
+        lines.append(f"at {plan.rate:.3g} a second that takes {duration(round(1000 * sending / plan.rate))}")
     for topic in sorted({item.topic for item in plan.sending if item.topic}):
         others = plan.hearers.get(topic, ())
         if others and topic != retry_topic(plan.group):

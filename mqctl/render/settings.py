@@ -6,29 +6,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.execute.records import SettingRecord
+from mqctl.model.counts import counted
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import counted
 
 PLAN_COLUMNS = (
     Column("place", "place"),
-    Column("kind", "what"),
+    Column("kind", "what", CellKind.WORDS),
     Column("subject", "name"),
     Column("was", "is", none="none"),
     Column("becomes", "becomes", none="none"),
-    Column("note", "note", none=""),
+    Column("note", "note", CellKind.WORDS, none=""),
     Column("address", "address", wide=True),
     Column("stage", "stage", CellKind.COUNT, wide=True),
 )
 OUTCOME_COLUMNS = (
     Column("place", "place"),
-    Column("kind", "what"),
+    Column("kind", "what", CellKind.WORDS),
     Column("subject", "name"),
     Column("was", "was", none="none"),
     Column("becomes", "requested", none="none"),
-    Column("state", "state"),
-    Column("reason", "why", none=""),
+    Column("state", "state", CellKind.WORDS),
+    Column("reason", "why", CellKind.WORDS, none=""),
 )
 HISTORY_COLUMNS = (
     Column("id", "id"),
@@ -36,7 +36,7 @@ HISTORY_COLUMNS = (
     Column("kind", "change"),
     Column("subject", "of"),
     Column("part_count", "parts", CellKind.COUNT),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("back", "undo with", none="none"),
     Column("who", "who", wide=True),
     Column("cluster", "cluster", wide=True),

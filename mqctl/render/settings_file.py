@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.model.setting_plan import shown_value
 from mqctl.plan.settings_file import SCHEMA, FileSettings, SettingsFile, group_of, topic_of, unusual
 from mqctl.render.document import Column, Document, Paragraphs, Table
-from mqctl.render.units import counted
 
 COLUMNS = (
     Column("kind", "kind"),

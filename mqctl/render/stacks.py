@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mqctl.diagnosis.thread_judging import JudgedInstance
+from mqctl.model.counts import counted
 from mqctl.model.finding import Finding
 from mqctl.model.gap import Gap
 from mqctl.model.lang import Lang
@@ -147,10 +148,10 @@ def _blocks(
     folded = merged[len(kept) :]
     if folded:
         hidden = sum(item.thread_count for item in folded)
-        yield Paragraphs([f"and {len(folded)} more kinds of {hidden} threads (--all shows them)"])
+        yield Paragraphs([f"and {counted(len(folded), 'more kind')} of {counted(hidden, 'thread')} (--all shows them)"])
     for item in merged:
         if item.calls and (view.calls or item.cls == StackClass.UNKNOWN):
-            yield Paragraphs(list(_calls(item, None if view.calls else _SHOWN_CALLS)))
+            yield Paragraphs(list(_calls(item, None if view.calls else _SHOWN_CALLS)), stored=True)
     yield from _finding_blocks(finding_rows, findings, view)
 
 
@@ -197,7 +198,8 @@ def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
                 yield f"    {pool.line_count} threads are at {printable(pool.line)}"
         if len(row.pools) > _SHOWN_POOLS:
             hidden = row.pools[_SHOWN_POOLS:]
-            yield f"  and {len(hidden)} more groups with {sum(pool.thread_count for pool in hidden)} consume threads"
+            threads = sum(pool.thread_count for pool in hidden)
+            yield f"  and {counted(len(hidden), 'more group')} with {counted(threads, 'consume thread')}"
         rest = {Role.CLIENT: "client", Role.RUNTIME: "runtime", Role.OTHER: "other"}
         counts = {role: sum(g.thread_count for g in row.groups if g.role == role) for role in rest}
         folded = ", ".join(f"{number} {rest[role]}" for role, number in counts.items() if number)
@@ -205,7 +207,8 @@ def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
             yield f"  other threads: {folded} (--all shows them)"
     if len(rows) > _SHOWN_SOURCES:
         others = rows[_SHOWN_SOURCES:]
-        yield f"and {len(others)} more instances with {sum(row.thread_count for row in others)} threads"
+        threads = sum(row.thread_count for row in others)
+        yield f"and {counted(len(others), 'more instance')} with {counted(threads, 'thread')}"
 
 
 def _counted(number: int, what: str = "") -> str:

@@ -5,24 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqctl.execute.records import StepRecord
+from mqctl.model.counts import counted
 from mqctl.model.step_plan import StepPlan
 from mqctl.render.change_words import STEP_WORDS, face_state
-from mqctl.render.document import Column, Document, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 PLAN_COLUMNS = (
-    Column("subject", "what"),
-    Column("old", "now", none="none"),
-    Column("new", "then", none="none"),
-    Column("effect", "effect", none=""),
-    Column("reason", "why not", none=""),
+    Column("subject", "what", CellKind.SENTENCE),
+    Column("old", "now", CellKind.SENTENCE, none="none"),
+    Column("new", "then", CellKind.SENTENCE, none="none"),
+    Column("effect", "effect", CellKind.WORDS, none=""),
+    Column("reason", "why not", CellKind.WORDS, none=""),
 )
 OUTCOME_COLUMNS = (
-    Column("subject", "what"),
-    Column("old", "before", none="none"),
-    Column("new", "requested", none="none"),
-    Column("found", "read back", none="?"),
-    Column("state", "state"),
-    Column("reason", "why", none=""),
+    Column("subject", "what", CellKind.SENTENCE),
+    Column("old", "before", CellKind.SENTENCE, none="none"),
+    Column("new", "requested", CellKind.SENTENCE, none="none"),
+    Column("found", "read back", CellKind.SENTENCE, none="?"),
+    Column("state", "state", CellKind.WORDS),
+    Column("reason", "why", CellKind.WORDS, none=""),
 )
 
 
@@ -81,7 +82,7 @@ def step_plan_document(plan: StepPlan, schema: str, next_step: str) -> Document:
         undoes=None,
         steps=rows,
     )
-    count = f"{moving} change{'' if moving == 1 else 's'}"
+    count = counted(moving, "change")
     line = f"{plan.kind} of {plan.target}: {count if moving else 'nothing to do'}"
     lines = [line, next_step] if moving else [line]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows, empty="everything is as it should be")]

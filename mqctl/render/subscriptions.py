@@ -271,8 +271,9 @@ class ReleaseReport:
 
 def release_document(report: ReleaseReport) -> Document:
     """Builds the document of `subscription simulate`."""
-    head = f"{report.group} on {report.topic}: {len(report.changed)} of {report.member_count} members go from "
-    lines = [f"{head}{report.old} to {report.new}: {', '.join(report.changed)}"]
+    share = f"{len(report.changed)} of {report.member_count}"
+    head = f"{report.group} on {report.topic}: from {report.old} to {report.new}, members {share}"
+    lines = [f"{head}: {', '.join(report.changed)}"]
     if not report.sampled_count:
         lines.append("no message could be looked at: how much is skipped is not known, only that it is")
     ways = [

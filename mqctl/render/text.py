@@ -64,7 +64,7 @@ def cell(column: Column, row: object) -> str:
     return writer(value) if writer else printable(str(value))
 
 
-def _blocks(document: Document) -> Sequence[Table | Paragraphs]:
+def shown_blocks(document: Document) -> Sequence[Table | Paragraphs]:
     """Returns what people see: of an answer that lacks something, first that it does; then no table is called empty."""
     if not document.gaps:
         return document.blocks
@@ -78,7 +78,7 @@ def _blocks(document: Document) -> Sequence[Table | Paragraphs]:
 
 def write_plain(document: Document, stream: TextIO, *, wide: bool) -> None:
     """Writes `document` to `stream` as aligned columns without styling."""
-    for position, block in enumerate(_blocks(document)):
+    for position, block in enumerate(shown_blocks(document)):
         if position:
             stream.write("\n")
         lines = map(printable_lines, block.lines) if isinstance(block, Paragraphs) else plain_table(block, wide=wide)
@@ -117,7 +117,7 @@ def _align(parts: Sequence[str], widths: Sequence[int], columns: Sequence[Column
 
 def write_fitted(document: Document, stream: TextIO, *, wide: bool, room: int, styled: bool) -> None:
     """Writes `document` to a terminal of `room` columns; `styled` with bold headings and coloured severities."""
-    for position, block in enumerate(_blocks(document)):
+    for position, block in enumerate(shown_blocks(document)):
         if position:
             stream.write("\n")
         for line in _fitted(block, wide=wide, room=room):

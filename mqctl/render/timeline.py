@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from mqctl.model.counts import counted
 from mqctl.model.lang import Lang
 from mqctl.model.timeline import EventKind, TimelineEvent, TimelineReported
 from mqctl.render import units
@@ -213,7 +214,7 @@ def sentence(event: TimelineEvent, lang: Lang | None, many: int = 1) -> str:
         "client": event.client or "",
         "broker": event.broker or "",
         "subject": " ".join(name for name in (event.topic, event.group, event.broker) if name),
-        "queues": units.count(queues) if lang is Lang.ZH else units.counted(queues, "queue"),
+        "queues": units.count(queues) if lang is Lang.ZH else counted(queues, "queue"),
         "count": units.count(event.message_count or 0),
         "in": _rate(event.in_per_s),
         "out": _rate(event.out_per_s),

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mqctl.model.counts import counted
 from mqctl.model.gap import Gap
 from mqctl.model.lag_trend import GroupTrend, Trend
 from mqctl.model.topic_rate import TopicRate
 from mqctl.render.brokers import REPLICATION, BrokerRow
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import count, counted, instant, rate
+from mqctl.render.units import count, instant, rate
 
 _BROKER_COLUMNS = (
     Column("name", "broker"),

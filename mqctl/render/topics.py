@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.config import TopicConfig, perm_text
+from mqctl.model.counts import counted
 from mqctl.model.lag import QueueLag
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqctl.model.queue_state import QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView, TopicRoute
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import counted
 
 LIST_COLUMNS = (
     Column("topic", "topic"),

@@ -25,11 +25,6 @@ def rate(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
 
 
-def counted(value: int, one: str, many: str = "") -> str:
-    """Returns a number with its noun: `1 message`, `2 messages`."""
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
-
-
 def size(value_bytes: int) -> str:
     """Returns a size in the largest binary unit that leaves at least 1, with three significant digits."""
     for step, unit in _BYTE_STEPS:

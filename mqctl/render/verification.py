@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.errors import ExitCode
+from mqctl.model.counts import counted
 from mqctl.model.damage import Damage, DamageCode, DamageGrade, VerificationSummary
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -77,7 +78,7 @@ def verification_document(
     rows = [_row(damage) for damage in sorted(damages, key=lambda damage: order.index(damage.grade))]
     lines = [
         f"records        {units.count(summary.record_count)} ({units.size(summary.record_bytes)}) in "
-        f"{units.count(summary.topic_count)} topics",
+        f"{counted(summary.topic_count, 'topic')}",
         f"commit log     physical offsets {units.count(summary.min_offset)} to {units.count(summary.max_offset)}",
         f"queue entries  {units.count(summary.queue_entry_count)}",
         f"index entries  {units.count(summary.index_entry_count)}",

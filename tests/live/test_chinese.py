@@ -23,6 +23,16 @@ def test_n11_subscriptions_are_chinese_where_that_is_asked_for(live: Run, cluste
     assert "WANTS" not in shown
 
 
+def test_n11_plans_and_what_they_came_to_are_chinese_where_that_is_asked_for(live: Run) -> None:
+    words = ("topic", "update", "-t", "Pay", "--perm", "R--")
+    plan = live(*words, env=ZH)
+    assert "生产者不能再发送到 Pay" in plan.stdout and "尚未做任何变更" in plan.stdout, plan.stdout
+    done = live(*words, "--execute", "--confirm", "Pay", env=ZH)
+    assert "：已确认，已完成" in done.stdout and "；回退：mqctl undo" in done.stderr, (done.stdout, done.stderr)
+    reset = live("offset", "reset", "-g", "G", "-t", "Pay", "--to-earliest", env=ZH)
+    assert "重新消费" in reset.stdout and "consumed again" not in reset.stdout, reset.stdout
+
+
 def test_n11_machine_forms_have_no_language(live: Run) -> None:
     words = ("topic", "list", "-o")
     for output in ("json", "csv"):

@@ -119,7 +119,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
             "export prometheus --once --limit 10",
             'group="order-service"',
             'mqctl_groups{cluster="DefaultCluster"} 2',
-            "groups have no metrics, 10 have",
+            " without metrics, 10 with",
             "--limit all",
             most=140,
         ),

@@ -36,8 +36,8 @@ def command(
     of `mqctl message send --deliver-at` along such chains; 5.x brokers with timers need none.
     """
     from mqctl.cli.times import parse_instant
+    from mqctl.model.counts import counted
     from mqctl.render.delay_plans import MOST_HOPS, SHOWN_HOPS, chain_document
-    from mqctl.render.units import counted
 
     now = datetime.now().astimezone()
     moment, now_ms = parse_instant(at, now), round(now.timestamp() * 1000)

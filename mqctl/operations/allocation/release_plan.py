@@ -12,6 +12,7 @@ from mqctl.allocation.views import sorted_clients
 from mqctl.diagnosis.group_view import GroupView, tags_of, wanted_text
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.filter.tags import parse_tags
+from mqctl.model.counts import counted
 from mqctl.model.member import Subscription
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
@@ -119,7 +120,7 @@ def _changed(members: Sequence[str], instances: int | None, clients: Sequence[st
     if (instances is None) == (not clients):
         raise UsageError("say which members change", remedy="use --instances N, or --client ID for each")
     if instances is not None and instances > len(members):
-        raise UsageError(f"{instances} of {len(members)} members cannot change")
+        raise UsageError(f"cannot change {instances} of {counted(len(members), 'member')}")
     return list(clients) if instances is None else list(members[len(members) - instances :])
 
 

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 from mqctl.cli.emit import tell
 from mqctl.cli.terminal.interrupts import wait_for_interrupt
 from mqctl.errors import MqctlError, StorageError, UsageError
+from mqctl.model.counts import counted
 from mqctl.model.numbers import decimal
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.metrics import LEFT_OUT, Family, any_answered, families
@@ -95,8 +96,8 @@ class ClusterCollector(Collector):
         count = sum(value for family in metrics if family.name == LEFT_OUT for _, value in family.samples)
         if count and not self._left_out:
             tell(
-                f"mqctl: {count:,.0f} groups have no metrics, {self._most_groups:,} have: those with members, then "
-                "those furthest behind\n  next: choose with -g 'order-*' and --except, or --limit all"
+                f"mqctl: {counted(round(count), 'group')} without metrics, {self._most_groups:,} with: those with "
+                "members, then those furthest behind\n  next: choose with -g 'order-*' and --except, or --limit all"
             )
         self._left_out = bool(count)
 

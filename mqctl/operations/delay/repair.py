@@ -13,6 +13,7 @@ from mqctl.cli.options.common import at_ms
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
 from mqctl.execute import delay_files
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, StepRecord
+from mqctl.model.counts import counted
 from mqctl.model.delay_state import DelayState
 from mqctl.model.numbers import decimal
 from mqctl.model.step_plan import Step, StepPlan
@@ -20,7 +21,6 @@ from mqctl.operations.plans.changing import Consent, journal, now_ms
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.plan.delay_repair import LevelRepair, needs_rewriting, plan_repair, table_after
 from mqctl.render.document import Document
-from mqctl.render.units import counted
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
 

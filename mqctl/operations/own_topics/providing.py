@@ -10,6 +10,7 @@ from mqctl.cli.emit import note
 from mqctl.cli.places import state_dir
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.counts import counted
 from mqctl.model.names import is_system_topic
 from mqctl.model.own_names import Purpose, is_own
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
@@ -17,7 +18,7 @@ from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, run_setting_change, touched_masters
 from mqctl.plan.topic_changes import TopicRequest, first_config
 from mqctl.render.document import Document
-from mqctl.render.units import counted, duration, size
+from mqctl.render.units import duration, size
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics
 from mqctl.snapshot.live.topic_use import all_told

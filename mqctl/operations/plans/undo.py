@@ -31,8 +31,8 @@ def newest_change() -> str:
     if newest is None:
         raise NotFoundError("no change can be undone", remedy="mqctl history lists what was changed from here")
     place = f" on {newest.cluster}" if newest.cluster else ""
-    described = f"{newest.id}, {newest.kind} of {newest.subject}{place}, {instant(newest.made_at_ms)}"
-    note(f"the newest change is {printable(described)}")
+    subject = printable(newest.subject)
+    note(f"the newest change is {newest.id}, {newest.kind} of {subject}{place}, {instant(newest.made_at_ms)}")
     return newest.id
 
 

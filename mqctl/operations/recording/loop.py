@@ -20,6 +20,7 @@ from mqctl.cli.places import state_dir
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError, DeadlineError, ExitCode, MqctlError, StorageError, UnreachableError
 from mqctl.execute.alone import held_alone
+from mqctl.model.counts import counted
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_numbers
 
@@ -110,7 +111,7 @@ class _Recorder:
             self._ended.wait(max(0.0, next_at - monotonic()))
         reason = "interrupted" if self._ended.is_set() else "the last look was taken"
         self._writer.stopped(self._time(), reason)
-        tell(f"mqctl: recorded {number:,} looks; {reason}")
+        tell(f"mqctl: recorded {counted(number, 'look')}; {reason}")
         return ExitCode.OK if self._answered else ExitCode.UNREACHABLE
 
     def _look(self, *, first: bool) -> None:

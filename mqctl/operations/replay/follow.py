@@ -18,6 +18,7 @@ from mqctl.client.producer.topic_follower import FollowOrder, TopicFollower
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, UsageError
 from mqctl.execute.replay import Pace
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.counts import counted
 from mqctl.model.names_alike import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_use import TopicUse
@@ -314,7 +315,7 @@ class _Watch:
         consumer = self._follower.consumer
         (consumer.suspend if self._held else consumer.resume)()
         what = "holding" if self._held else "going on"
-        tell(f"mqctl: {what}: {self._request.hold_group} has {left:,} messages of {self._request.new} left")
+        tell(f"mqctl: {what}: {self._request.hold_group} has {counted(left, 'message')} of {self._request.new} left")
 
     def left(self, group: str, topic: str) -> int | None:
         """Returns how many messages a group has left; None when brokers did not tell."""

@@ -20,6 +20,7 @@ from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import ReplayRecord, StretchPart
 from mqctl.execute.replay import Pace, Publishing, publish
+from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, Part
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
@@ -211,7 +212,9 @@ def resume_plan(asking: Asking, record: ReplayRecord, *, execute: bool) -> Publi
             remedy=f"mqctl replay status {record.id}; an interrupted change is finished by mqctl offset reset --resume",
         )
     if record.ended:
-        raise RefusedError(f"replay {record.id} is complete", reason=f"{record.published} messages were published")
+        raise RefusedError(
+            f"replay {record.id} is complete", reason=f"published so far: {counted(record.published, 'message')}"
+        )
     names = {part.broker_name for part in record.parts}
     touched = record.brokers if record.store else {name: record.brokers[name] for name in names}
     here = refuse_other_cluster(asking, touched, f"replay {record.id}")

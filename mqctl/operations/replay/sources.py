@@ -189,7 +189,7 @@ def _instant(text: str | None) -> tuple[int | None, str | None]:
     from mqctl.cli.times import parse_instant
 
     moment = parse_instant(text, datetime.now().astimezone())
-    tell(f"mqctl: {text} is {moment.text}")
+    tell(f"mqctl: {text} stands for {moment.text}")
     return moment.epoch_ms, moment.text
 
 

@@ -23,6 +23,7 @@ from mqctl.cli.options.spark import (
 )
 from mqctl.cli.terminal.progress import Report, step_progress
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, StorageError, UsageError
+from mqctl.model.counts import counted
 from mqctl.model.names import dlq_topic, retry_topic
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def tell_unread(unread: Sequence[Unread]) -> ExitCode:
     for each in unread:
         held = f"{each.bytes:,} bytes" if each.bytes else ""
         log = "its commit log holds " if each.bytes else ""
-        more = "" if each.messages is None else f"{log}{each.messages:,} messages"
+        more = "" if each.messages is None else f"{log}{counted(each.messages, 'message')}"
         tell(f"mqctl: {each.store}: {each.part} is not read ({'; '.join(filter(None, (held, more)))}): {each.reason}")
     return ExitCode.IO if unread else ExitCode.OK
 

@@ -9,13 +9,13 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.client.message.outgoing import check_group
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.counts import counted
 from mqctl.model.names import dlq_topic, is_system_group, retry_topic
 from mqctl.model.names_alike import meant
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep, config_of, fields_of
 from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.operations.settings.topics import refuse_while_used, route_steps
-from mqctl.render.units import counted
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
 from mqctl.snapshot.live.members import gather_memberships
@@ -87,9 +87,8 @@ def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_to
         for item in stats.offset_table.values()
     )
     lag = counted(unread, "message") if not answers.errors else "an unknown number of messages"
-    are = "is" if unread == 1 and not answers.errors else "are"
     stays = "its offsets stay on the broker, and a group of the same name resumes from them"
-    warnings = [f"{lag} {are} unread by it; {stays}"]
+    warnings = [f"unread by it: {lag}; {stays}"]
     steps = [_step(item, group, item.groups[group], None) for item in holders]
     if with_topics:
         steps += _topic_steps(asking, group, holders, everywhere=not brokers)
@@ -131,7 +130,7 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
     if members:
         raise RefusedError(
             f"group {group} cannot be deleted",
-            reason=f"{len(members)} members consume for it: {', '.join(sorted(members)[:3])}",
+            reason=f"{counted(len(members), 'member')} of it online: {', '.join(sorted(members)[:3])}",
             remedy=f"stop them; mqctl group members -g {group} lists them",
         )
 

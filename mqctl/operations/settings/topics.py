@@ -11,6 +11,7 @@ from mqctl.client.message.outgoing import check_topic
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
+from mqctl.model.counts import counted
 from mqctl.model.names import is_system_topic
 from mqctl.model.names_alike import meant
 from mqctl.model.numbers import decimal
@@ -21,7 +22,6 @@ from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.plan.topic_changes import TopicRequest, first_config, next_config
-from mqctl.render.units import counted
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, masters_of
 from mqctl.snapshot.live.messages import bounds
@@ -309,9 +309,10 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
     warnings = []
     if moves.key_count:
         warnings.append(
-            f"{moves.moved_count} of {moves.key_count} {moves.kind} in a sample of {moves.message_count} messages "
-            f"({moves.moved_share:.0%}) would go to another queue; {moves.placed_count} of those messages are where a "
-            "hash of their key puts them. If order by key matters, stop the producers and drain the topic first"
+            f"{moves.kind} that would go to another queue: {moves.moved_count} of {moves.key_count} "
+            f"({moves.moved_share:.0%}) in a sample of {counted(moves.message_count, 'message')}, of which "
+            f"{moves.placed_count} are where a hash of their key puts them. If order by key matters, stop the "
+            "producers and drain the topic first"
         )
     for step in order_steps(asking, topic, None):
         if step.old is not None:
@@ -327,8 +328,8 @@ def _held_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
         for number in range(new[name].read_queue_count, old[name].read_queue_count)
     ]
     held = use.message_count(going)
-    lost = f"in the removed queues {'has' if held == 1 else 'have'} been consumed by all groups"
-    return [f"{counted(held, 'message')} {lost}, and cannot be replayed afterwards"] if held else []
+    consumed = f"consumed by all groups, in the removed queues: {counted(held, 'message')}"
+    return [f"{consumed}; they cannot be replayed afterwards"] if held else []
 
 
 def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]) -> list[str]:
@@ -338,5 +339,5 @@ def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
         if lost & PERM_WRITE:
             warnings.append(f"producers can no longer send to {use.topic} on {name}; they notice within 30 s")
         if lost & PERM_READ:
-            warnings.append(f"consumers can no longer read {use.topic} on {name}; {len(use.readers)} groups do")
+            warnings.append(f"{counted(len(use.readers), 'group')} can no longer read {use.topic} on {name}")
     return warnings

@@ -13,6 +13,7 @@ from mqctl.cli.gaps import answer, gap_lines
 from mqctl.cli.terminal.screen import Screen, is_terminal, plain_lines
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, ExitCode, RefusedError, UnreachableError, UsageError
+from mqctl.model.counts import counted
 from mqctl.model.gap import exit_code_of
 from mqctl.model.stack_look import StackEvidence, StackLook, put_together
 from mqctl.operations.stacks.sources import StackRequest, StackSource, open_source
@@ -131,7 +132,7 @@ def _said(evidence: StackEvidence) -> str:
     parts = []
     waiting = [row.lag_count for row in evidence.lags if row.lag_count is not None]
     if waiting:
-        parts.append(f"{sum(waiting):,} messages wait")
+        parts.append(f"{counted(sum(waiting), 'message')} waiting")
     pauses = [item.dumps[-1].pause_ms for item in evidence.instances if item.dumps]
     known = [pause for pause in pauses if pause is not None]
     if known:

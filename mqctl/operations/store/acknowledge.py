@@ -9,12 +9,12 @@ from pathlib import Path
 
 from mqctl.errors import NotFoundError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, StepRecord
+from mqctl.model.counts import counted
 from mqctl.model.step_plan import Step, StepPlan
 from mqctl.operations.plans.changing import Consent, journal, now_ms
 from mqctl.operations.plans.history import ACKNOWLEDGE
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.render.document import Document
-from mqctl.render.units import counted
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.set_aside import acknowledgement, set_aside_parts, write_acknowledgement
 

@@ -10,6 +10,7 @@ from mqctl.cli.sources.brokers import asking_of, broker_gaps
 from mqctl.client.admin.broker_changes import check_half_message_again
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
+from mqctl.model.counts import counted
 from mqctl.model.names import DISCARD_TOPIC
 from mqctl.model.step_plan import Step, StepPlan
 from mqctl.model.transaction_state import DiscardedTransaction
@@ -112,7 +113,7 @@ def _step(asking: Asking, broker: LiveBroker, item: DiscardedTransaction, online
     answers = {None: "it is unknown who could answer", 0: "no member of the group is online to answer"}
     return Step(
         subject=subject,
-        old=f"given up at {instant(item.discarded_time_ms)} after {item.check_count or 0} checks",
+        old=f"given up at {instant(item.discarded_time_ms)} after {counted(item.check_count or 0, 'check')}",
         new="half message again, checked from the first time on",
         effect=f"producer group {item.producer_group}: {answers.get(online, f'{online} online to answer')}",
         problem=problem,
@@ -153,6 +154,6 @@ def _resume_one(asking: Asking, wanted: _Resume, part: StepPart) -> None:
     ]
     if fresh:
         part.state = CONFIRMED
-        part.found = f"half offset {fresh[-1].message.queue_offset}, {check_count(fresh[-1].message)} checks"
+        part.found = f"half offset {fresh[-1].message.queue_offset}, {counted(check_count(fresh[-1].message), 'check')}"
     else:
         part.state, part.reason = UNKNOWN, "accepted, but no new half message was found by its unique id yet"

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Paragraphs, Table
@@ -151,8 +152,8 @@ def _verdict(sentences: Sequence[Stated]) -> str:
     ]
     worst = next((css for _, count, css in counts if count), "fine")
     verdict = {"error": "CRITICAL", "warning": "WARNING", "fine": "OK"}[worst]
-    counted = ", ".join(units.counted(count, word) for word, count, _ in counts if count) or "nothing stands out"
-    return f'<p class="verdict {worst}">{verdict}: {_text(counted)}</p>'
+    parts = ", ".join(counted(count, word) for word, count, _ in counts if count) or "nothing stands out"
+    return f'<p class="verdict {worst}">{verdict}: {_text(parts)}</p>'
 
 
 def _summary(words: dict[str, list[Stated]]) -> str:
@@ -184,7 +185,7 @@ def _item(item: Stated) -> str:
 def _section(name: str, value: object, words: list[Stated]) -> str:
     """A report, open where something worse than a remark stands out of it."""
     grave = sum(item.severity != "info" for item in words)
-    summary = units.counted(grave, "finding") if grave else "nothing stands out"
+    summary = counted(grave, "finding") if grave else "nothing stands out"
     css = words[0].severity if grave else "calm"
     head = f'<summary>{_text(_TITLES[name])}<span class="{css}">{summary}</span></summary>'
     parts = [f'<section id="{name}"><details class="report"{" open" if grave else ""}>{head}']

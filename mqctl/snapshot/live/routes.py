@@ -7,6 +7,7 @@ from dataclasses import replace
 from mqctl.client.admin.cluster import BrokerAddress, broker_addresses
 from mqctl.client.admin.nameserver import cluster_info, route
 from mqctl.errors import UnreachableError
+from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, TopicRoute
 from mqctl.protocol import bodies_cluster as wire
@@ -25,7 +26,9 @@ def ask_name_servers(
         if len(addresses) == 1:
             raise first
         reasons = "; ".join(str(error) for error in answers.errors.values())
-        raise UnreachableError(f"none of {len(addresses)} name servers answered", reason=reasons, remedy=first.remedy)
+        raise UnreachableError(
+            f"none of {counted(len(addresses), 'name server')} answered", reason=reasons, remedy=first.remedy
+        )
     known = sorted({broker for info in answers.values.values() for broker in broker_addresses(info)})
     servers = {address: _endpoints(answers.values[address]) for address in addresses if address in answers.values}
     return (

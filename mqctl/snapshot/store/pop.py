@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mqctl.errors import MqctlError
+from mqctl.model.counts import counted
 from mqctl.model.gap import Part
 from mqctl.model.names import REVIVE_GROUP, REVIVE_TOPIC_PREFIX, TIMER_TOPIC
 from mqctl.model.pop_share import PopShare
@@ -28,7 +29,7 @@ def store_pop_shares(reading: Reading, now_ms: int) -> tuple[PopShare, ...]:
             except MqctlError:
                 lost += 1
     if lost or ledger.unreadable_count:
-        reading.miss(Part.POP, f"{lost + ledger.unreadable_count:,} records of pops cannot be read")
+        reading.miss(Part.POP, f"unreadable: {counted(lost + ledger.unreadable_count, 'record')} of pops")
     offsets = {
         (group, topic, queue_id): offset
         for (topic, group), queues in reading.offset_table.offsets.items()

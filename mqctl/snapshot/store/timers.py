@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.errors import MqctlError
+from mqctl.model.counts import counted
 from mqctl.model.delay_state import TimerTopicState
 from mqctl.model.gap import Part, cause_of
 from mqctl.model.message import REAL_TOPIC, UNIQ_KEY
@@ -63,7 +64,7 @@ def timer_topics(reading: Reading) -> tuple[TimerTopicState, ...]:
         for topic, times in sorted(due.items(), key=lambda item: item[0] or "")
     ]
     if missing:
-        reading.miss(Part.DELAY_TIMERS, f"the commit log lacks {missing:,} messages that the timer log knows")
+        reading.miss(Part.DELAY_TIMERS, f"the commit log lacks {counted(missing, 'message')} of the timer log")
     return tuple(rows)
 
 

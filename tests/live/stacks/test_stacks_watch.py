@@ -64,7 +64,7 @@ def test_rounds_tell_what_moves_and_for_how_long(live: Run, consume: Consume) ->
         assert rows[0]["same_ms"] == 0
         assert rows[2]["same_ms"] >= 500
     table = live("stacks", "watch", "--pid", process.pid, "--every", "100ms", "--count", "2")
-    assert ("round 2" in table.stdout, "messages wait" in table.stdout) == (True, True)
+    assert ("round 2" in table.stdout, "waiting" in table.stdout) == (True, True)
     assert "stood still" in table.stdout
 
 

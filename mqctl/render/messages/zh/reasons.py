@@ -5,7 +5,7 @@ from __future__ import annotations
 from mqctl.model.gap import Cause, Part
 
 _LATER = "但刚刚有成员加入或离开：请两分钟后再看"
-_PARTS = {
+PARTS = {
     Part.TOPICS: "topic 配置",
     Part.GROUPS: "消费组配置",
     Part.CONSUMER_OFFSETS: "消费位点",
@@ -81,6 +81,6 @@ PHRASES = {
     "why_rooms": "按机房分配；用 --room-rule 说明名称如何对应机房",
     "why_too_many_overdue": "到期未投递的消息太多，没有逐条查找已投递的副本",
     "why_file": "{file} 无法读取：{problem}",
-    **{f"part_{part}": text for part, text in _PARTS.items()},
+    **{f"part_{part}": text for part, text in PARTS.items()},
     **{f"cause_{cause}": text for cause, text in _CAUSES.items()},
 }

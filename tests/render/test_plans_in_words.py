@@ -1,0 +1,217 @@
+"""Plans, changes and gaps with counts 0, 1 and 2, in both languages: no `1 messages`, no English in Chinese."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from mqctl.cli.gaps import gap_lines
+from mqctl.execute.records import OffsetRecord, QueuePart, SettingPart, SettingRecord, StepPart, StepRecord
+from mqctl.model.counts import counted
+from mqctl.model.gap import Cause, Gap, GapSubject, Part
+from mqctl.model.lang import Lang
+from mqctl.model.plan import Callback, ClusterIdentity, Method, OffsetPlan, PlanKind, QueuePosition
+from mqctl.model.queue import MessageQueue
+from mqctl.model.resend import ResendPlan
+from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
+from mqctl.model.step_plan import Step, StepPlan
+from mqctl.render import follow, offsets, replays, resend, settings, step_plans
+from mqctl.render.document import Document, Paragraphs
+from mqctl.render.in_chinese import in_chinese
+from mqctl.render.sentences import talk
+from mqctl.render.text import write_plain
+from tests.conftest import REPOSITORY
+from tests.render.test_every_sentence import COUNTS, MANY, check
+from tests.render.test_sentences import sources, template
+
+RECORD: Any = {"id": "7", "subject": "Pay", "who": "me", "made_at_ms": 0, "cluster": "C", "brokers": {}}
+CLUSTER = ClusterIdentity(cluster="C", brokers=(("broker-a", "10.0.0.1:10911"),))
+TO_TYPE = re.compile(r"`[^`]*`|(?:mqctl|--)[^；，。：）、\n]*|'[^']*'")
+ENGLISH = re.compile(r"(?:\b[a-z]{2,}\b[ ,;:]+){2}\b[a-z]{2,}\b")
+
+
+def offset_plan(count: int) -> Document:
+    positions = [
+        QueuePosition(queue=MessageQueue("Pay", "broker-a", number), min_offset=0, max_offset=9, old=None)
+        for number in range(count)
+    ]
+    plan = OffsetPlan(
+        kind=PlanKind.OFFSET_RESET,
+        identity=CLUSTER,
+        group="G",
+        target="to earliest",
+        method=(Method.COMMIT, Method.CALLBACK, Method.SERVER)[count],
+        made_at_ms=0,
+        online=count > 0,
+        changes=tuple(position.to(count, "never committed, min offset") for position in positions),
+        callbacks=(Callback(topic="Pay", broker_name="broker-a", time_ms=0),) * count,
+        left_out=("queue 3 of Pay on broker-b",) * count,
+        creates_on=("broker-a",) * count,
+    )
+    return offsets.plan_document(plan, "nothing was changed; add --execute --confirm G to do it")
+
+
+def offset_change(count: int) -> Document:
+    part = QueuePart(topic="Pay", broker_name="broker-a", queue_id=0, old=0, new=5, found=0)
+    part.state, part.reason = "not-moved", "the broker accepted the change and still has 0"
+    record = OffsetRecord(kind="offset-reset", target="to latest", method="commit", parts=[part] * count, **RECORD)
+    return offsets.change_document(record)
+
+
+def step_plan(count: int) -> Document:
+    many = "too many overdue messages to look for their delivered copies"
+    saved = f"{counted(count, 'message')} not delivered so far will be"
+    passed = f"{counted(count, 'delivered message')} not delivered again"
+    steps = [
+        *(Step(subject=f"level {n}", old="5", new="0", effect=f"as asked; {saved}; {passed}") for n in range(count)),
+        Step(subject="level 9", old="5", new="5", problem=many),
+    ]
+    plan = StepPlan(kind="delay-repair", target="/store", confirm="store", made_at_ms=0, steps=tuple(steps))
+    return step_plans.step_plan_document(plan, "x/1", "nothing was changed; add --execute --confirm store to do it")
+
+
+def step_change(count: int) -> Document:
+    part = StepPart(subject="key 5", old="5", new=None)
+    part.state, part.reason = "not-moved", "delayOffset.json or its backup reads otherwise"
+    record = StepRecord(kind="delay-repair", confirm="store", parts=[part] * count, **RECORD)
+    return step_plans.step_change_document(record, "x/1")
+
+
+def setting_plan(count: int) -> Document:
+    messages = counted(count, "message")
+    stays = "its offsets stay on the broker, and a group of the same name resumes from them"
+    step = SettingStep(
+        kind=SettingKind.WRITE_PERM, place="broker-a", address="a:1", subject="Pay", old={"perm": "6"}, new=None
+    )
+    plan = SettingPlan(
+        kind="topic-update", noun="topic", subject="Pay", identity=CLUSTER, made_at_ms=0, steps=(step,) * count,
+        warnings=(
+            f"consumed by all groups, in the removed queues: {messages}; they cannot be replayed afterwards",
+            f"{counted(count, 'group')} can no longer read Pay on broker-a",
+            f"unread by it: an unknown number of messages; {stays}",
+        ),
+    )  # fmt: skip
+    return settings.plan_document(plan)
+
+
+def setting_change(count: int) -> Document:
+    part = SettingPart(kind="topic", place="broker-a", address="a:1", subject="Pay", old={"perm": "6"}, new=None)
+    part.state, part.reason = "not-moved", "not tried: the topic at broker-a comes first, and is unknown"
+    return settings.change_document(SettingRecord(kind="topic-update", noun="topic", parts=[part] * count, **RECORD))
+
+
+def resend_plan(count: int) -> Document:
+    plan = ResendPlan(
+        identity=CLUSTER, group="G", to_topic=None, rate=1.0, made_at_ms=0, items=(), hearers={"Pay": ("H",) * count}
+    )
+    return resend.plan_document(plan)
+
+
+def replay_plan(count: int) -> Document:
+    stretch = replays.PlannedRange(
+        topic="Pay",
+        broker_name="broker-a",
+        broker_address="a:1",
+        queue_id=0,
+        begin=0,
+        end=count,
+        message_count=count,
+        gone_count=0,
+    )
+    report = replays.ReplayPlanReport(
+        cluster="C", source="Pay from offset 0 to the end", target="Again", filter="all", rate_per_s=1 / 3,
+        message_count=count, receivers=["G"] * count, queues=[stretch] * count,
+    )  # fmt: skip
+    return replays.replay_plan_document(report, "nothing was published; add --execute --confirm Again to do it")
+
+
+def followed(count: int) -> Document:
+    keys = follow.FollowedKeys(
+        kind="sharding keys", message_count=count, key_count=count, placed_count=count, scattered_count=count
+    )
+    plan = follow.FollowPlan(
+        old="Pay", new="Pay2", group="follow-Pay", selector="hash", begin="from the first messages",
+        old_queue_count=count,
+        new_queue_count=2, message_count=count, readers={"G": count}, receivers=[], keys=keys,
+        warnings=["Pay2 has no more queues than Pay: there is nothing to gain"], steps=["wait for it"], queues=[],
+    )  # fmt: skip
+    return follow.follow_plan_document(plan)
+
+
+def gaps(count: int) -> Document:
+    listed = [
+        Gap(part=Part.MEMBERS, cause=Cause.SILENT, reason="it left the group while it was asked", broker="broker-a",
+            subject=GapSubject(group="G", client=f"c{number}"))
+        for number in range(count)
+    ]  # fmt: skip
+    document = Document(schema="x/1", value=None, blocks=[Paragraphs(gap_lines(listed))])
+    return document.with_gaps(listed)
+
+
+DOCUMENTS = (
+    *(offset_plan, offset_change, step_plan, step_change, setting_plan, setting_change),
+    *(resend_plan, replay_plan, followed, gaps),
+)
+
+
+def shown(document: Document) -> str:
+    out = StringIO()
+    write_plain(document, out, wide=True)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("build", DOCUMENTS, ids=lambda build: build.__name__)
+def test_n11_a_plan_agrees_with_its_counts_in_its_language(build: Callable[[int], Document], count: int) -> None:
+    english = shown(build(count))
+    chinese = shown(in_chinese(build(count)))
+    for text, lang in ((english, Lang.EN), (chinese, Lang.ZH)):
+        for line in text.splitlines():
+            check(line, lang)
+    assert re.search("[\u4e00-\u9fff]", chinese) or not english.strip()
+    left = [line for line in chinese.splitlines() if ENGLISH.search(TO_TYPE.sub("", line))]
+    assert left == []
+
+
+NUMBER_BEFORE_MANY = re.compile(
+    r"(?<!of )(?<!first )(?<!newest )(?<!than )(?<!group )\{\} (?:(?!of|with|in)[a-z-]+ )?"
+    rf"(?:{'|'.join(sorted(MANY - {'offsets', 'records'}))})\b"
+)
+ROOMS = {"plan", "execute", "operations", "render", "commands", "cli", "diagnosis", "model", "snapshot", "allocation"}
+NEVER_ONE = {
+    "cannot take away {} of {} clients": "a group of one is refused before",
+    "it is there {} times": "told from two on",
+    "{} retries": "the title of a curve, of a group",
+    "each queue has one pull under way; one brought {} messages in {} ms": "a mean, with a decimal",
+    "time cannot run {} times as fast": "once as fast is as it is",
+    "a clock cannot run {} times as fast": "once as fast is as it is",
+    "{} ({} times)": "told from two on",
+    "{} times": "once has its own word",
+    "use up to {} letters, digits, - and _": "the longest name of a broker",
+    "{} messages of {} have the key {}": "told from two on",
+    "twice or more: {}: {} times": "told from two on",
+    "    {} threads are at {}": "told from two on",
+    "{} messages are too many for one plan": "more than a plan takes",
+    "{} messages are not passed by the check loop; the first {} were read": "more than the limit",
+}
+
+
+def test_n11_no_sentence_writes_a_number_before_many() -> None:
+    written = set()
+    for file in sources():
+        room = file.relative_to(REPOSITORY / "mqctl").parts[0]
+        if room in ROOMS:
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.JoinedStr) and NUMBER_BEFORE_MANY.search(template(node)):
+                    written.add(template(node))
+    assert written - NEVER_ONE.keys() == set(), "say it with `counted`"
+
+
+def test_talk_of_a_plan_is_chinese() -> None:
+    said = "mqctl: stopped in the middle: could not reach a:1\n  next: run the same command again; or mqctl undo 7"
+    assert not ENGLISH.search(TO_TYPE.sub("", talk(said, Lang.ZH)).replace("could not reach", ""))

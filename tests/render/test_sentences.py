@@ -1,0 +1,193 @@
+"""Failures, plans and talk in Chinese: every sentence has it, and none is left over."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mqctl import errors
+from mqctl.errors import MqctlError
+from mqctl.model.lang import Lang
+from mqctl.render.sentences import FILES, PLACE, chinese_sentences, spoken_text, talk
+from tests.conftest import REPOSITORY, Outcome
+
+OF_PEOPLE = {"UsageError", "NotFoundError", "RefusedError", "ConfigurationError", "PermissionDeniedError"}
+OF_PEOPLE |= {"UnreachableError", "DeadlineError", "BadInputError", "TlsError"}
+OF_TYPER = re.compile(r"No such|Missing |Option |Got unexpected|Invalid value|.*is not (a valid|one of|in the range)")
+ELSEWHERE = {
+    "interrupted",
+    "could not use {}",
+    "could not read or write",
+    "mqctl has a bug: {}",
+    "run it again with MQCTL_DEBUG=1 and report what it prints",
+    "did you mean {}? {}",
+    "{} is a command of mqadmin{}",
+    "{}`mqctl commands --mqadmin all` lists them all",
+    "use {}",
+    "incomplete, not read: {}",
+    "incomplete, not read: {} and {} more",
+}
+"""Written where failures are told, and by what names near ones."""
+COMMAND = re.compile(
+    r"(mqctl( [a-z-]+){1,3}|pip install|chmod|--)( ?('[^']*'|[A-Z-]+|-{1,2}[a-z-]+|\{\}|[a-z-]+|\d+)[;,]?)*"
+)
+"""A next step that is nothing but something to type is the same in every language."""
+PLAN_ROOMS = (
+    *("plan", "execute", "cli/gaps.py", "model/topic_use.py", "operations/store/acknowledge.py"),
+    *(f"operations/{noun}" for noun in ("access", "delay", "dlq", "offsets", "own_topics", "plans", "replay")),
+    *(f"operations/{noun}" for noun in ("settings", "transactions")),
+    *(f"render/{name}.py" for name in ("access", "delay_plans", "follow", "offsets", "replays", "resend")),
+    *(f"render/{name}.py" for name in ("settings", "step_plans")),
+)
+"""Where plans, changes and what they came to get their words."""
+NO_SENTENCES = {"Column", "Table", "TypeVar", "Option", "Argument", "getattr", "compile", "Example"}
+ONLY_NAMES = {"{} of {}", "{} at {}", "{}: {}", "{} {} of {}", "{} and {}"}
+"""Names and nothing else: what stands between them says little in any language."""
+OF_HELP = re.compile(r"[A-Z].*\.")
+LEAD = re.compile(r"mqctl: |  next: ")
+
+
+def templates(node: ast.AST) -> Iterator[str]:
+    """Yields the sentences that are written in a piece of source; `{}` stands for what is filled in."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in NO_SENTENCES or name.endswith("Error"):
+            return
+        case ast.Call(func=ast.Name(id="counted"), args=[_, ast.Constant(value=str(one)), *more]):
+            yield f"{{}} {one}"
+            yield f"{{}} {ast.literal_eval(more[0])!s}" if more else f"{{}} {one}s"
+            return
+        case ast.Expr(value=ast.Constant()) | ast.Assign(targets=[ast.Name(id="EXAMPLES")]):
+            return
+        case ast.Constant(value=str()) | ast.JoinedStr():
+            yield template(node)
+            for value in getattr(node, "values", ()):
+                if isinstance(value, ast.FormattedValue):
+                    yield from templates(value.value)
+            return
+    for child in ast.iter_child_nodes(node):
+        yield from templates(child)
+
+
+@cache
+def planned() -> frozenset[str]:
+    """Every sentence of plans, of changes and of talk."""
+    return frozenset(
+        line
+        for text in _written()
+        for line in (LEAD.sub("", line) for line in text.split("\n"))
+        if " " in line.strip() and re.search(r"[a-z]{2}", line.replace("{}", ""))
+        if not COMMAND.fullmatch(line) and not OF_HELP.fullmatch(line) and line not in ONLY_NAMES
+    )
+
+
+def _written() -> Iterator[str]:
+    rooms = [REPOSITORY / "mqctl" / room for room in PLAN_ROOMS]
+    for file, calls in sources().items():
+        if any(file.is_relative_to(room) for room in rooms):
+            yield from templates(ast.parse(file.read_text(encoding="utf-8")))
+        for name, node in calls:
+            if name in ("tell", "note"):
+                yield from (text for part in node.args for text in templates(part))
+            elif name == "counted":
+                yield from templates(node)
+            elif name in ("Gap", "miss"):
+                texts = (item.value for item in node.keywords if item.arg in ("reason", "remedy"))
+                yield from (text for part in (*node.args[1:], *texts) for text in templates(part))
+
+
+@cache
+def sources() -> dict[Path, list[tuple[str, ast.Call]]]:
+    """Calls of functions by name in each module."""
+    return {file: list(_calls(file)) for file in sorted((REPOSITORY / "mqctl").rglob("*.py"))}
+
+
+def _calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            yield (node.func.id if isinstance(node.func, ast.Name) else node.func.attr), node
+
+
+@cache
+def raised() -> frozenset[str]:
+    return frozenset(_raised())
+
+
+def _raised() -> Iterator[str]:
+    """Yields each sentence of a failure in the sources: problem, reason, remedy; `{}` stands for what is filled in."""
+    for name, node in (call for calls in sources().values() for call in calls):
+        if name in OF_PEOPLE:
+            texts = [*node.args[:1], *(item.value for item in node.keywords if item.arg in ("reason", "remedy"))]
+            yield from (text for text in map(template, texts) if re.search(r"[a-zA-Z]", text.replace("{}", "")))
+
+
+def template(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(str(item.value) if isinstance(item, ast.Constant) else "{}" for item in values)
+    return ""
+
+
+def test_every_failure_has_its_chinese() -> None:
+    missing = {text for text in raised() if text not in _known() and not COMMAND.fullmatch(text)}
+    assert missing == set(), "add them to mqctl/render/messages/zh/errors.txt"
+
+
+def test_every_sentence_of_plans_and_talk_has_its_chinese() -> None:
+    assert planned() - _known().keys() == set(), "add them to mqctl/render/messages/zh/plans.txt"
+
+
+def test_no_sentence_is_left_over() -> None:
+    known = {*raised(), *planned(), *ELSEWHERE}
+    assert {text for text in _known() if text not in known and not OF_TYPER.match(text)} == set()
+    assert chinese_sentences("errors").keys() & chinese_sentences("plans").keys() == set()
+
+
+def test_a_sentence_and_its_chinese_are_filled_with_the_same() -> None:
+    assert {
+        english for english, chinese in _known().items() if english.count("{}") != len(PLACE.findall(chinese))
+    } == set()
+    assert all(issubclass(getattr(errors, name, MqctlError), MqctlError) for name in OF_PEOPLE)
+
+
+def _known() -> dict[str, str]:
+    return {english: chinese for file in FILES for english, chinese in chinese_sentences(file).items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "chinese"),
+    [
+        ("there is no topic orders in /a b", "没有 Topic orders（在 /a b 中）"),
+        ("did you mean a or b? mqctl group list --all", "是不是 a or b？mqctl group list --all"),
+        ("what a server says {0}", "what a server says {0}"),
+        ("could not open the store /x y", "无法打开存储目录 /x y"),
+        ("members, messages (broker-a orders) not read: no answer", "未读取 成员, 消息（broker-a orders）：no answer"),
+        ("change 7: not-moved", "变更 7：未移动"),
+        ("topic-delete of unknown: nothing to do", "topic-delete（unknown）：无需变更"),
+        ("", ""),
+    ],
+)
+def test_what_is_filled_in_stays(text: str, chinese: str) -> None:
+    assert spoken_text(text, Lang.ZH) == chinese
+    assert spoken_text(text, Lang.EN) == text
+    assert spoken_text(text, None) == text
+
+
+def test_lines_of_talk_keep_what_they_begin_with() -> None:
+    assert talk("mqctl: note: x\n  next: wait for it", Lang.ZH) == "mqctl: 注意：x\n  next: 等待其完成"
+
+
+def test_a_failure_is_told_in_the_language_of_the_command_line(mqctl: Callable[..., Outcome]) -> None:
+    words = ("store", "describe", "--store", "/nonexistent")
+    assert "mqctl: 无法打开存储目录 /nonexistent: 目录不存在" in mqctl(*words, env={"MQCTL_LANG": "zh"}).stderr
+    assert "没有这个选项：--foo" in mqctl("group", "lag", "--foo", env={"MQCTL_LANG": "zh"}).stderr
+    assert "MQCTL_LANG=xx is not a language" in mqctl("doctor", env={"MQCTL_LANG": "xx"}).stderr
+    told = mqctl(*words, "-o", "json", env={"MQCTL_LANG": "zh"})
+    assert json.loads(told.stderr)["problem"] == "could not open the store /nonexistent"
