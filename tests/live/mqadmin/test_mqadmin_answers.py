@@ -45,8 +45,9 @@ OWN_WORDS = {"help", "nosuchcmd"}
 # Not comparable: mqadmin deals the queues out in the order of the route, which no client does (clients sort first).
 WRONG = {"allocateMQ"}
 
-# Recorded without their traffic, and with passwords that mqctl shows nobody; test_acl.py asks brokers.
-OF_USERS = {"getAcl", "getUser", "listAcl", "listUser"}
+# Recorded without their traffic, and with passwords that mqctl shows nobody; or of a broker without an access list.
+# test_acl.py and test_access_files.py ask brokers.
+OF_USERS = {"clusterAclConfigVersion", "getAcl", "getUser", "listAcl", "listUser"}
 
 
 def has_frames(run: MqadminRun) -> bool:
