@@ -45,8 +45,8 @@ OWN_WORDS = {"help", "nosuchcmd"}
 # Not comparable: mqadmin deals the queues out in the order of the route, which no client does (clients sort first).
 WRONG = {"allocateMQ"}
 
-# Recorded without their traffic, and with passwords that mqctl shows nobody; or of a broker without an access list.
-# test_acl.py and test_access_files.py ask brokers.
+# Recorded without their traffic, and with passwords that mqctl shows nobody; or without the settings and users that
+# `acl list` asks for beside the versions of files. test_acl.py and test_access_files.py ask brokers.
 OF_USERS = {"clusterAclConfigVersion", "getAcl", "getUser", "listAcl", "listUser"}
 
 
