@@ -468,6 +468,7 @@ places Which parts.
 --retries Retry and dead-letter topics too.
 --set The queues that producers are to use.
 --remove Let producers use every queue.
+--retained Since when messages are kept, too: one more question for each queue.
 --active Only topics that got messages in the last day.
 -g,--group Only of this producer group.
 --count How many to show.
@@ -617,12 +618,12 @@ topic groups: 249 64 0 1 3 5 25 26 27 28 29 30 31 32 262
 topic list: 461 210 0 1 3 5 64 25 26 27 28 29 30 31 32
 topic order: 249 462 463 38 39 0 1 3 25 26 27 28 29 30 31 32 262
 topic route: 249 0 1 3 5 25 26 27 28 29 30 31 32 262
-topic stats: 249 0 1 3 5 25 26 27 28 29 30 31 32 262
-topic traffic: 8 464 210 0 1 3 64 25 26 27 28 29 30 31 32 262
+topic stats: 249 464 0 1 3 5 25 26 27 28 29 30 31 32 262
+topic traffic: 8 465 210 0 1 3 64 25 26 27 28 29 30 31 32 262
 topic update: 249 451 452 453 454 455 37 38 39 0 1 3 25 26 27 28 29 30 31 32 262
 transaction check: 4 5 21 9 24 0 1 3 25 26 27 28 29 30 31 32
-transaction list: 465 8 466 4 5 21 9 0 1 3 25 26 27 28 29 30 31 32
-transaction resume: 467 465 8 9 38 39 0 1 3 25 26 27 28 29 30 31 32
-transaction show: 468 4 0 1 3 25 26 27 28 29 30 31 32
-undo: 469 470 38 39 0 1 3 25 26 27 28 29 30 31 32
+transaction list: 466 8 467 4 5 21 9 0 1 3 25 26 27 28 29 30 31 32
+transaction resume: 468 466 8 9 38 39 0 1 3 25 26 27 28 29 30 31 32
+transaction show: 469 4 0 1 3 25 26 27 28 29 30 31 32
+undo: 470 471 38 39 0 1 3 25 26 27 28 29 30 31 32
 """

@@ -47,6 +47,12 @@ QUEUE_COLUMNS = (
     Column("message_count", "messages", CellKind.COUNT),
     Column("last_store_time_ms", "last message", CellKind.TIME_MS),
 )
+RETAINED_COLUMNS = (
+    *QUEUE_COLUMNS[:-1],
+    Column("first_store_time_ms", "first message", CellKind.TIME_MS),
+    QUEUE_COLUMNS[-1],
+    Column("retained_ms", "retained", CellKind.DURATION_MS),
+)
 GROUP_COLUMNS = (Column("group", "consumer group"), Column("brokers", "brokers"))
 
 
@@ -105,7 +111,12 @@ class TopicOnBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRow:
-    """One queue of a topic."""
+    """One queue of a topic.
+
+    Attributes:
+        first_store_time_ms: only where it is asked for.
+        retained_ms: span of time between its first and its last message.
+    """
 
     broker: str
     queue_id: int
@@ -113,6 +124,8 @@ class QueueRow:
     max_offset: int
     message_count: int
     last_store_time_ms: int | None
+    first_store_time_ms: int | None = None
+    retained_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,12 +237,20 @@ def queue_rows(queues: Iterable[tuple[str, QueueState]]) -> list[QueueRow]:
             max_offset=queue.max_offset,
             message_count=queue.message_count,
             last_store_time_ms=queue.last_store_time_ms,
+            first_store_time_ms=queue.first_store_time_ms,
+            retained_ms=_retained_ms(queue),
         )
         for broker, queue in queues
     ]
 
 
-def stats_document(topic: str, rows: Sequence[QueueRow]) -> Document:
+def _retained_ms(queue: QueueState) -> int | None:
+    if queue.first_store_time_ms is None or queue.last_store_time_ms is None:
+        return None
+    return max(0, queue.last_store_time_ms - queue.first_store_time_ms)
+
+
+def stats_document(topic: str, rows: Sequence[QueueRow], *, retained: bool) -> Document:
     """Builds the document of `topic stats`."""
     total = sum(row.message_count for row in rows)
     line = f"{counted(total, 'message')} in {counted(len(rows), 'queue')}"
@@ -237,7 +258,7 @@ def stats_document(topic: str, rows: Sequence[QueueRow]) -> Document:
         schema="topic.stats/1",
         value=TopicStats(topic=topic, message_count=total, queues=list(rows)),
         records=rows,
-        blocks=[Table(QUEUE_COLUMNS, rows), Paragraphs([line])],
+        blocks=[Table(RETAINED_COLUMNS if retained else QUEUE_COLUMNS, rows), Paragraphs([line])],
     )
 
 

@@ -84,7 +84,7 @@ READS: dict[str, Read] = {
     "topic entries": Read((*OF_TOPIC, "-q", "0")),
     "topic groups": Read(OF_TOPIC),
     "topic list": Read(),
-    "topic stats": Read(OF_TOPIC),
+    "topic stats": Read((*OF_TOPIC, "--retained")),
     "topic traffic": Read(OF_TOPIC),
     "transaction check": Read(end=3),
     "transaction list": Read(),

@@ -152,6 +152,15 @@ def test_topics(live: Run) -> None:
     assert (kinds["TBW102"], kinds["broker-a"], kinds["DefaultCluster"]) == ("system", "system", "system")
     stats = json(live, "topic", "stats", "-t", "Pay")
     assert (stats["message_count"], len(stats["queues"])) == (10, 4)
+    assert {row["first_store_time_ms"] for row in stats["queues"]} == {None}
+    kept = json(live, "topic", "stats", "-t", "Pay", "--retained")["queues"]
+    assert [row["message_count"] for row in kept] == [5, 0, 5, 0]
+    for row in kept:
+        if row["message_count"]:
+            assert 0 < row["first_store_time_ms"] <= row["last_store_time_ms"]
+            assert row["retained_ms"] == row["last_store_time_ms"] - row["first_store_time_ms"]
+        else:
+            assert (row["first_store_time_ms"], row["retained_ms"]) == (None, None)
     assert json(live, "topic", "groups", "-t", "Pay")["groups"] == [{"group": "G", "brokers": "broker-a, broker-b"}]
     route = json(live, "topic", "route", "-t", "Pay")
     assert ([row["broker"] for row in route["brokers"]], route["differing"]) == (["broker-a", "broker-b"], [])

@@ -165,6 +165,15 @@ class LiveOrSaved:
             (broker.name, queue) for broker in brokers for queue in held.get(broker.address, ()) if queue.topic == topic
         ]
 
+    def retained(self, brokers: list[LiveBroker], topic: str) -> list[tuple[str, QueueState]]:
+        """Returns the queues of a topic as `queues` does, with the store time of their first message."""
+        queues = self.queues(brokers, topic)
+        if self.saved is not None:
+            return queues
+        from mqctl.snapshot.live.queues import first_store_times
+
+        return first_store_times(self._live(), brokers, queues)
+
     def _live(self) -> Asking:
         if self.asking is None:
             raise TypeError("a look is either live or saved")

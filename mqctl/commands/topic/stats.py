@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
-from mqctl.operations.topics.topics import topic_holders, topic_queues
+from mqctl.operations.topics.topics import retained_queues, topic_holders, topic_queues
 from mqctl.render.topics import stats_document
 
-EXAMPLES = ("mqctl topic stats -t orders", "mqctl topic stats -t orders -o csv")
+EXAMPLES = (
+    "mqctl topic stats -t orders",
+    "mqctl topic stats -t orders --retained",
+    "mqctl topic stats -t orders -o csv",
+)
 
 
 def command(
     topic: OneTopicOption,
+    retained: Annotated[
+        bool, typer.Option("--retained", help="Since when messages are kept, too: one more question for each queue.")
+    ] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -26,5 +37,5 @@ def command(
     """Show each queue of a topic: first and next offset, messages held, time of the last one."""
     with looking(namesrv, profile, timeout, snapshot) as look:
         holders = topic_holders(look, topic)
-        queues = topic_queues(look, holders, topic)
-    return answer(stats_document(topic, queues), broker_gaps(holders), output)
+        queues = (retained_queues if retained else topic_queues)(look, holders, topic)
+    return answer(stats_document(topic, queues, retained=retained), broker_gaps(holders), output)

@@ -41,6 +41,11 @@ def topic_queues(source: LiveOrSaved, holders: list[LiveBroker], topic: str) -> 
     return queue_rows(source.queues(holders, topic))
 
 
+def retained_queues(source: LiveOrSaved, holders: list[LiveBroker], topic: str) -> list[QueueRow]:
+    """Returns the queues of a topic with the store times of their first messages."""
+    return queue_rows(source.retained(holders, topic))
+
+
 def chosen_queues(rows: list[QueueRow], topic: str, ids: Collection[int] | None) -> list[QueueRow]:
     """Returns the queues with certain ids, all without any.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.gap import GapSubject, Part
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
@@ -51,6 +53,29 @@ def queue_bounds(
 
 def _place(queue: QueueState) -> tuple[str, int]:
     return queue.topic, queue.queue_id
+
+
+def first_store_times(
+    asking: Asking, brokers: list[LiveBroker], queues: list[tuple[str, QueueState]]
+) -> list[tuple[str, QueueState]]:
+    """Asks when the first message of each queue was stored, of queues given with the name of their broker."""
+    numbers = {broker.name: number for number, broker in enumerate(brokers)}
+    answers = asking.put(
+        (
+            (numbers[name], queue.topic, queue.queue_id),
+            brokers[numbers[name]].address.address,
+            ask.earliest_store_time(queue.topic, queue.queue_id),
+        )
+        for name, queue in queues
+        if queue.message_count
+    )
+    for (number, topic, queue_id), error in sorted(answers.errors.items()):
+        if not refused_with(error, NO_TOPIC):
+            brokers[number].miss(Part.QUEUES, error, GapSubject(topic=topic, queue_id=queue_id))
+    return [
+        (name, replace(queue, first_store_time_ms=answers.values.get((numbers[name], queue.topic, queue.queue_id))))
+        for name, queue in queues
+    ]
 
 
 def gather_offsets(
