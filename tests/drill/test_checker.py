@@ -225,7 +225,7 @@ def test_what_is_no_history_says_so(tmp_path: Path) -> None:
     file = tmp_path / "drill.history"
     for text in (b"", b"mqctl-drill-history 2\n", b"PK\x03\x04"):
         file.write_bytes(text)
-        with pytest.raises(BadInputError, match="no history"):
+        with pytest.raises(BadInputError, match="not a history"):
             Checker(file).judge()
     with pytest.raises(NotFoundError):
         Checker(tmp_path / "none").judge()

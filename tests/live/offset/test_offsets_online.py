@@ -222,14 +222,14 @@ def test_killed_while_members_rest_it_is_finished_by_resume(
 def test_groups_that_brokers_cannot_tell(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
     with member(cluster, model=MessageModel.BROADCASTING, directory=tmp_path / "offsets") as heard:
         heard.wait_for(4)
-        refused(live(*RESET, "--to-earliest"), "broadcast")
+        refused(live(*RESET, "--to-earliest"), "BROADCASTING")
     for name in ("broker-a", "broker-b"):
         change(cluster, name, put_topic(TopicConfig(name="Other", read_queue_count=1, write_queue_count=1)))
         change(cluster, name, put_group(SubscriptionGroupConfig(name="G")))
     with LitePullConsumer("G", quick_client(cluster, instance_name="lite")) as lite:
         lite.subscribe("Pay")
         until(lambda: any(row["member_count"] for row in live("group", "list", "-o", "json").json["groups"]), "online")
-        refused(live(*RESET, "--to-earliest"), "poll")
+        refused(live(*RESET, "--to-earliest"), "pull consumers")
 
 
 @pytest.mark.usefixtures("told")
