@@ -47,6 +47,8 @@ PLAN_ROOMS = (
 )
 """Where plans, changes and what they came to get their words."""
 NO_SENTENCES = {"Column", "Table", "TypeVar", "Option", "Argument", "getattr", "compile", "Example"}
+OF_BROKERS = {"Check signature failed", "No PlainAccessResource for", "No acl config for"}
+"""What brokers say, and is looked for in their answers."""
 ONLY_NAMES = {"{} of {}", "{} at {}", "{}: {}", "{} {} of {}", "{} and {}"}
 """Names and nothing else: what stands between them says little in any language."""
 OF_HELP = re.compile(r"[A-Z].*\.")
@@ -82,7 +84,7 @@ def planned() -> frozenset[str]:
         for text in _written()
         for line in (LEAD.sub("", line) for line in text.split("\n"))
         if " " in line.strip() and re.search(r"[a-z]{2}", line.replace("{}", ""))
-        if not COMMAND.fullmatch(line) and not OF_HELP.fullmatch(line) and line not in ONLY_NAMES
+        if not COMMAND.fullmatch(line) and not OF_HELP.fullmatch(line) and line not in ONLY_NAMES | OF_BROKERS
     )
 
 

@@ -214,7 +214,7 @@ def _white_list_of(known: Path, file: AccessFile) -> str:
     if content.change_count != file.change_count:
         raise BadInputError(
             f"{known} is no copy of the broker's {file.path}",
-            reason=f"the broker's was changed {file.change_count} times by request, the copy {content.change_count}",
+            reason=f"changes by request: {file.change_count} of the broker's, {content.change_count} of the copy",
             remedy="copy it again",
         )
     return ",".join(content.white)
