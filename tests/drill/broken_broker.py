@@ -115,9 +115,11 @@ class Liar:
             if held == len(records) - 1:  # nothing is behind it yet
                 return _answered(answer, records[:held], next_offset=_offset(records[held]))
             self._told.add(HELD)
-            self._held = queue, records.pop(held)
+            late, overtaking = records[held : held + 2]
+            self._held = queue, late
             self._held_queue = queue
-            return _answered(answer, records)
+            # one overtakes it, however many lie behind it: each of those would be an accusation of its own
+            return _answered(answer, [*records[:held], overtaking], next_offset=_offset(overtaking) + 1)
         if self._held is not None and self._held[0] == queue:
             begin, late = _offset(records[0]), self._held[1]
             if self._commits[LEDGER, queue] <= _offset(late) + 1:
