@@ -185,6 +185,8 @@ class BenchClient:
     Attributes:
         cpu_share: of one core, of the busiest process.
         blocked_share: of the time in which a connection took no more bytes, of the process with the most.
+        arriving_share: of the time in which a part of an answer was there and the rest was not, of the process with the
+            most; readers measure it.
         connect_ms: fastest TCP connect to a broker: the network's round trip at best.
     """
 
@@ -192,6 +194,7 @@ class BenchClient:
     cpu_us_per_message: float | None
     blocked_share: float
     connect_ms: float | None
+    arriving_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ class BenchConnection(asyncio.Protocol):
     Attributes:
         is_up: whether it can be sent on.
         blocked_s: how long it took no more bytes.
+        arriving_s: how long it waited for the rest of an answer of which a part was there.
         connect_s: how long the TCP connect took; None before.
     """
 
@@ -30,8 +31,10 @@ class BenchConnection(asyncio.Protocol):
         self.is_up = False
         self.is_blocked = False
         self.blocked_s = 0.0
+        self.arriving_s = 0.0
         self.connect_s: float | None = None
         self._blocked_at = 0.0
+        self._arriving_at: float | None = None
         self._on_answers = on_answers
         self._on_lost = on_lost
         self._on_writable = on_writable
@@ -83,10 +86,13 @@ class BenchConnection(asyncio.Protocol):
         self._transport = transport
         transport.set_write_buffer_limits(high=1 << 20)
         self._decoder = FrameDecoder()
+        self._arriving_at = None
         self._closed.clear()
         self.is_up = True
 
     def data_received(self, data: bytes) -> None:
+        if self._arriving_at is not None:
+            self.arriving_s += time.perf_counter() - self._arriving_at
         try:
             commands = self._decoder.feed(data)
         except FrameError as error:
@@ -95,6 +101,7 @@ class BenchConnection(asyncio.Protocol):
                 self._transport.abort()
             return
         self._on_answers(self, commands)
+        self._arriving_at = time.perf_counter() if self._decoder.pending_bytes else None
 
     def pause_writing(self) -> None:
         self.is_blocked = True

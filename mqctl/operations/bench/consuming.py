@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.errors import UnreachableError
-from mqctl.model.bench import BenchClient, BenchError, BenchKind, BenchLimit, BenchRun, BrokerView, LimitKind, Workload
+from mqctl.model.bench import BenchError, BenchKind, BenchRun, BrokerView
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.bench.broker_view import BrokerWatch
 from mqctl.operations.bench.crew import Crew, CrewMember, crew
-from mqctl.operations.bench.limits import LimitEvidence, limit_of
+from mqctl.operations.bench.limits import LimitEvidence, limit_of, pull_limit
 from mqctl.operations.bench.producing import (
     BenchPlan,
     SendPlace,
@@ -26,11 +26,9 @@ from mqctl.operations.bench.producing import (
 )
 from mqctl.operations.bench.summing import Summed, summed
 from mqctl.operations.bench.task import BenchTask
-from mqctl.render.units import share
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import bounds
 
-_BUSY_SHARE = 0.85
 _STRAGGLERS_S = 3.0
 
 
@@ -62,6 +60,7 @@ def measure_reading(target: ClusterTarget, plan: BenchPlan, *, follows: bool) ->
     ends = [member.end for member in members.members if member.end is not None]
     counted_s = max(max([end.busy_s for end in ends], default=0.0) - plan.warm_up_s, 0.001)
     client = client_of(ends, figures, plan.warm_up_s)
+    per_s = figures.message_count / counted_s
     return BenchRun(
         kind=BenchKind.CONSUME,
         topic=plan.topic,
@@ -74,7 +73,7 @@ def measure_reading(target: ClusterTarget, plan: BenchPlan, *, follows: bool) ->
         request_count=figures.request_count,
         message_count=figures.message_count,
         size_bytes=figures.size_bytes,
-        messages_per_s=round(figures.message_count / counted_s, 1),
+        messages_per_s=round(per_s, 1),
         bytes_per_s=round(figures.size_bytes / counted_s, 1),
         error_count=sum(error.count for error in figures.errors),
         errors=figures.errors,
@@ -83,7 +82,19 @@ def measure_reading(target: ClusterTarget, plan: BenchPlan, *, follows: bool) ->
         series=figures.series,
         brokers=views,
         client=client,
-        limit=pull_limit(plan.workload, client, figures, counted_s),
+        limit=pull_limit(
+            LimitEvidence(
+                workload=plan.workload,
+                counted_s=counted_s,
+                messages_per_s=per_s,
+                client=client,
+                brokers=views,
+                errors=figures.errors,
+                service=figures.service,
+            ),
+            figures.message_count / max(figures.request_count, 1),
+            follows=follows,
+        ),
         counting="a message counts when it is there; its latency is how old it was then, since it was due to be sent; "
         "service is the time of a pull that brought messages; nothing is committed",
     )
@@ -202,31 +213,6 @@ def pull_tasks(
         )
         for number, queues in enumerate(dealt)
     ]
-
-
-def pull_limit(workload: Workload, client: BenchClient, figures: Summed, counted_s: float) -> BenchLimit:
-    """Names what kept a run of pulls from being faster."""
-    if counted_s < 1:
-        return BenchLimit(
-            what=LimitKind.UNKNOWN,
-            evidence=f"{counted_s:.3g} s are too short to judge",
-            next="let it read more: bench produce fills the topic, or --follow --duration 30s",
-        )
-    if client.cpu_share >= _BUSY_SHARE:
-        return BenchLimit(
-            what=LimitKind.CLIENT_CPU,
-            evidence=f"a process of ours used {share(client.cpu_share)} of a core",
-            next="raise --processes, or run it on another machine as well",
-        )
-    if figures.service is None:
-        return BenchLimit(what=LimitKind.UNKNOWN, evidence="no pull brought a message", next="bench produce sends some")
-    each = figures.message_count / max(figures.request_count, 1)
-    mean_ms = figures.service.mean_ms
-    return BenchLimit(
-        what=LimitKind.IN_FLIGHT,
-        evidence=f"each queue has one pull under way; one brought {each:,.1f} messages in {mean_ms:.3g} ms",
-        next="raise --batch while pulls come back full; else more queues",
-    )
 
 
 def _bounds(target: ClusterTarget, place: SendPlace) -> _Start:

@@ -45,7 +45,7 @@ class LimitEvidence:
 
 
 def limit_of(run: LimitEvidence) -> BenchLimit:
-    """Names the limit, the surest evidence first: what refused, what was kept, what was busy, what waited."""
+    """Names the limit of a run of sends, the surest evidence first: refusals, a kept schedule, busy CPUs, waits."""
     limit = _refused(run) or _short(run) or _kept(run) or _busy(run) or _waited(run) or _blocked(run)
     if limit is not None:
         return limit
@@ -58,6 +58,49 @@ def limit_of(run: LimitEvidence) -> BenchLimit:
     return _round_trips(run.workload, run.client, run.service)
 
 
+def pull_limit(run: LimitEvidence, per_pull: float, *, follows: bool) -> BenchLimit:
+    """Names the limit of a run of pulls, the surest evidence first.
+
+    Args:
+        per_pull: messages that a pull brought on average.
+        follows: whether pulls may have waited in the broker for messages that were not sent yet.
+    """
+    limit = _refused(run) or _short(run) or _busy(run) or _arriving(run)
+    if limit is not None:
+        return limit
+    if run.service is None:
+        return BenchLimit(what=LimitKind.UNKNOWN, evidence="no pull brought a message", next="bench produce sends some")
+    mean_ms, batch = run.service.mean_ms, run.workload.batch_count
+    brought = f"each queue has one pull under way; one brought {per_pull:,.1f} messages in {mean_ms:.3g} ms"
+    if follows and per_pull < batch / 2:
+        return BenchLimit(
+            what=LimitKind.UNKNOWN,
+            evidence=f"{brought}, and pulls wait in the broker until something is sent",
+            next="send faster meanwhile, or read what is there: bench consume without --follow",
+        )
+    if run.client.connect_ms is not None and run.service.p50_ms > run.client.connect_ms * _NEAR_NETWORK:
+        return BenchLimit(
+            what=LimitKind.BROKER,
+            evidence=f"{brought}, half of them in more than {_NEAR_NETWORK:g} connects to the broker; neither our CPU "
+            "nor the connections were full",
+            next="read with more queues once: where the rate stays and the time grows, the broker is at its limit",
+        )
+    return BenchLimit(
+        what=LimitKind.IN_FLIGHT, evidence=brought, next="raise --batch while pulls come back full; else more queues"
+    )
+
+
+def _arriving(run: LimitEvidence) -> BenchLimit | None:
+    if run.client.arriving_share < _BLOCKED_SHARE:
+        return None
+    return BenchLimit(
+        what=LimitKind.NETWORK,
+        evidence=f"a connection had a part of an answer and waited for the rest for {share(run.client.arriving_share)} "
+        "of the time",
+        next="measure the network; where it has room, the broker does not write fast enough",
+    )
+
+
 def _refused(run: LimitEvidence) -> BenchLimit | None:
     count = sum(error.count for error in run.errors if error.code in _REFUSING)
     if not count:
@@ -65,7 +108,7 @@ def _refused(run: LimitEvidence) -> BenchLimit | None:
     return BenchLimit(
         what=LimitKind.BROKER,
         evidence=f"a broker refused {count:,} requests because it was busy",
-        next="see mqctl broker describe for its disk and send threads; or send at a lower --rate",
+        next="see mqctl broker describe for its disk and threads; or send at a lower --rate",
     )
 
 

@@ -206,6 +206,7 @@ def client_of(ends: Sequence[EndTold], figures: Summed, warm_up_s: int) -> Bench
         cpu_share=round(max((end.cpu_s / end.busy_s for end in ends if end.busy_s > 0), default=0.0), 3),
         cpu_us_per_message=round(sum(end.cpu_s for end in ends) * 1_000_000 / total, 2) if total else None,
         blocked_share=round(max((end.blocked_s / end.busy_s for end in ends if end.busy_s > 0), default=0.0), 3),
+        arriving_share=round(max((end.arriving_s / end.busy_s for end in ends if end.busy_s > 0), default=0.0), 3),
         connect_ms=round(min(connects), 3) if connects else None,
     )
 

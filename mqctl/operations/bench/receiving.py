@@ -85,6 +85,7 @@ class PullLoop:
             busy_s=max(busy_s, 0.0),
             cpu_s=time.process_time() - cpu,
             blocked_s=max((each.blocked_s for each in self._connections.values()), default=0.0),
+            arriving_s=max((each.arriving_s for each in self._connections.values()), default=0.0),
             connect_ms=min(connects) * 1000 if connects else None,
         )
 

@@ -66,6 +66,7 @@ class EndTold(msgspec.Struct, frozen=True, kw_only=True):
     busy_s: float
     cpu_s: float
     blocked_s: float
+    arriving_s: float = 0.0
     connect_ms: float | None
 
 

@@ -10,7 +10,11 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from embedded_broker import Answer, Delay, Drop, EmbeddedCluster
+from mqctl.model.bench import BenchClient, Workload
+from mqctl.operations.bench.connection import BenchConnection
+from mqctl.operations.bench.limits import LimitEvidence, pull_limit
 from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.frame import RemotingCommand, encode
 from tests.conftest import Outcome
 from tests.live.bench.conftest import Bench
 
@@ -51,6 +55,38 @@ def test_pulls_that_fail_are_counted_by_code_and_made_again(bench: Bench, cluste
     run = figures(bench("consume", "--execute", "-o", "json"))
     assert [(item["name"], item["count"]) for item in run["errors"]] == [("SYSTEM_BUSY", 3)]
     assert (run["message_count"], run["ended_by"]) == (40, "end")
+
+
+def test_a_broker_that_takes_long_to_answer_pulls_is_named_as_the_limit(bench: Bench, cluster: EmbeddedCluster) -> None:
+    figures(bench("produce", "--count", "40", "--execute", "-o", "json"))
+    cluster.fault(PULL, Delay(300))
+    run = figures(bench("consume", "--batch", "1", "--execute", "-o", "json"))
+    assert run["counted_s"] >= 1
+    assert (run["limit"]["what"], run["message_count"]) == ("broker", 40), run["limit"]
+    assert "one pull under way" in run["limit"]["evidence"]
+
+
+def test_answers_that_come_in_pieces_name_the_network() -> None:
+    answers: list[RemotingCommand] = []
+    connection = BenchConnection("broker-a", lambda _, came: answers.extend(came), lambda *_: None, lambda: None)
+    frame = encode(RemotingCommand(code=0, flag=1, opaque=7, body=b"x" * 1000))
+    connection.data_received(frame)
+    assert (len(answers), connection.arriving_s) == (1, 0.0)
+    connection.data_received(frame[:500])
+    connection.data_received(frame[500:])
+    assert (len(answers), connection.arriving_s > 0) == (2, True)
+    client = BenchClient(cpu_share=0.2, cpu_us_per_message=20.0, blocked_share=0.0, connect_ms=0.2, arriving_share=0.4)
+    run = LimitEvidence(
+        workload=Workload(),
+        counted_s=9.0,
+        messages_per_s=500.0,
+        client=client,
+        brokers=[],
+        errors=[],
+        service=None,
+    )
+    assert pull_limit(run, 32.0, follows=False).what == "network"
+    assert "for 40% of the time" in pull_limit(run, 32.0, follows=True).evidence
 
 
 def test_where_there_is_nothing_to_read_no_topic_is_made(bench: Bench, cluster: EmbeddedCluster) -> None:
