@@ -64,7 +64,7 @@ READS: dict[str, Read] = {
     "doctor": Read(codes=(MEMBERS, GROUPS), end=3),
     "group config": Read(OF_GROUP),
     "group describe": Read(OF_GROUP),
-    "group lag": Read(),
+    "group lag": Read(unhurt=(30, 31, 402)),  # what groups pop stands beside their lag
     "group list": Read(),
     "group members": Read(OF_GROUP),
     "lock show": Read(OF_GROUP, codes=(MEMBERS, RUNNING)),

@@ -107,8 +107,11 @@ def _on(topics: Collection[str]) -> str:
     return f" on {' or '.join(sorted(topics))}" if topics else ""
 
 
-def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest) -> LagView:
+def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest, *, with_pop: bool = False) -> LagView:
     """Asks a cluster.
+
+    Args:
+        with_pop: what groups pop is asked without their consumers, too: their consumer offsets hide what is invisible.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
@@ -124,6 +127,7 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest) -> LagVi
         scope=Scope(groups=frozenset(request.groups), topics=frozenset(request.topics)),
         system=request.system or bool(request.groups),
         with_consumers=request.with_consumers,
+        with_pop=with_pop,
     )
     try:
         view = lag_view(evidence, request)
@@ -135,7 +139,7 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest) -> LagVi
 def one_look(target: ClusterTarget, request: LagRequest) -> LagView:
     """Asks a cluster once; where consumers are asked, for the retries of the groups as well. Raises as `live_lag`."""
     with target.open() as cluster:
-        view = live_lag(cluster, target.deadline(), request)
+        view = live_lag(cluster, target.deadline(), request, with_pop=True)
         if not request.with_consumers:
             return view
         from mqctl.cli.sources.brokers import asking_of

@@ -29,6 +29,7 @@ def gather_live_lag(
     scope: Scope | None = None,
     system: bool = False,
     with_consumers: bool = False,
+    with_pop: bool = False,
     more_topics: Mapping[str, Collection[str]] | None = None,
 ) -> list[LagEvidence]:
     """Asks every master, or the slave of one that is gone, for committed offsets, queue bounds, and ages.
@@ -38,6 +39,7 @@ def gather_live_lag(
         scope: groups, topics and brokers to look at.
         system: include RocketMQ's own groups and topics.
         with_consumers: ask as well what is in flight, who holds the queues, and the rates.
+        with_pop: ask as well, as with consumers, who pops, and what of it is not acknowledged.
         more_topics: by broker name, topics whose queues are wanted though no group has offsets on them.
 
     Raises:
@@ -62,7 +64,7 @@ def gather_live_lag(
 
         consumption = gather_consumption(asking, brokers, queues)
     pop: Mapping[int, tuple[PopShare, ...]] = {}
-    if with_consumers:
+    if with_consumers or with_pop:
         from mqctl.snapshot.live.pop import gather_pop
 
         pop = gather_pop(asking, brokers, wanted.groups, now_ms)

@@ -82,6 +82,9 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         table = mqctl("group", "lag", "-g", "GP", env=env)
         assert {"INVISIBLE", "NEXT"} <= set(table.stdout.split())
         assert "mqctl: pop" not in outcome.stderr
+        everyone = mqctl("group", "lag", "-o", "json", env=env).json["groups"]
+        (row,) = (row for row in everyone if (row["group"], row["topic"]) == ("GP", "Shared"))
+        assert (row["consume_mode"], [row[name] for name in COUNTS]) == ("POP", [2, 3, 0, 0]), "of all groups as well"
         (share,) = mqctl("group", "describe", "-g", "GP", "-o", "json", env=env).json["pops"]
         assert [share[name] for name in COUNTS] == [2, 3, 0, 0]
         (row,) = (
