@@ -45,8 +45,7 @@ def gather_live_lag(
     Raises:
         UnreachableError, DeadlineError: no name server answered.
     """
-    wanted = scope or Scope()
-    asking = Asking(cluster, deadline)
+    wanted, asking = scope or Scope(), Asking(cluster, deadline)
     addresses = [item for item in cluster.readable(deadline) if wanted.has_broker(item.broker_name)]
     brokers = [LiveBroker(address=address) for address in addresses]
     _ask_offsets(asking, brokers, wanted, system=system)
@@ -68,8 +67,7 @@ def gather_live_lag(
         from mqctl.snapshot.live.pop import gather_pop
 
         pop = gather_pop(asking, brokers, wanted.groups, now_ms)
-    location = ";".join(cluster.name_servers.addresses())
-    origin = Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
+    origin = _origin(cluster, now_ms)
     return [
         LagEvidence(
             origin=origin,
@@ -83,6 +81,11 @@ def gather_live_lag(
         )
         for number, broker in enumerate(brokers)
     ]
+
+
+def _origin(cluster: Cluster, now_ms: int) -> Origin:
+    location = ";".join(cluster.name_servers.addresses())
+    return Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK)
 
 
 def _ask_offsets(asking: Asking, brokers: list[LiveBroker], wanted: Scope, *, system: bool) -> None:
