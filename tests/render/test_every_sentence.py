@@ -139,6 +139,18 @@ def check(sentence: str, lang: Lang) -> None:
         assert not ONE_OF_MANY.search(sentence), sentence
 
 
+LISTED = re.compile(
+    r"(?<!of )\{(brokers|clients|topics|names|groups|members|slaves)\} (?:is|has|was|does|do|are|have|were)\b"
+)
+
+
+@pytest.mark.parametrize("code", EN)
+def test_n11_no_verb_follows_names_of_which_there_may_be_one_or_more(code: str) -> None:
+    """`broker-a, broker-b does not` was said of two brokers."""
+    text = EN[code]
+    assert [template for template in (*text.what.values(), text.effect, text.advice) if LISTED.search(template)] == []
+
+
 def test_n11_one_of_many_is_seen() -> None:
     for wrong in ("1 messages", "so 1 message are overdue", "1 instances are online", "1 instance carry two"):
         with pytest.raises(AssertionError):

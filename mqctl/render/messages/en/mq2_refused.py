@@ -8,7 +8,7 @@ RULES: dict[str, Text] = {
     "MQ213": Text(
         title="Brokers refuse a consumer group",
         what={
-            "": "{brokers} has no settings for group {group} and does not create groups by itself: every pull of its "
+            "": "Group {group} has no settings on {brokers}, where groups are not created automatically: every pull of its "
             "{member_count:member} is refused (code 26)."
         },
         effect="The group consumes nothing from there although its members are online; nothing else shows it.",
@@ -20,7 +20,7 @@ RULES: dict[str, Text] = {
     "MQ214": Text(
         title="Brokers refuse SQL92 subscriptions",
         what={
-            "": "Group {group} subscribes to {topic} by SQL92, and {brokers} does not filter by properties (enablePropertyFilter=false)."
+            "": "Group {group} subscribes to {topic} by SQL92, which enablePropertyFilter=false rules out on {brokers}."
         },
         effect="Every pull of its {member_count:member} is refused: the group consumes nothing from there.",
         advice="Set enablePropertyFilter=true in the broker's properties and restart it, or subscribe by tag.",
@@ -41,9 +41,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ218": Text(
         title="Brokers refuse broadcasting consumers",
-        what={
-            "": "Members of group {group} broadcast, and {brokers} does not allow it (consumeBroadcastEnable=false)."
-        },
+        what={"": "Members of group {group} broadcast, which consumeBroadcastEnable=false rules out on {brokers}."},
         effect="Every pull of its {member_count:member} is refused there: they consume nothing.",
         advice="Set consumeBroadcastEnable=true for the group (`mqctl group update`), or let its members share the messages.",
         explain="A broker refuses pulls of a broadcasting consumer with NO_PERMISSION when the group's settings do not allow it.",
