@@ -43,6 +43,7 @@ SCENES: list[Scene] = [
     ("MQ630", None, with_access(of_bob(ALLOWED, **BOSS), of_bob(**BOSS)), {"user_count": 1, "broker_count": 2}),
     ("MQ631", None, with_access(of_bob(ALLOWED)), {"user_count": 1}),
     ("MQ631", "password", with_access(of_bob(), config={"initAuthenticationUser": "***"}), {"user_count": 1}),
+    ("MQ631", "list", with_access(of_bob(ALLOWED), config={"aclEnable": "true"}), {"user_count": 1}),
     ("MQ632", None, with_access(of_bob(ALLOWED, _DENIED, **OFF)), {"pair_count": 1}),
     ("MQ633", None, with_access(AccessState(users=(ADMIN,), well_known=("admin",))), {"user_count": 1}),
     ("MQ634", None, with_access(AccessState(users=(ADMIN,), unchecked=("conf/plain_acl.yml",))), {"file_count": 1}),
