@@ -189,7 +189,11 @@ TABLE: tuple[SubCommand, ...] = (
         CommandCoverage.NONE,
         "settings in RocksDB are read offline only, by every command with --store",
     ),
-    _only_5("exportPopRecord", CommandCoverage.NONE, "pop checkpoints are not read yet"),
+    _only_5(
+        "exportPopRecord",
+        CommandCoverage.NONE,
+        "`group lag` shows what is popped; the key-value store of pops (off by default) is not read",
+    ),
     # access control
     _only_4("updateAclConfig", "the secret key comes from a file or the terminal", "acl put-account KEY"),
     _only_4("deleteAclConfig", "", "acl delete-account KEY"),
