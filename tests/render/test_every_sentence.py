@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from string import Formatter
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from mqctl.diagnosis import RULES
 from mqctl.model.finding import Confidence, Evidence, Finding, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.lang import Lang
-from mqctl.render.messages import explain, reason, sentences, title
+from mqctl.render.messages import explain, reason, sayer, sentences, title
 from mqctl.render.messages.en import PHRASES as EN_PHRASES
 from mqctl.render.messages.en import RULES as EN
 from mqctl.render.messages.zh import PHRASES as ZH_PHRASES
@@ -79,6 +80,17 @@ def test_n11_sentences_of_rules_agree_with_their_counts(code: str, variant: str,
         said = sentences(finding, lang)
         for sentence in (said.what, said.effect, said.advice, said.next_command or ""):
             check(sentence, lang)
+
+
+@pytest.mark.parametrize("about", ["reports", "drill"])
+@pytest.mark.parametrize("lang", Lang)
+def test_n11_sentences_of_reports_agree_with_their_counts(lang: Lang, about: str) -> None:
+    words = import_module(f"mqctl.render.messages.{lang}.{about}").SENTENCES
+    assert words.keys() == import_module(f"mqctl.render.messages.en.{about}").SENTENCES.keys()
+    for key, template in words.items():
+        for count in COUNTS:
+            figures = {**dict.fromkeys(places(template), str(count)), "ratio": "2.5"}
+            check(sayer(lang, about)(key, **figures), lang)
 
 
 # Evidence that fits two causes: a word of each, and what tells them apart.

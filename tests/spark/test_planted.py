@@ -62,7 +62,7 @@ def test_every_plant_is_named_with_its_figure(planted: tuple[Path, Planted], eng
     assert own[0].queues_in_use_before == 4
     first = min(row.begin_ms for row in own if row.begin_ms >= truth.resharded_until_ms - order.bucket_ms)
     assert first <= truth.resharded_until_ms + order.bucket_ms
-    assert f"from 4 to 6 queues and back explains {truth.moves:,} of the {truth.moves:,} moves" in words["order"]
+    assert f"from 4 to 6 queues and back explains {truth.moves:,} of {truth.moves:,} moves" in words["order"]
 
     duplicates = reports["duplicates"]
     assert isinstance(duplicates, DuplicatesReport)

@@ -71,7 +71,7 @@ def sayer(lang: Lang | None, about: str = "reports") -> Say:
     words: Mapping[str, str] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.{about}").SENTENCES
 
     def say(key: str, /, **values: object) -> str:
-        return words[key].format_map(values)
+        return words[key].format_map({name: _countable(value) for name, value in values.items()})
 
     return say
 
@@ -184,6 +184,12 @@ class _Counted(str):
         if noun.startswith("/"):
             return _agreeing(noun[1:], single=self.single)
         return f"{self} {_agreeing(noun, single=self.single)}"
+
+
+def _countable(value: object) -> object:
+    """Lets a written number bring its noun; sentences that only write it are not touched."""
+    text = str(value)
+    return _Counted(text, single=text == "1") if text.replace(",", "").isdecimal() else value
 
 
 def _agreeing(words: str, *, single: bool) -> str:
