@@ -35,7 +35,7 @@ ELSEWHERE = {
 }
 """Written where failures are told, and by what names near ones."""
 COMMAND = re.compile(
-    r"(mqctl( [a-z-]+){1,3}|pip install|chmod|--)( ?('[^']*'|[A-Z-]+|-{1,2}[a-z-]+|\{\}|[a-z-]+|\d+)[;,]?)*"
+    r"(mqctl( [a-z-]+){1,3}|pip install|chmod|--)( ?('[^']*'|[A-Z-]+|-{1,2}[a-z-]+|\{\}|[a-z-]+|\d+)[;,]?)*+"
 )
 """A next step that is nothing but something to type is the same in every language."""
 PLAN_ROOMS = (
@@ -49,6 +49,8 @@ PLAN_ROOMS = (
 NO_SENTENCES = {"Column", "Table", "TypeVar", "Option", "Argument", "getattr", "compile", "Example"}
 OF_BROKERS = {"Check signature failed", "No PlainAccessResource for", "No acl config for"}
 """What brokers say, and is looked for in their answers."""
+WRITES = re.compile(r"(Error|tell|note|counted|Gap|miss)\(")
+"""What a module without sentences lacks: it is not parsed."""
 ONLY_NAMES = {"{} of {}", "{} at {}", "{}: {}", "{} {} of {}", "{} and {}"}
 """Names and nothing else: what stands between them says little in any language."""
 OF_HELP = re.compile(r"[A-Z].*\.")
@@ -110,7 +112,10 @@ def sources() -> dict[Path, list[tuple[str, ast.Call]]]:
 
 
 def _calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    text = file.read_text(encoding="utf-8")
+    if not WRITES.search(text):
+        return
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
             yield (node.func.id if isinstance(node.func, ast.Name) else node.func.attr), node
 
