@@ -198,7 +198,7 @@ class Conductor:
                     ConsumerLeft(at_us=self._history.at_us(), actor=self._history.actor(name), how=how)
                 )
         if tell:
-            self._means.tell(f"{name} {'was killed' if how == 'killed' else 'left'}")
+            self._means.tell(f"{name} was killed" if how == "killed" else f"{name} left its group")
 
     def _start_producers(self) -> None:
         for each in self._plan.producers:
@@ -213,7 +213,7 @@ class Conductor:
 
     def _send(self, name: str, messages: int, rate: int) -> None:
         self._ordered[name] = self._ordered.get(name, 0) + messages
-        self._clients[name].order(f"send {messages} {rate}")
+        self._clients[name].order(" ".join(("send", str(messages), str(rate))))
 
     # What happens
 
@@ -232,11 +232,11 @@ class Conductor:
                 self._send(step.producer, step.messages, 0)
                 self._means.tell(f"{step.producer} sends {step.messages} at once")
             case KillBrokerFor():
-                self._broker("kill_broker", step, "was killed", self._protocol.broker())
+                self._broker("kill_broker", step, f"{step.broker} was killed", self._protocol.broker())
             case StopBrokerFor():
-                self._broker("stop_broker", step, "was stopped", self._protocol.broker())
+                self._broker("stop_broker", step, f"{step.broker} was stopped", self._protocol.broker())
             case LosePower():
-                self._broker("lose_power", step, "lost power", self._protocol.power(step.loses_back))
+                self._broker("lose_power", step, f"{step.broker} lost power", self._protocol.power(step.loses_back))
             case JumpClock():
                 self._jump(step)
             case ResetOffsets():
@@ -244,9 +244,9 @@ class Conductor:
             case Ask():
                 self._asked(step)
 
-    def _broker(self, do: str, step: BrokerStep, word: str, allows: Allowances) -> None:
+    def _broker(self, do: str, step: BrokerStep, what: str, allows: Allowances) -> None:
         at_us = self._history.at_us()
-        away = Happened(at_us=at_us, what=f"{step.broker} {word}", allows=allows)
+        away = Happened(at_us=at_us, what=what, allows=allows)
         self._history.declare(away)
         self._ground.broker(do, step.broker)
         self._means.tell(away.what)
@@ -264,7 +264,10 @@ class Conductor:
 
     def _jump(self, step: JumpClock) -> None:
         by_us = span_us(step.by.removeprefix("-")) * (-1 if step.by.startswith("-") else 1)
-        what = f"the brokers' clock was set {'forward' if by_us > 0 else 'back'} by {step.by.removeprefix('-')}"
+        by = step.by.removeprefix("-")
+        what = (
+            f"the brokers' clock was set forward by {by}" if by_us > 0 else f"the brokers' clock was set back by {by}"
+        )
         self._happened(what, self._history.at_us(), None, self._protocol.clock(by_us))
         self._ground.jump_clock(by_us // 1000)
 

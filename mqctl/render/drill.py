@@ -12,6 +12,7 @@ from mqctl.render import units
 from mqctl.render.checks import CheckFormat, formatted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages import Say, sayer
+from mqctl.render.sentences import spoken_text
 
 ENGLISH = sayer(Lang.EN, "drill")
 
@@ -54,7 +55,7 @@ def verdict_document(verdict: DrillVerdict, lang: Lang | None = None) -> Documen
     lines = [_summary(verdict, say), traffic, *unjudged(verdict, say), *_unchecked(verdict, say)]
     severity = {DrillState.VIOLATED: "critical", DrillState.NOT_JUDGED: "unknown"}.get(verdict.state, "ok")
     blocks: list[Paragraphs | Table] = [Paragraphs(lines, severity=severity), Table(_COLUMNS, verdict.promises)]
-    blocks += [Paragraphs(evidence_lines(each, say)) for each in verdict.breaches]
+    blocks += [Paragraphs(evidence_lines(each, lang, say)) for each in verdict.breaches]
     return Document(
         schema="drill.verdict/1",
         value=verdict,
@@ -101,7 +102,7 @@ def _unchecked(verdict: DrillVerdict, say: Say) -> list[str]:
     return sentences
 
 
-def evidence_lines(breach: Breach, say: Say = ENGLISH) -> list[str]:
+def evidence_lines(breach: Breach, lang: Lang | None = None, say: Say = ENGLISH) -> list[str]:
     """Returns a breach for people: what it is, and the lines of the history."""
     message = ""
     if breach.number is not None:
@@ -110,7 +111,7 @@ def evidence_lines(breach: Breach, say: Say = ENGLISH) -> list[str]:
     reader = f" {breach.reader}:" if breach.reader else ""
     explained = say("explained") if breach.allowed_by is not None else ""
     return [
-        f"{breach.promise}:{reader}{message} {breach.what}{explained}",
+        f"{breach.promise}:{reader}{message} {spoken_text(breach.what, lang)}{explained}",
         *(f"  line {each.line}  {each.text}" for each in breach.excerpt),
     ]
 

@@ -55,7 +55,7 @@ def test_a_page_shows_the_verdict_and_its_evidence(mqctl: Run, tmp_path: Path) -
     page = (tmp_path / "page.html").read_text()
     assert '<html lang="zh">' in page
     assert "违反：lost 1" in page
-    assert "g: p 的消息 0 acknowledged and never consumed" in page
+    assert "g: p 的消息 0 已确认，但从未被消费" in page
     assert "<pre" in page and "<script" not in page
 
 

@@ -43,7 +43,15 @@ PLAN_ROOMS = (
     *(f"operations/{noun}" for noun in ("access", "delay", "dlq", "offsets", "own_topics", "plans", "replay")),
     *(f"operations/{noun}" for noun in ("settings", "transactions")),
     *(f"render/{name}.py" for name in ("access", "delay_plans", "follow", "offsets", "replays", "resend")),
-    *(f"render/{name}.py" for name in ("settings", "step_plans")),
+    *(f"render/{name}.py" for name in ("settings", "step_plans", "bench")),
+    *(f"drill/{name}.py" for name in ("checker", "conductor", "messages_judged", "queues_judged")),
+    *(
+        "operations/drill",
+        "operations/bench/command.py",
+        "operations/bench/limits.py",
+        "operations/bench/producing.py",
+        "operations/bench/consuming.py",
+    ),
 )
 """Where plans, changes and what they came to get their words."""
 NO_SENTENCES = {"Column", "Table", "TypeVar", "Option", "Argument", "getattr", "compile", "Example"}
@@ -178,6 +186,12 @@ def _known() -> dict[str, str]:
         ("members, messages (broker-a orders) not read: no answer", "未读取 成员, 消息（broker-a orders）：no answer"),
         ("change 7: not-moved", "变更 7：未移动"),
         ("topic-delete of unknown: nothing to do", "topic-delete（unknown）：无需变更"),
+        ("broker-a was stopped, and came back", "broker-a 已停止，之后恢复"),
+        ("limited by broker: 0.5 s are too short to judge", "瓶颈 broker：0.5 秒太短，无法判断"),
+        (
+            "acknowledged and never consumed; the group's committed offset passed it",
+            "已确认，但从未被消费；消费组提交的位点已越过它",
+        ),
         ("", ""),
     ],
 )
