@@ -50,6 +50,7 @@ class PullLoop:
         self._offsets = list(task.begin_offsets)
         self._idle = list(range(len(task.queues)))
         self._pending: dict[int, _Pending] = {}
+        self._resting = 0  # queues whose pull failed, until it is made again
         self._opaque = 0
         self._second = 0
         self._messages = self._bytes = 0
@@ -100,7 +101,7 @@ class PullLoop:
     def _go_on(self) -> None:
         if self._ended_by:
             return
-        if not self._idle and not self._pending:
+        if not self._idle and not self._pending and not self._resting:
             self.stop("end")
             return
         waiting, self._idle = self._idle, []
@@ -140,13 +141,13 @@ class PullLoop:
                 continue
             if answer.code not in PULL_RESULTS:
                 self._recorder.failed(str(answer.code), answer.remark or "", None)
-                asyncio.get_running_loop().call_later(_AGAIN_S, self._again, pending.lane)
+                self._rest(pending.lane)
                 continue
             try:
                 reply = PullMessageReply.from_ext(answer.ext_fields)
             except MqctlError as error:
                 self._recorder.failed("ANSWER", str(error), None)
-                asyncio.get_running_loop().call_later(_AGAIN_S, self._again, pending.lane)
+                self._rest(pending.lane)
                 continue
             self._offsets[pending.lane] = reply.next_begin_offset
             if answer.code == ResponseCode.SUCCESS:
@@ -154,7 +155,12 @@ class PullLoop:
             self._idle.append(pending.lane)
         self._go_on()
 
+    def _rest(self, lane: int) -> None:
+        self._resting += 1
+        asyncio.get_running_loop().call_later(_AGAIN_S, self._again, lane)
+
     def _again(self, lane: int) -> None:
+        self._resting -= 1
         self._idle.append(lane)
         self._go_on()
 
