@@ -30,7 +30,7 @@ _ERRORS = (
 )
 _BROKERS = (
     Column("broker_name", "broker"),
-    Column("stored_count", "stored", CellKind.COUNT, none="?"),
+    Column("stored_count", "messages stored", CellKind.COUNT, none="?"),
     Column("put_tps_max", "its put/s, at most", CellKind.RATE, none="?"),
     Column("send_wait_max_ms", "sends waited ms", CellKind.COUNT, none="?"),
     Column("send_queue_max", "sends waiting", CellKind.COUNT, none="?"),

@@ -187,6 +187,10 @@ def _known() -> dict[str, str]:
         ("change 7: not-moved", "变更 7：未移动"),
         ("topic-delete of unknown: nothing to do", "topic-delete（unknown）：无需变更"),
         ("broker-a was stopped, and came back", "broker-a 已停止，之后恢复"),
+        (
+            "limited by broker: 64 requests in flight, each answered in 9 ms on average, are 7,111 a second at most",
+            "瓶颈 broker：64 个请求未应答，平均应答时间 9 毫秒，即每秒最多 7,111 个",
+        ),
         ("limited by broker: 0.5 s are too short to judge", "瓶颈 broker：0.5 秒太短，无法判断"),
         (
             "acknowledged and never consumed; the group's committed offset passed it",

@@ -6,6 +6,7 @@ A head that has no entry stays as it is; a test knows all of them.
 from __future__ import annotations
 
 _HEADS = """
+messages stored=存储条数
 consumer group=消费组|group=消费组|producer group=生产组|broker=Broker|brokers=Broker|topic=Topic|topics=Topic|cluster=集群
 queue=队列|queues=队列|offset=位点|tag=Tag|tags=Tag|key=Key|keys=Key|message id=消息 ID|messages=消息|id=ID|name=名称
 dead letters=死信|oldest=最早|newest=最新|perm=权限|oldest stored=最早存储|newest stored=最新存储|age=已过时间|failed=失败
