@@ -18,7 +18,7 @@ given up=已放弃|origin topic=原 Topic|dead letter id=死信 ID|origin id=原
 falls to=落到|stored messages=已存储消息|busiest key=最忙的 key|its share=占比|times one thread=单线程的倍数|tries left=剩余重试|dead letter in=距成为死信|dead letter at=成为死信时间|in Kafka=在 Kafka 中|Kafka=Kafka|RocketMQ=RocketMQ|look at it with=查看命令|
 figure=指标|unit=单位|ratio=比值|time=时间段|requests=请求|mean ms=平均毫秒|p50 ms=p50 毫秒|p90 ms=p90 毫秒|p99 ms=p99 毫秒|p99.9 ms=p99.9 毫秒|p99.99 ms=p99.99 毫秒|max ms=最大毫秒
 error=错误|errors=错误|the first said=首条说明|code=代码|its put/s, at most=自报最高写入/秒|its get/s, at most=自报最高读取/秒|sends waited ms=发送等待毫秒
-sends waiting=等待的发送|append ms=追加毫秒|looks=查看次数|second=秒|counted=计入|what the brokers report=Broker 自报
+sends waiting=等待的发送|append ms=追加毫秒|looks=查看次数|second=秒|counted=计入
 due in=距到期|due=到期时间|physical offset=物理位点|stored=存储时间|body bytes=消息体字节|body=消息体|body encoding=消息体编码
 hop=跳|level=级别|delay=延时|sent=发送|comes=到达|sent on=已转发|delivered=已投递|owns=拥有|layout=布局|strategy=策略|clients=客户端
 least=最少|most=最多|busiest / mean=最忙/平均|idle=空闲|orphans=无主队列|parallelism=并行度|cross-room=跨机房|moved=变动|fails=失败原因
@@ -73,6 +73,7 @@ disk then=起始磁盘|disk now=当前磁盘|most disk=最大磁盘|disk change/
 mean to rollback, ms=平均回滚毫秒|longest=最长|ended=结束|mode=模式|consume mode=消费方式|invisible=不可见|next back at=下次可见|held since=持有起始于|ready=可取|ordered blocks=顺序阻塞|retry=重试|unique key=唯一键|what it finds=检查内容|in RocketMQ=RocketMQ 中|port of=端口属于|speaks=应答者|promise=承诺|looked at=已检查|broken=违反|explained=可由事件解释|connected after=连接耗时|answered after=应答耗时
 """
 _TITLES = """
+what the brokers report=Broker 自报的数据
 Queues by client=各客户端的队列|Queues that producers use which stay in their room=留在本机房的生产者所用队列|Not read=未读取
 What brokers filter by=Broker 的过滤条件|Queues=队列|Rates of the last minute=最近一分钟的速率|Subscriptions=订阅|Properties=属性
 check loops=回查循环|Would be skipped meanwhile=期间永久跳过|Queues that nobody consumes=无人消费的队列|keys in several queues=分布于多个队列的 Key|what rebalances did, by the clocks of the consumers=重平衡的影响（按消费者时钟）
