@@ -52,6 +52,8 @@ def _is_known(note: str, known: set[str]) -> bool:
     event, _, what = note.partition(" ")
     if event == "socket.getaddrinfo":
         return what in ("'127.0.0.1'", "b'127.0.0.1'")
+    if event == "socket.bind":  # to no port: whether an address is this machine's; nothing is sent, nobody can connect
+        return what == "('127.0.0.1', 0)"
     if event != "socket.connect":
         return False
     host, port = json.loads(what.replace("(", "[").replace(")", "]").replace("'", '"'))[:2]

@@ -14,7 +14,7 @@ from tests.conftest import Outcome
 Run = Callable[..., Outcome]
 Store = Callable[[str], Path]
 FIGURE = re.compile(r"(?<![\w/-])\d[\d,.:+-]*")
-PLACE = re.compile(r"\{(\w+)\}")
+PLACE = re.compile(r"\{(\w+)[^}]*\}")  # English brings a noun with a count: {messages:message}
 
 
 @pytest.mark.parametrize("about", ["reports", "drill"])
@@ -25,7 +25,7 @@ def test_both_languages_have_the_same_sentences_with_the_same_figures(about: str
     assert chinese_words.keys() == english_words.keys()
     for key, english in english_words.items():
         chinese = chinese_words[key]
-        assert sorted(PLACE.findall(chinese)) == sorted(PLACE.findall(english)), key
+        assert set(PLACE.findall(chinese)) == set(PLACE.findall(english)), key
         assert re.search(r"[\u4e00-\u9fff]", chinese) or not re.search(r"[a-z]{3}", PLACE.sub("", english)), key
 
 
