@@ -5,6 +5,7 @@ The build itself is a step of CI (`.ci/site`): mkdocs fails on broken links and 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,3 +89,14 @@ def test_what_a_page_would_fetch_is_seen(tmp_path: Path, tag: str) -> None:
     page = tmp_path / "page.html"
     page.write_text(f'<a href="https://example.org/">a link is no fetch</a>{tag}<script src="own.js">')
     assert len(site.outside(page)) == 1
+
+
+def test_chinese_words_stand_apart_in_the_search_index(tmp_path: Path) -> None:
+    index = tmp_path / "search_index.json"
+    index.write_text(
+        '{"config": {}, "docs": [{"title": "消费堆积", "text": "<p><code>group lag</code> 重置位点</p>"}]}'
+    )
+    site.set_words_apart(index)
+    (entry,) = json.loads(index.read_text(encoding="utf-8"))["docs"]
+    assert entry["title"].split("\u200b") == ["消费", "堆积"]
+    assert "</code> 重置\u200b" in entry["text"]

@@ -51,7 +51,8 @@ TERMS = (
         rocketmq="allocation strategy",
         text="range is AVG for one topic; roundrobin is AVG_BY_CIRCLE for one topic, and goes on over all topics where "
         "RocketMQ starts again with each. sticky has no counterpart: CONSISTENT_HASH moves few queues and balances "
-        "worse. MACHINE_ROOM_NEARBY is what Kafka does with racks.",
+        "worse. MACHINE_ROOM_NEARBY is what Kafka does with racks. Simulated, sticky has Kafka's loads and as many moves "
+        "after a rebalance; which of the members with equal load gets a queue can differ.",
         command="mqctl allocation simulate -g GROUP -t TOPIC --as kafka sticky",
         also=("partition.assignment.strategy", "range", "roundrobin", "sticky", "cooperative-sticky"),
     ),
@@ -176,7 +177,10 @@ TERMS = (
         text="A send that timed out may have been stored: repeated, the message is there twice. Consumers detect it "
         "by the unique id or by a key of their own.",
         command="mqctl report duplicates --store DIR",
-        also=("enable.idempotence",),
+        also=(
+            "idempotence",
+            "enable.idempotence",
+        ),
     ),
     Term(
         name="delay",

@@ -35,7 +35,8 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "assignor": (
         "负载均衡策略",
         "单个 Topic 时 range 等于 AVG；roundrobin 等于 AVG_BY_CIRCLE，但它跨 Topic 连续轮转，而 RocketMQ 每个 Topic 重新开始。"
-        "sticky 没有对应策略：CONSISTENT_HASH 迁移少，但不够均匀。MACHINE_ROOM_NEARBY 相当于 Kafka 的机架感知。",
+        "sticky 没有对应策略：CONSISTENT_HASH 迁移少，但不够均匀。MACHINE_ROOM_NEARBY 相当于 Kafka 的机架感知。"
+        "模拟 sticky 时，重平衡后的负载和迁移数与 Kafka 相同；负载相同的成员之间，队列归谁可能不同。",
     ),
     "rebalance": (
         "重平衡（Rebalance）",
