@@ -30,7 +30,7 @@ RULES: dict[str, Text] = {
     "MQ503": Text(
         title="One message blocks an orderly queue",
         what={"": "{client} of {group} retries the message at {queue_offset} of {queues} again and again."},
-        effect="{cached_count:message} and everything after them wait behind it.",
+        effect="{cached_count:cached message} and all later ones wait behind it.",
         advice="Fix the listener, or set maxReconsumeTimes so that the message becomes a dead letter. With key-ordered consumption, "
         "only the key of that message would wait.",
         explain="An orderly listener that fails is called again with the same message, 2147483647 times by default.",

@@ -62,7 +62,7 @@ RULES: dict[str, Text] = {
     "MQ706": Text(
         title="delayOffset.json is older than the last deliveries",
         what={
-            "": "{again_count:message} of level {level} behind the recorded offset {recorded_offset} were delivered already."
+            "": "{again_count:message} of level {level} behind the recorded offset {recorded_offset} {again_count:/was/were} delivered already."
         },
         effect="The next start delivers them again.",
         advice="Set the level to {first_undelivered_offset} in delayOffset.json and its .bak while the broker is stopped, or "
@@ -73,7 +73,7 @@ RULES: dict[str, Text] = {
     ),
     "MQ707": Text(
         title="Delayed messages are overdue",
-        what={"": "{overdue_count:message} of level {level} are overdue, the oldest by {late_ms}."},
+        what={"": "{overdue_count:message} of level {level} {overdue_count:/is/are} overdue, the oldest by {late_ms}."},
         effect="Delayed messages and retries of this level come that late, or not at all.",
         advice="Check whether the broker was down at that time, cannot write, or is blocked by its first message.",
         explain="The schedule queue has the due times; a message is overdue when it was due more than 2 s before the "
@@ -106,7 +106,7 @@ RULES: dict[str, Text] = {
     "MQ709": Text(
         title="Delayed messages without a record",
         what={
-            "": "{lost_count:waiting entry} of level {level} point to no record, the first at offset {first_offset}."
+            "": "{lost_count:waiting entry} of level {level} {lost_count:/points/point} to no record, the first at offset {first_offset}."
         },
         effect="The broker skips them silently: these messages are lost.",
         advice="Send them again from their source; find out what cut the commit log.",
@@ -150,7 +150,7 @@ RULES: dict[str, Text] = {
     "MQ713": Text(
         title="Due times jump",
         what={
-            "": "{descending_count:entry} of level {level} are due before their predecessor, {beyond_horizon_count} further "
+            "": "{descending_count:entry} of level {level} {descending_count:/is/are} due before the one in front, {beyond_horizon_count} further "
             "ahead than the delay allows."
         },
         effect="The broker's clock was set back: messages come early or in bursts.",
