@@ -8,8 +8,8 @@ RULES: dict[str, Text] = {
     "MQ416": Text(
         title="Popped messages are not redelivered",
         what={
-            "": "{due_count:message} of {topic} that group {group} popped and did not acknowledge are due for "
-            "another try, the oldest for {late_ms}, and not in the retry topic."
+            "": "{due_count:message} of {topic} that group {group} popped and did not acknowledge "
+            "{due_count:/is/are} due for another try, the oldest for {late_ms}, and not in the retry topic."
         },
         effect="They are not delivered again until the broker revives them; nothing else shows that they are missing.",
         advice="Check that the broker's timer wheel works (timerWheelEnable, disk) and that its revive queues advance.",
@@ -21,10 +21,10 @@ RULES: dict[str, Text] = {
     "MQ417": Text(
         title="Retries are stranded under the other name",
         what={
-            "": "{stranded_count:message} of {topic} that group {group} has to try again wait in the retry topic of "
-            "the second name, which no pop reads while enableRetryTopicV2 is false.",
-            "first": "{stranded_count:message} of {topic} that group {group} has to try again wait in the retry topic "
-            "of the first name, which no pop reads while retrieveMessageFromPopRetryTopicV1 is false.",
+            "": "{stranded_count:message} of {topic} that group {group} has to try again {stranded_count:/waits/wait} "
+            "in the retry topic of the second name, which no pop reads while enableRetryTopicV2 is false.",
+            "first": "{stranded_count:message} of {topic} that group {group} has to try again {stranded_count:/waits/wait} "
+            "in the retry topic of the first name, which no pop reads while retrieveMessageFromPopRetryTopicV1 is false.",
         },
         effect="They are never delivered, and the lag of 5.x tools leaves that topic out.",
         advice="Set enableRetryTopicV2 and retrieveMessageFromPopRetryTopicV1 to true until the group has drained both "
