@@ -2,6 +2,7 @@
 or the man pages were not tried.
 
 Usage: python .ci/ran.py JUNIT_XML
+       python .ci/ran.py --failed JUNIT_XML    prints how many tests failed
 """
 
 from __future__ import annotations
@@ -39,5 +40,14 @@ def main(file: str) -> int:
     return 1 if lost else 0
 
 
+def failed(file: str) -> int:
+    """Returns how many tests failed, in their setup or teardown too."""
+    cases = ElementTree.parse(file).iter("testcase")
+    return sum(any(case.find(kind) is not None for kind in ("failure", "error")) for case in cases)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    if sys.argv[1] == "--failed":
+        sys.stdout.write(f"{failed(sys.argv[2])}\n")
+    else:
+        sys.exit(main(sys.argv[1]))

@@ -13,7 +13,7 @@ from mqctl.errors import ExitCode, MqctlError
 
 log = logging.getLogger("embedded_broker")
 
-_PORT_ATTEMPTS, _PORT_WAIT_S = 6, 0.1
+_PORT_ATTEMPTS, _PORT_WAIT_S = 20, 0.1
 _LISTEN_BACKLOG = 1024
 _SWEEP_MS = 1_000
 

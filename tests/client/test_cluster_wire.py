@@ -129,7 +129,7 @@ def test_an_address_service_is_obeyed_when_it_switches_rooms() -> None:
                 servers.refresh()
             assert servers.addresses() == (west.address,)
             answers[:] = [(200, "sorry, no idea")]
-            with pytest.raises(ConfigurationError, match="names no name server"):
+            with pytest.raises(ConfigurationError, match="lists no name server"):
                 servers.refresh()
 
 
