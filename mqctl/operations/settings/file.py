@@ -96,9 +96,13 @@ def plan_application(asking: Asking, file: Path, applied: Applied) -> SettingPla
     Raises:
         MqctlError: as `load_settings`.
         NotFoundError: the file names a broker that is not there.
-        RefusedError: a broker of 4.9 is to keep what only 5.x knows; queues that are to go hold unread messages.
+        UsageError: other brokers are given, and the file has several settings of one name.
+        RefusedError: a broker of 4.9 is to keep what only 5.x knows; queues that are to go hold unread messages; a
+            retry policy would be lost.
     """
     wanted = load_settings(file)
+    if applied.brokers:
+        _refuse_two_settings(wanted)
     masters = touched_masters(asking, applied.brokers or sorted(wanted.broker_names()))
     ask_topics(asking, masters)
     ask_groups(asking, masters, Scope())
@@ -121,6 +125,18 @@ def plan_application(asking: Asking, file: Path, applied: Applied) -> SettingPla
         warnings=tuple(_warnings(left)),
         severe=changed,
     )
+
+
+def _refuse_two_settings(wanted: SettingsFile) -> None:
+    """Refuses to give brokers two settings of one name: the file has one for each of its own brokers."""
+    for noun, items in (("topic", wanted.topics), ("group", wanted.groups)):
+        names = [item.name for item in items]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            raise UsageError(
+                f"{noun} {name} has several settings in the file",
+                reason="they are for different brokers, and --broker takes every setting to the same ones",
+                remedy="take out of the file what is not meant, or leave --broker out",
+            )
 
 
 def _topic_steps(
@@ -169,12 +185,6 @@ def _group_steps(
         new = group_in(item)
         if is_system_group(item.name):
             raise UsageError(f"group {item.name} belongs to the brokers", reason="brokers and mqadmin rely on it")
-        if new.retry_policy_type != "CUSTOMIZED":
-            raise RefusedError(
-                f"group {item.name} cannot be written from here",
-                reason=f"its retry policy is {new.retry_policy_type}, whose numbers are not in the file",
-                remedy="take it out of the file; mqadmin updateSubGroup takes the policy too",
-            )
         only_five = sorted(_FIVE_ONLY & unusual(new).keys())
         for broker in _where(masters, item, applied):
             _refuse_on_4(broker, f"group {item.name}", only_five)
@@ -183,8 +193,21 @@ def _group_steps(
             if old is not None and old != new and not applied.updates:
                 left.append(f"group {item.name} on {broker.name}")
                 becomes = old
+            if old != becomes:
+                _refuse_policy(becomes)
+                _refuse_policy(old)
             steps.append(_step(SettingKind.GROUP, broker, old, becomes))
     return steps
+
+
+def _refuse_policy(config: SubscriptionGroupConfig | None) -> None:
+    """Refuses to write, now or for an undo, a retry policy whose numbers neither files nor brokers give."""
+    if config is not None and config.retry_policy_type != "CUSTOMIZED":
+        raise RefusedError(
+            f"group {config.name} cannot be written from here",
+            reason=f"its retry policy is {config.retry_policy_type}, whose numbers would be lost",
+            remedy="take the group out of the file; mqadmin updateSubGroup takes the policy too",
+        )
 
 
 def _where(masters: list[LiveBroker], item: FileSettings, applied: Applied) -> list[LiveBroker]:

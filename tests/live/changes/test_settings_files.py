@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.admin.broker_changes import put_topic
-from mqctl.model.config import TopicConfig
+from mqctl.client.admin.broker_changes import put_group, put_topic
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.changing import changes
@@ -141,6 +141,33 @@ def test_attributes_are_for_5_x(live: Run, cluster: EmbeddedCluster, file: Path)
         assert outcome.json["state"] == "confirmed", outcome.stderr
         (exported,) = live("cluster", "export", "-t", "Fifo", "-o", "json").json["topics"]
         assert exported["settings"]["attributes"] == {"message.type": "FIFO"}
+
+
+def test_one_broker_cannot_have_two_settings_of_a_topic(live: Run, cluster: EmbeddedCluster, file: Path) -> None:
+    edited(
+        file,
+        topics=[
+            {"name": "New", "brokers": [broker], "settings": {"read_queue_count": count, "write_queue_count": count}}
+            for broker, count in (("broker-a", 2), ("broker-b", 4))
+        ],
+    )
+    refused = live("cluster", "apply", file, "--broker", "broker-a")
+    assert (refused.exit_code, "topic New has several settings" in refused.stderr) == (64, True), refused.stderr
+    assert live("cluster", "apply", file).exit_code == 0
+
+
+def test_a_retry_policy_that_cannot_come_back_is_not_overwritten(
+    live: Run, cluster: EmbeddedCluster, file: Path
+) -> None:
+    if not cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):
+        pytest.skip("only 5.x groups have retry policies")
+    policy = SubscriptionGroupConfig(name="G", retry_policy_type="EXPONENTIAL")
+    change(cluster, "broker-a", put_group(policy, is_v5=True))
+    overwritten = live("cluster", "apply", file, "--update", *DO, "--confirm", "DefaultCluster")
+    assert (overwritten.exit_code, "would be lost" in overwritten.stderr) == (76, True), overwritten.stderr
+    file.write_text(live("cluster", "export", "-o", "yaml").stdout)
+    same = live("cluster", "apply", file)
+    assert (same.exit_code, "nothing to do" in same.stdout) == (0, True), same.stderr
 
 
 ONE = "topics: [{name: T, brokers: [broker-a], settings: {%s}}]"
