@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import typer
@@ -113,6 +114,7 @@ def group(path: catalog.Path) -> CatalogGroup:
     )
 
 
+@cache  # a line asks twice: whether there is such a command, and for the command
 def load_command(path: catalog.Path) -> TyperCommand:
     """Imports the module of the command at `path` and builds it from its `command` function and `EXAMPLES`."""
     entry = catalog.BY_PATH[path]

@@ -10,6 +10,7 @@ a fresh interpreter.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -200,8 +201,11 @@ def main() -> None:
         package = importlib.import_module(f"mqctl.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
+    for body in importlib.import_module("mqctl.protocol.bodies").BODIES.values():
+        body._codec()  # made when it is first used, from annotations: a third of what a small command costs
     gc.collect()
     gc.freeze()
+    _into_large_pages()
     words = serve(socket.socket(fileno=int(sys.argv[1])))
     if words is not None:
         sys.argv = ["mqctl", *words]
@@ -209,6 +213,20 @@ def main() -> None:
             runpy.run_module("mqctl", run_name="__main__", alter_sys=True)
         except SystemExit as end:
             _leave(end.code)
+
+
+def _into_large_pages() -> None:
+    """Puts the memory of the server into large pages where the system has them: each fork copies the table of pages,
+    and each end of a process takes it apart, which with small ones is a third of what the system does for a command."""
+    collapse, size = 25, 1 << 21  # MADV_COLLAPSE of Linux 6.1; elsewhere it is refused, and nothing changes
+    libc = ctypes.CDLL(None)
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        span, rights, _, _, inode = line.split()[:5]
+        if rights == "rw-p" and inode == "0" and not line.endswith("[stack]"):
+            start, end = (int(edge, 16) for edge in span.split("-"))
+            start, end = -(-start // size) * size, end // size * size
+            if start < end:
+                libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), collapse)
 
 
 def _leave(code: object) -> None:
