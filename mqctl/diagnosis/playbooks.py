@@ -19,6 +19,7 @@ PLAYBOOKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "failover-drill": ((), ("broker", "group")),
     "hot-key": (("topic",), ("group",)),
     "master-lost": ((), ("broker", "group", "store")),
+    "promise-drill": ((), ()),
     "room-lost": (("group", "topic"), ()),
     "pop-stuck": (("group",), ("store",)),
     "scale-out": (("topic",), ("group",)),

@@ -28,6 +28,13 @@ class ParameterType(StrEnum):
     INTEGER = "integer"
 
 
+class PlaybookKind(StrEnum):
+    """What a playbook is for: an incident that findings report, or a rehearsal before there is one."""
+
+    INCIDENT = "incident"
+    REHEARSAL = "rehearsal"
+
+
 class PlaybookEnd(StrEnum):
     """How a playbook ends before its last step."""
 
@@ -108,7 +115,7 @@ class Playbook:
     """A runbook.
 
     Attributes:
-        answers: codes of the findings that it is for.
+        answers: codes of the findings that it is for; none of a rehearsal.
         rollback: how to take back what its steps changed, one sentence each.
     """
 
@@ -119,6 +126,7 @@ class Playbook:
     parameters: tuple[Parameter, ...]
     steps: tuple[PlaybookStep, ...]
     rollback: Mapping[Lang, tuple[str, ...]]
+    kind: PlaybookKind = PlaybookKind.INCIDENT
 
     @property
     def changes(self) -> bool:

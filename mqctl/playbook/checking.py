@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from mqctl.errors import BadInputError
 from mqctl.model.lang import Lang
-from mqctl.model.playbook import ParameterType, Playbook, PlaybookStep, Words
+from mqctl.model.playbook import ParameterType, Playbook, PlaybookKind, PlaybookStep, Words
 from mqctl.playbook import conditions, template
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -35,7 +35,9 @@ def check(playbook: Playbook) -> None:
             raise Misplaced(f"{path}.default", "what must be given has no default")
     _texts("$.title", playbook.title)
     _texts("$.symptom", playbook.symptom)
-    if not playbook.answers:
+    if playbook.kind is PlaybookKind.REHEARSAL and playbook.answers:
+        raise Misplaced("$.answers", "a rehearsal answers no finding")
+    if playbook.kind is PlaybookKind.INCIDENT and not playbook.answers:
         raise Misplaced("$.answers", "it answers no finding")
     if not playbook.steps:
         raise Misplaced("$.steps", "it has no steps")

@@ -11,7 +11,7 @@ import msgspec
 from mqctl.errors import ConfigurationError
 from mqctl.model.lang import Lang
 from mqctl.model.numbers import MOST_INT32, decimal
-from mqctl.model.playbook import Parameter, ParameterType, Playbook, PlaybookEnd, PlaybookStep, StepResult
+from mqctl.model.playbook import Parameter, ParameterType, Playbook, PlaybookEnd, PlaybookKind, PlaybookStep, StepResult
 from mqctl.model.spans import UNIT_MS
 from mqctl.playbook.checking import Misplaced, check
 from mqctl.playbook.yaml_places import YamlProblem, line_of, read_yaml
@@ -59,6 +59,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     parameters: list[_Parameter]
     steps: list[_Step]
     rollback: dict[Lang, list[str]]
+    kind: PlaybookKind = PlaybookKind.INCIDENT
 
 
 _KINDS: tuple[tuple[re.Pattern[str], type[msgspec.Struct]], ...] = (
@@ -120,6 +121,8 @@ def _located(message: str) -> tuple[str, str]:
     path = path.split("[...]")[0]
     if path.endswith(".type"):
         reason += f"; there are {', '.join(ParameterType)}"
+    if path.endswith(".kind"):
+        reason += f"; there are {', '.join(PlaybookKind)}"
     if path.endswith(".stop"):
         reason += f"; there are {', '.join(PlaybookEnd)}"
     return path, reason
@@ -137,6 +140,7 @@ def _playbook(slug: str, parsed: _File) -> Playbook:
         ),
         steps=tuple(_step(number, item) for number, item in enumerate(parsed.steps)),
         rollback={lang: tuple(lines) for lang, lines in parsed.rollback.items()},
+        kind=parsed.kind,
     )
 
 

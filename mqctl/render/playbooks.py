@@ -150,7 +150,8 @@ def show_document(playbook: Playbook, lang: Lang) -> Document:
         rollback=list(playbook.rollback[lang]),
     )
     head = [f"{value.playbook}: {value.title}", "", value.symptom, ""]
-    head.append(f"{phrase('playbook_answers', lang)}: {' '.join(value.answers)}")
+    if value.answers:
+        head.append(f"{phrase('playbook_answers', lang)}: {' '.join(value.answers)}")
     head.append(f"{phrase('playbook_parameters', lang)}:")
     head += [f"  -p {_usage(item, lang)}  {item.about}" for item in value.parameters]
     blocks = [Paragraphs(head)]

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from embedded_broker import EmbeddedCluster
@@ -109,6 +110,55 @@ def test_a_killed_drill_leaves_a_history_that_is_judged_and_what_clean_removes(
     # Its clients end with it: nobody is a member any more, and what is left is removed.
     wait_until(lambda: mqctl("drill", "clean", "--execute", env=env).exit_code == 0, "the members are gone")
     assert own_things(cluster) == set()
+
+
+ASKING = """
+title: Somebody else restarts a broker
+quota: {messages: 1000, mebibytes: 1, time: 3m}
+limits: {lost_after: 60s}
+producers: [{name: orders, sends: keyed, keys: 10, messages: 100, rate: 100}]
+groups: [{name: ledger, mode: concurrent, consumers: 1}]
+schedule: [{at: 300ms, do: ask, text: Upgrade the broker}]
+"""
+
+
+def test_an_upgrade_that_is_really_made_when_it_is_asked_for_is_kept(
+    mqctl: Run, tmp_path: Path, cluster: EmbeddedCluster
+) -> None:
+    """Whoever answers restarts the broker first, and then presses Enter."""
+    (tmp_path / "asking.yaml").write_text(ASKING)
+    history = tmp_path / "h"
+    env = {**os.environ, "MQCTL_STATE_DIR": str(tmp_path / "state"), "MQCTL_NAMESRV": cluster.namesrv}
+    words = [sys.executable, "-m", "mqctl", "drill", "run", str(tmp_path / "asking.yaml"), "--history", str(history)]
+    with subprocess.Popen(
+        [*words, "--execute", "-o", "json"], env=env, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None and process.stderr is not None
+        lines: list[str] = []
+        while "NOW: Upgrade the broker" not in (lines or [""])[-1]:
+            lines.append(process.stderr.readline())
+            assert lines[-1], lines
+        broker = cluster.broker("broker-a")
+        broker.stop()
+        broker.start()
+        stdout, rest = process.communicate("\n", timeout=90)
+    assert process.returncode == 0, (stdout, lines, rest)
+    verdict = msgspec.json.decode(stdout)
+    assert (verdict["state"], verdict["sent"], own_things(cluster)) == ("kept", 100, set())
+    assert b"done: Upgrade the broker" in history.read_bytes()
+
+
+def test_what_nobody_answers_is_not_taken_for_done(mqctl: Run, tmp_path: Path, cluster: EmbeddedCluster) -> None:
+    """With its input at an end the drill stops, cleans up after itself, and its history is not whole."""
+    (tmp_path / "asking.yaml").write_text(ASKING)
+    history, env = tmp_path / "h", {"MQCTL_STATE_DIR": str(tmp_path / "state"), "MQCTL_NAMESRV": cluster.namesrv}
+    outcome = mqctl("drill", "run", tmp_path / "asking.yaml", "--history", history, "--execute", env=env)
+    assert (outcome.exit_code, "nobody answers at the terminal" in outcome.stderr) == (64, True), outcome.stderr
+    assert own_things(cluster) == set()
+    assert b"done: " not in history.read_bytes()
+    judged = mqctl("drill", "check", history, "-o", "json")
+    assert (judged.exit_code, judged.json["complete"]) == (3, False), judged.stdout
 
 
 @pytest.mark.parametrize(

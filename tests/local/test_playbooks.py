@@ -150,6 +150,18 @@ CASES: dict[str, Case] = {
 }
 
 
+SHORT_DRILL = """
+title: A consumer is killed
+cluster: {brokers: [broker-a]}
+time_scale: 40
+quota: {messages: 1000, mebibytes: 1, time: 3m}
+limits: {lost_after: 60s}
+producers: [{name: orders, messages: 50, rate: 100}]
+groups: [{name: ledger, mode: concurrent, consumers: 2}]
+schedule: [{at: 200ms, do: kill, consumer: ledger-1}]
+"""
+
+
 @pytest.fixture
 def play(mqctl: Run, tmp_path: Path) -> Iterator[Callable[[str], tuple[Stage, Callable[..., Outcome]]]]:
     """Starts the scenario of a playbook; gives its stage and a function that runs mqctl there."""
@@ -171,7 +183,21 @@ def play(mqctl: Run, tmp_path: Path) -> Iterator[Callable[[str], tuple[Stage, Ca
 
 
 def test_every_playbook_is_played() -> None:
-    assert sorted(CASES) == slugs()
+    assert sorted([*CASES, "promise-drill"]) == slugs()
+
+
+def test_a_rehearsal_is_played_without_any_cluster_to_name(mqctl: Run, tmp_path: Path) -> None:
+    """It makes its cluster, writes the page, and ends with the verdict."""
+    (tmp_path / "short.yaml").write_text(SHORT_DRILL)
+    page, history = tmp_path / "drill.html", tmp_path / "drill.history"
+    given = (f"plan={tmp_path / 'short.yaml'}", f"history={history}", f"page={page}")
+    words = [word for each in given for word in ("-p", each)]
+    outcome = mqctl("playbook", "run", "promise-drill", *words, "-o", "json")
+    assert (outcome.exit_code, outcome.json["ending"]) == (0, "done"), outcome.stderr
+    (step,) = outcome.json["steps"]
+    assert (step["result"], step["captured"]["state"], step["captured"]["sent"]) == ("kept", "kept", 50)
+    assert "KEPT: none of the" in page.read_text()
+    assert history.read_bytes().startswith(b"mqctl-drill-history 1")
 
 
 def rest(stage: Stage, group: str) -> None:

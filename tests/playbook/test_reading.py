@@ -71,6 +71,8 @@ def test_a_playbook_is_read(tmp_path: Path) -> None:
         ("title: {en: One, zh: 一}", "title: {en: One}", 1, "$.title: there is no text in zh"),
         ("title: {en: One, zh: 一}", "title: {en: One, fr: un}", 1, "$.title"),
         ("answers: [MQ401]", "answers: []", 3, "it answers no finding"),
+        ("answers: [MQ401]", "kind: rehearsal\nanswers: [MQ401]", 4, "a rehearsal answers no finding"),
+        ("answers: [MQ401]", "answers: []\nkind: party", 4, "there are incident, rehearsal"),
         ("id: way", "id: lag", 19, "'lag' is taken"),
         ("[-t {topic}]", "[-t {topic}", 12, "a bracket is not closed"),
         ("[-t {topic}]", "-t {tpoic}", 12, "called tpoic; there are group, most, topic, window"),

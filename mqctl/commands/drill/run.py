@@ -18,7 +18,7 @@ from mqctl.cli.terminal.interrupts import terminable
 from mqctl.commands.drill.check import ExcerptsOption, FormatOption, PageOption
 from mqctl.drill.checker import Checker
 from mqctl.drill.plan import load_plan
-from mqctl.errors import ExitCode
+from mqctl.errors import ExitCode, UsageError
 from mqctl.operations.drill.reporting import report_verdict
 from mqctl.operations.drill.run import DrillRequest, prepare, run_drill
 
@@ -80,5 +80,7 @@ def command(
 
 
 def _ask(text: str) -> None:
+    """Waits for Enter. Raises UsageError at the end of the input: what nobody did must not be judged as done."""
     note(f"NOW: {text}; then press Enter")
-    sys.stdin.readline()
+    if not sys.stdin.readline():
+        raise UsageError("nobody answers at the terminal", remedy="run the drill where somebody can press Enter")

@@ -11,7 +11,7 @@ from time import time
 from mqctl.cli.catalog import BY_PATH, options_of
 from mqctl.cli.connection.credentials import with_secrets
 from mqctl.cli.emit import tell
-from mqctl.errors import UsageError
+from mqctl.errors import MqctlError, UsageError
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import Playbook, PlaybookStep
 from mqctl.model.playbook_run import StepRun
@@ -39,6 +39,18 @@ def choices(playbook: Playbook, given: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
+def _has_own_cluster(words: Sequence[str]) -> bool:
+    """Tells whether a command is a drill that makes the cluster it works on, or cannot even begin."""
+    if tuple(words[:2]) != ("drill", "run"):
+        return False
+    from mqctl.drill.plan import load_plan
+
+    try:
+        return load_plan(words[2]).cluster is not None
+    except MqctlError:
+        return True  # the command itself says what is wrong with the plan
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
     """A run as the user sees it: everything is told on stderr as it happens.
@@ -62,7 +74,7 @@ class Terminal:
     def connected(self, words: Sequence[str]) -> list[str] | None:
         path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
         takes = "--namesrv" in options_of(path)
-        if not takes or any(word in _ELSEWHERE for word in words):
+        if not takes or any(word in _ELSEWHERE for word in words) or _has_own_cluster(words):
             return None
         return [*words, *self.cluster_options]
 

@@ -294,7 +294,7 @@ def test_point_1_no_playbook_calls_a_group_well_that_is_offline(asked: Run, stag
 
 
 @pytest.mark.parametrize("running", ["5.3.3"], indirect=True)
-@pytest.mark.parametrize("slug", sorted(set(slugs()) - {"damaged-store"}))
+@pytest.mark.parametrize("slug", sorted(set(slugs()) - {"damaged-store", "promise-drill"}))
 def test_point_1_no_playbook_calls_a_cluster_well_that_has_no_brokers(asked: Run, stage: Stage, slug: str) -> None:
     stage.cluster.fault(106, Answer(0, body=ClusterInfo().to_bytes()))
     names = {item.name for item in load_playbook(slug).parameters}
