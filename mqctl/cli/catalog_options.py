@@ -450,6 +450,7 @@ places Which parts.
 --backlog Messages behind from which a backlog counts.
 --stopped An offset with lag that stands still so long has stopped.
 --causes Moments at which the rules are asked for a cause.
+--html Also write one page with charts to scroll and zoom.
 --sort {time,lag,in,out,moved,name} Order of the groups.
 --owners-every Time between questions who holds the queues.
 --count End after so many frames.
@@ -608,22 +609,22 @@ store verify: 4 25 26
 subscription check: 62 435 0 1 3 5 436 64 25 26 27 28 29 30 31 32 33
 subscription show: 62 435 0 1 3 5 436 64 25 26 27 28 29 30 31 32 33
 subscription simulate: 62 249 437 438 439 440 436 0 1 3 5 25 26 27 28 29 30 31 32 33
-timeline: 400 441 442 7 8 9 443 444 445 64 24 25 26
-top: 7 8 446 208 447 448 449 450 64 0 1 3 25 26 27 28 29 30 31 32
-topic create: 249 451 452 453 454 455 37 38 39 0 1 3 25 26 27 28 29 30 31 32 262
-topic delete: 249 456 37 38 39 0 1 3 25 26 27 28 29 30 31 32 262
+timeline: 400 441 442 7 8 9 443 444 445 446 64 24 25 26
+top: 7 8 447 208 448 449 450 451 64 0 1 3 25 26 27 28 29 30 31 32
+topic create: 249 452 453 454 455 456 37 38 39 0 1 3 25 26 27 28 29 30 31 32 262
+topic delete: 249 457 37 38 39 0 1 3 25 26 27 28 29 30 31 32 262
 topic describe: 249 63 64 0 1 3 5 25 26 27 28 29 30 31 32 262
-topic entries: 249 457 458 273 459 460 0 1 3 25 26 27 28 29 30 31 32 262
+topic entries: 249 458 459 273 460 461 0 1 3 25 26 27 28 29 30 31 32 262
 topic groups: 249 64 0 1 3 5 25 26 27 28 29 30 31 32 262
-topic list: 461 210 0 1 3 5 64 25 26 27 28 29 30 31 32
-topic order: 249 462 463 38 39 0 1 3 25 26 27 28 29 30 31 32 262
+topic list: 462 210 0 1 3 5 64 25 26 27 28 29 30 31 32
+topic order: 249 463 464 38 39 0 1 3 25 26 27 28 29 30 31 32 262
 topic route: 249 0 1 3 5 25 26 27 28 29 30 31 32 262
-topic stats: 249 464 0 1 3 5 25 26 27 28 29 30 31 32 262
-topic traffic: 8 465 210 0 1 3 64 25 26 27 28 29 30 31 32 262
-topic update: 249 451 452 453 454 455 37 38 39 0 1 3 25 26 27 28 29 30 31 32 262
+topic stats: 249 465 0 1 3 5 25 26 27 28 29 30 31 32 262
+topic traffic: 8 466 210 0 1 3 64 25 26 27 28 29 30 31 32 262
+topic update: 249 452 453 454 455 456 37 38 39 0 1 3 25 26 27 28 29 30 31 32 262
 transaction check: 4 5 21 9 24 0 1 3 25 26 27 28 29 30 31 32
-transaction list: 466 8 467 4 5 21 9 0 1 3 25 26 27 28 29 30 31 32
-transaction resume: 468 466 8 9 38 39 0 1 3 25 26 27 28 29 30 31 32
-transaction show: 469 4 0 1 3 25 26 27 28 29 30 31 32
-undo: 470 471 38 39 0 1 3 25 26 27 28 29 30 31 32
+transaction list: 467 8 468 4 5 21 9 0 1 3 25 26 27 28 29 30 31 32
+transaction resume: 469 467 8 9 38 39 0 1 3 25 26 27 28 29 30 31 32
+transaction show: 470 4 0 1 3 25 26 27 28 29 30 31 32
+undo: 471 472 38 39 0 1 3 25 26 27 28 29 30 31 32
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,6 +25,7 @@ from mqctl.model.spans import FAR
 EXAMPLES = (
     "mqctl timeline --recording /var/lib/mqctl/prod --since 'yesterday 02:00' --until 'today 06:00'",
     "mqctl timeline --recording /var/lib/mqctl/prod --since -12h -g order-service",
+    "mqctl timeline --recording /var/lib/mqctl/prod --since -1d --html night.html",
     "mqctl timeline --recording s3://ops/rocketmq/prod --since -1d -o json | jq '.events[] | select(.who)'",
 )
 
@@ -44,6 +46,9 @@ def command(
     causes: Annotated[
         int, typer.Option("--causes", metavar="N", min=0, help="Moments at which the rules are asked for a cause.")
     ] = 3,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write one page with charts to scroll and zoom.")
+    ] = None,
     limit: LimitOption = None,
     lang: LangOption = None,
     output: OutputOption = Output.TABLE,
@@ -64,7 +69,7 @@ def command(
     if since_ms >= until_ms:
         raise UsageError("--since must be before --until", remedy="name the earlier time first")
     require_libraries()
-    from mqctl.operations.recording.timeline import read_timeline
+    from mqctl.operations.recording.timeline import read_timeline, write_page
     from mqctl.recording.timeline.question import TimelineQuestion
 
     question = TimelineQuestion(
@@ -77,6 +82,8 @@ def command(
         stopped_ms=stopped_ms,
     )
     answer = read_timeline(recording, question, causes=causes, lang=lang)
+    if html is not None:
+        write_page(html, answer, lang, limit)
     from mqctl.render.timeline import timeline_document
 
     people = output in (Output.TABLE, Output.WIDE)

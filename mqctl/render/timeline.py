@@ -50,6 +50,7 @@ class TimelineRow:
 
     Attributes:
         weight: messages concerned, to find the worst.
+        groups: those it is about; none where it is about no group.
     """
 
     moment_ms: int
@@ -60,6 +61,7 @@ class TimelineRow:
     what: str
     cause: str | None
     cause_text: str | None
+    groups: list[str]
 
 
 def timeline_document(value: TimelineReported, lang: Lang | None, limit: int | None) -> Document:
@@ -166,6 +168,7 @@ def timeline_rows(events: Sequence[TimelineEvent], lang: Lang | None) -> list[Ti
                 what=what,
                 cause=None if cause is None else cause.code,
                 cause_text=reason,
+                groups=sorted({event.group for event in together if event.group is not None}),
             )
         )
     return sorted(rows, key=lambda row: row.moment_ms)

@@ -13,8 +13,10 @@ import pytest
 from mqctl.errors import UnreachableError
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.model.timeline import EventKind
 from mqctl.recording.writer import LookTime, RecordingWriter
+from tests.browser import DESK, page_of
 from tests.conftest import Outcome
 from tests.recording.worlds import at, broker, cluster, look, writer
 
@@ -215,3 +217,71 @@ def test_what_is_whole_of_a_damaged_recording_is_used(mqctl: Run, night: Path, t
     answer = json.loads(outcome.stdout)
     assert answer["unreadable"] and "broker-lost" in {item["kind"] for item in answer["events"]}
     assert mqctl("timeline", "--recording", tmp_path / "none").exit_code == 66
+
+
+def test_the_page_scrolls_zooms_and_prints(mqctl: Run, night: Path, tmp_path: Path) -> None:
+    """In a browser: lines are drawn, an event leads to its moment, and nothing else is fetched."""
+    file = tmp_path / "night.html"
+    outcome = mqctl("timeline", "--recording", night, "--html", file)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert f"charts and events are in {file}" in outcome.stderr
+    with page_of(file, DESK) as page:
+        span, lines = page.locator("#span"), page.locator("#backlog path.line")
+        whole = span.inner_text()
+        broken = page.locator("#backlog .gap").count()
+        assert lines.count() == broken + 1 == 3, "broken where nobody recorded, and where the clock leapt an hour"
+        assert page.locator("#rates path.line").count() >= 2
+        rows = page.locator("#events tr[data-row]")
+        moments = rows.locator("td:first-child").all_inner_texts()
+        assert moments == sorted(moments)
+        page.locator("#events tr[data-row]", has_text="broker broker-b lost").click()
+        near = span.inner_text()
+        assert near != whole
+        assert page.locator("#events tr.chosen").count() == 1
+        page.locator("#backlog").hover()
+        page.mouse.wheel(0, -300)
+        page.wait_for_function("before => document.getElementById('span').textContent !== before", arg=near)
+        page.locator("#all").click()
+        assert span.inner_text() == whole
+        page.locator("#in").click()
+        zoomed = span.inner_text()
+        box = page.locator("#rates").bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 60, steps=3)
+        page.mouse.up()
+        assert span.inner_text() not in (whole, zoomed)
+        page.locator("#all").click()
+        page.emulate_media(media="print")
+        assert not page.locator("#keys").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= DESK["width"]
+        assert page.evaluate("(e => e.scrollHeight <= e.clientHeight + 1)(document.getElementById('events'))")
+        assert page.pdf(format="A4").startswith(b"%PDF-")
+
+
+def test_the_page_is_narrowed_to_a_group_in_chinese_too(mqctl: Run, tmp_path: Path) -> None:
+    """Names stay text: nothing that a broker is called ends the script."""
+    recorder = writer(tmp_path / "recording")
+    for minute in range(8):
+        own = broker(end=minute * 9_000, offset=0, members=ONE if minute != 5 else {})
+        other = ConsumerOffsetState(group="H", topic="Pay", queue_id=0, offset=minute * 9_000 if minute < 4 else 27_000)
+        own = replace(own, consumer_offsets=(*own.consumer_offsets, other))
+        look(recorder, minute, own, *([] if minute > 2 else [broker("</script><b>")]))
+    file = tmp_path / "page.html"
+    outcome = mqctl("timeline", "--recording", tmp_path / "recording", "--html", file, "--lang", "zh")
+    assert outcome.exit_code == 0, outcome.stderr
+    text = file.read_text()
+    assert '<html lang="zh">' in text and text.count("</script>") == 2 and "</script><b>" not in text
+    with page_of(file, DESK) as page:
+        assert "每秒消息数" in page.locator("main").inner_text()
+        rows = page.locator("#events tr[data-row]:visible")
+        every, lines = rows.count(), page.locator("#backlog path.line")
+        assert lines.count() == 2
+        page.locator("#group").fill("H")
+        assert lines.count() == 1
+        shown = rows.all_inner_texts()
+        assert 0 < len(shown) < every
+        assert any("H / Pay" in row for row in shown) and not any("G / Pay" in row for row in shown), shown
+        assert any("</script><b>" in row for row in shown), "what is about no group stays"
+        page.locator("#group").fill("nobody")
+        assert (rows.count(), page.locator("#group.unknown").count()) == (every, 1)

@@ -1,66 +1,19 @@
-"""The page of `report run` in a real browser: nothing fetched, nothing cut off on a phone, printable.
-
-Chromium is taken from MQCTL_TEST_CHROMIUM, from `playwright install chromium`, from the PATH, or from where the npm
-package `@sparticuz/chromium` unpacks itself (the temporary directory); without any the test says so and is skipped.
-"""
+"""The page of `report run` in a real browser: nothing fetched, nothing cut off on a phone, printable."""
 
 from __future__ import annotations
 
 import base64
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks.planted_store import write_planted
+from tests.browser import DESK, PHONE, page_of
 from tests.conftest import Outcome
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Run = Callable[..., Outcome]
-PHONE, DESK = {"width": 390, "height": 844}, {"width": 1_280, "height": 900}
-
-
-def chromium() -> str | None:
-    """Finds a Chromium, or None."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        own = play.chromium.executable_path
-    found = [
-        os.environ.get("MQCTL_TEST_CHROMIUM"),
-        own,
-        shutil.which("chromium"),
-        shutil.which("google-chrome"),
-        str(Path(tempfile.gettempdir()) / "chromium"),
-    ]
-    return next((path for path in found if path and Path(path).is_file()), None)
-
-
-@contextmanager
-def page_of(file: Path, viewport: dict[str, int]) -> Iterator[Any]:
-    """Opens a file; any request for anything else fails the test."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = chromium()
-    if path is None:
-        pytest.skip("no Chromium: set MQCTL_TEST_CHROMIUM or run `playwright install chromium`")
-    arguments = ["--no-sandbox", "--single-process", "--no-zygote", "--headless=shell"]
-    asked: list[str] = []
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path, args=arguments)
-        try:
-            page = browser.new_page(viewport=viewport)
-            page.on("request", lambda request: asked.append(request.url))
-            page.on("pageerror", lambda error: asked.append(str(error)))
-            page.goto(file.as_uri())
-            yield page
-            assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
-        finally:
-            browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from mqctl.cli.emit import note
 from mqctl.errors import NotFoundError
@@ -14,7 +15,9 @@ from mqctl.operations.recording.causes import with_causes, with_changes
 from mqctl.recording.kinds import COLUMNS, RowKind
 from mqctl.recording.past import snapshot_at
 from mqctl.recording.reader import Recording, open_recording
+from mqctl.recording.timeline.backlogs import group_series
 from mqctl.recording.timeline.events import Timeline, timeline_of
+from mqctl.recording.timeline.filling import Numbers
 from mqctl.recording.timeline.question import TimelineQuestion
 
 
@@ -93,3 +96,33 @@ def _require_names(recording: Recording, question: TimelineQuestion, timeline: T
                 f"the recording {recording.place.text} has no {noun} {name} in that time",
                 remedy="leave the name out, or ask for another time",
             )
+
+
+def write_page(file: Path, answer: TimelineAnswer, lang: Lang | None, limit: str | None) -> None:
+    """Writes the page with the charts. Raises StorageError."""
+    import numpy as np
+
+    from mqctl.cli.options.limit import most_of
+    from mqctl.operations.reports.run import write_text
+    from mqctl.render.timeline_page import MOST_ROWS, MOST_SERIES, Charted, timeline_page
+
+    over, stretch = answer.timeline.offsets, answer.timeline.stretch
+    worst = sorted(range(len(over.names)), key=lambda place: -float(np.nanmax(over.lags[place], initial=0)))
+    spans_s = np.diff(over.moments, prepend=over.moments[:1]) / 1000
+
+    def rates(counts: Numbers) -> list[float | None]:
+        sums = np.maximum(np.nan_to_num(counts), 0).sum(axis=0)
+        return [
+            round(sent / span, 2) if span else None for sent, span in zip(sums.tolist(), spans_s.tolist(), strict=True)
+        ]
+
+    charted = Charted(
+        moments_ms=stretch.used,
+        series=[group_series(over, place) for place in worst[:MOST_SERIES]],
+        series_count=len(worst),
+        sent_per_s=rates(over.incoming),
+        consumed_per_s=rates(over.outgoing),
+        gaps=answer.timeline.gaps,
+    )
+    write_text(file, timeline_page(answer.reported, charted, lang, most_of(limit, MOST_ROWS)))
+    note(f"charts and events are in {file}")

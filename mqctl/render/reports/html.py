@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import hashlib
 import html
 import io
 from collections import Counter
@@ -110,7 +111,7 @@ def html_page(page: Page) -> str:
         *(_section(name, value, words[name]) for name, value in page.reports.items()),
         "</main>",
     ]
-    return _whole("RocketMQ store report", body)
+    return whole_page("RocketMQ store report", body)
 
 
 def document_page(title: str, document: Document, charts: Mapping[str, str], lang: Lang | None = None) -> str:
@@ -127,19 +128,24 @@ def document_page(title: str, document: Document, charts: Mapping[str, str], lan
             body += [f'<pre class="wide">{_text(chr(10).join(quoted))}</pre>'] if quoted else []
         if number == 0:
             body += figures
-    return _whole(title, [*body, "</main>"], lang or Lang.EN)
+    return whole_page(title, [*body, "</main>"], lang or Lang.EN)
 
 
-def _whole(title: str, body: Sequence[str], lang: str = "en") -> str:
+def whole_page(title: str, body: Sequence[str], lang: str = "en", *, style: str = "", script: str | None = None) -> str:
+    """Writes a page with its style; `script` alone runs in it, known to the browser by its hash."""
+    runs = ""
+    if script is not None:
+        runs = f"; script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
     parts = [
         "<!DOCTYPE html>",
         f'<html lang="{lang}"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         # Whatever a stored message holds, nothing of it runs or is fetched.
         '<meta http-equiv="Content-Security-Policy"'
-        " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">",
-        f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body>",
+        f" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:{runs}\">",
+        f"<title>{_text(title)}</title><style>{_STYLE}{style}</style></head><body>",
         *body,
+        "" if script is None else f"<script>{script}</script>",
         "</body></html>",
     ]
     return "\n".join(parts) + "\n"
