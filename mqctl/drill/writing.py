@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -82,6 +83,12 @@ def _mark(bits: bytearray, number: int) -> None:
     bits[number] = 1
 
 
+def refuse_existing(path: Path) -> None:
+    """Raises StorageError when there is a file already: it may be the history of another drill."""
+    if path.exists():
+        raise StorageError(f"could not write {path}", reason="it exists", remedy="name another file")
+
+
 class HistoryWriter:
     """Appends to a history. Use as a context manager.
 
@@ -91,22 +98,22 @@ class HistoryWriter:
     Attributes:
         began_ms: epoch milliseconds of the moment 0.
         owed: what is still to come.
-        trouble: what a client said that cannot be; the drill ends with it.
+        trouble: what a client said that cannot be, or what could not be written; the drill ends with it.
     """
 
     def __init__(self, path: Path, began_us: int, now_us: Callable[[], int]) -> None:
         self.path = path
         self.owed = Owed()
         self.trouble: MqctlError | None = None
+        self._cut = False
         self._began_us = began_us
         self._now_us = now_us
         self._lock = Lock()
         self._queues: dict[tuple[str, str, int], int] = {}
         self._actors: dict[str, int] = {}
+        refuse_existing(path)
         try:
             self._stream = path.open("xb")
-        except FileExistsError as error:
-            raise StorageError(f"could not write {path}", reason="it exists", remedy="name another file") from error
         except OSError as error:
             raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error
         self._stream.write(HEAD + b"\n")
@@ -118,8 +125,10 @@ class HistoryWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._lock:
+        with self._lock, self._noting():
             self._stream.close()
+        if kind is None and self.trouble is not None:
+            raise self.trouble
 
     def epoch_ms(self) -> int:
         """Returns the time."""
@@ -141,8 +150,9 @@ class HistoryWriter:
 
     def flush(self) -> None:
         """Hands what was written to the operating system."""
-        with self._lock:
-            self._stream.flush()
+        with self._lock, self._noting():
+            if not self._cut:
+                self._stream.flush()
 
     def offset(self, group: int, topic: str, broker: str, queue_id: int, offset: int) -> None:
         """Appends a look at a committed offset."""
@@ -209,8 +219,23 @@ class HistoryWriter:
         return self._queues[place]
 
     def _write(self, line: bytes) -> None:
-        if not self._stream.closed:
+        if self._stream.closed or self._cut:
+            return
+        with self._noting():
             self._stream.write(line + b"\n")
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """What cannot be written becomes `trouble`; nothing follows it, so that the history has no gap but its end."""
+        try:
+            yield
+        except OSError as error:
+            self._cut = True
+            self.trouble = self.trouble or StorageError(
+                f"could not write {self.path}",
+                reason=error.strerror or str(error),
+                remedy=f"mqctl drill check {self.path}",
+            )
 
 
 def _number(word: str) -> int:

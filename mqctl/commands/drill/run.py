@@ -18,6 +18,7 @@ from mqctl.cli.terminal.interrupts import terminable
 from mqctl.commands.drill.check import ExcerptsOption, FormatOption, PageOption
 from mqctl.drill.checker import Checker
 from mqctl.drill.plan import load_plan
+from mqctl.drill.writing import refuse_existing
 from mqctl.errors import ExitCode, UsageError
 from mqctl.operations.drill.reporting import report_verdict
 from mqctl.operations.drill.run import DrillRequest, prepare, run_drill
@@ -64,15 +65,18 @@ def command(
     path = history or Path(f"{mark}.history")
     program = tuple(shlex.split(client)) if client else None
     request = DrillRequest(mark=mark, history=path, program=program, tell=note, ask=_ask)
-    if target is not None:
-        stopped = prepare(drill, target, mark, execute=execute)
-        if stopped is not None:
-            emit(stopped[0], output)
-            return ExitCode(stopped[1])
+    refuse_existing(path)
     with terminable():
         try:
+            if target is not None:
+                stopped = prepare(drill, target, request, execute=execute)
+                if stopped is not None:
+                    emit(stopped[0], output)
+                    return ExitCode(stopped[1])
             run_drill(drill, target, request)
         except KeyboardInterrupt:
+            if not path.exists():
+                raise
             note("interrupted; the history is judged as far as it goes")
     note(f"judging {path}")
     verdict = Checker(path, excerpts).judge()

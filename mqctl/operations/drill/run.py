@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_LEFT = "mqctl drill clean shows what is left on the cluster; with --execute it removes it"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrillRequest:
     """What one run was told.
@@ -45,13 +48,15 @@ class DrillRequest:
     keys: tuple[str, str] | None = None
 
 
-def prepare(plan: DrillPlan, target: ClusterTarget, mark: str, *, execute: bool) -> tuple[Document, int] | None:
+def prepare(
+    plan: DrillPlan, target: ClusterTarget, request: DrillRequest, *, execute: bool
+) -> tuple[Document, int] | None:
     """Makes topic and groups on a cluster that is not the drill's own, by plan.
 
     Returns:
         None when the drill may begin; else the document and the exit code with which the command ends.
     """
-    names = DrillNames(mark)
+    names = DrillNames(request.mark)
     quota = Quota(
         messages=plan.quota.messages,
         size_bytes=plan.quota.mebibytes << 20,
@@ -63,7 +68,10 @@ def prepare(plan: DrillPlan, target: ClusterTarget, mark: str, *, execute: bool)
     ]
     groups = [names.group(each.name) for each in plan.groups]
     place = OwnPlace(purpose=Purpose.DRILL, topic=names.topic, queues=plan.queues, groups=groups)
-    return provide(target, place, announced, execute=execute)
+    stopped = provide(target, place, announced, execute=execute)
+    if stopped is not None and stopped[1]:  # the next run has names of its own: it does not go on with these
+        request.tell(_LEFT)
+    return stopped
 
 
 def run_drill(plan: DrillPlan, target: ClusterTarget | None, request: DrillRequest) -> None:
@@ -107,10 +115,11 @@ def cleaned(target: ClusterTarget, request: DrillRequest) -> Iterator[None]:
     try:
         yield
     finally:
+        code = 1
         try:
             _, code = clean(target, Purpose.DRILL, (), execute=True, run=request.mark)
         except MqctlError as error:
-            code = 1
             request.tell(f"topic and groups were not removed: {error}")
-        if code:
-            request.tell("mqctl drill clean shows what is left on the cluster; with --execute it removes it")
+        finally:  # also when somebody does not wait for the clean-up
+            if code:
+                request.tell(_LEFT)
