@@ -63,6 +63,7 @@ MQ307: messages are cached and none was finished for three minutes | none was fi
 MQ308: a queue was not pulled for three minutes | a full cache is why it was not pulled
 MQ309: a queue that no member owns | the same a minute after the members were started: it is not judged yet
 MQ310: two members own one queue | the former owner still lists a queue that it has given up
+MQ313: one of two members holds all queues, the other none | the same, and members share by consistent hash
 MQ311: a second of rest after each pull, and 500 messages wait | the same rest with the messages of one pull waiting
 MQ312: members differ in how often they try again | members are set up alike
 MQ320: threads wait for each other, in two looks | two blocked threads go on before the second look

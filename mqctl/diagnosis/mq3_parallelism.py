@@ -1,23 +1,21 @@
-"""MQ3: who owns which queue, and whether threads and caches keep up."""
+"""MQ3: shares of queues, and whether threads and caches keep up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.audience import APPLICATION, EVERY_TOPIC, PUSHED, SHARING, SUBSCRIBED, GroupKind
-from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
-from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
-from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Value, Why
+from mqctl.diagnosis.audience import APPLICATION, PUSHED, SHARING, SUBSCRIBED, GroupKind
+from mqctl.diagnosis.group_view import GroupView, queue_names
+from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.names import group_of, is_retry_topic, is_system_topic
 from mqctl.model.numbers import decimal
-from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState
 
 _MEMBERS = (Part.MEMBERS, Part.ROUTES)
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
-_OWNERS = (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES)
 
 
 def _client(view: GroupView, client: str, held: HeldQueue | None = None) -> Subject:
@@ -240,121 +238,6 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
                 },
                 evidence={"idle_ms": case.now_ms - min(held.last_pull_time_ms for held in silent)},
                 confidence=case.age_confidence(info),
-            )
-
-
-@cluster_rule(
-    "MQ309",
-    Severity.FATAL,
-    source="RebalanceImpl.updateProcessQueueTableInRebalance",
-    needs=_OWNERS,
-    playbook="unconsumed-queue",
-    groups=SHARING,
-    topics=SUBSCRIBED,
-)
-def orphans(case: ClusterCase) -> Iterator[Verdict | Unknown]:
-    """Queues that no member holds, by what the members themselves report."""
-    for view in case.views:
-        for topic, queues in case.shared_topics(view):
-            held = {item.queue for info in view.running.values() for item in info.queues if not item.dropped}
-            missing = [queue for queue in queues if queue not in held]
-            if not missing:
-                continue
-            subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
-            if case.settling(view):
-                yield restarting(subject, Reason.RESTARTING_ORPHANS, len(missing))
-                continue
-            if view.silent:
-                values: dict[str, Value] = {"clients": named_clients(view.silent), "queue_count": len(missing)}
-                yield Unknown(subject=subject, why=Why(Reason.SILENT_OWNERS, values))
-                continue
-            without = [client for client in view.running if view.subscription(client, topic) is None]
-            locked = _may_be_locked(case, view, missing) if not without else None
-            yield Verdict(
-                subject=subject,
-                params={
-                    "group": view.group,
-                    "topic": topic,
-                    "queues": queue_names(missing),
-                    "clients": named_clients(without) if without else None,
-                },
-                evidence={
-                    "orphan_count": len(missing),
-                    "queue_count": len(queues),
-                    "waiting_count": case.waiting_in(view.group, missing),
-                    **({"over_time_ms": locked} if locked is not None else {}),
-                },
-                variant="topic" if without else "locked" if locked is not None else None,
-                severity=Severity.WARNING if locked is not None else None,
-                # One look cannot tell it from queues on their way: a member that left is replaced within 20 s.
-                confidence=Confidence.HIGH if without or _stays(case) else Confidence.MEDIUM,
-            )
-
-
-def _stays(case: ClusterCase) -> bool:
-    """Whether members have been the same for longer than a rebalance takes."""
-    return case.window_ms >= case.settings.scaled(_REBALANCE_MS)
-
-
-# RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME, and the period in which a consumer tries again to get a queue.
-_LOCK_MS, _REBALANCE_MS = 60_000, 20_000
-
-
-def _may_be_locked(case: ClusterCase, view: GroupView, queues: list[MessageQueue]) -> int | None:
-    """Returns when at the latest the locks of a consumer that died are over, for an orderly group; None where nobody
-    held the queues at an earlier look longer ago than locks last: what stays so long is no lock.
-
-    Consumers do not take a queue that is locked for another one, and do not say that they were refused.
-    """
-    if not view.orderly:
-        return None
-    lasts_ms = case.settings.scaled(_LOCK_MS + _REBALANCE_MS)
-    earlier = case.snapshot.earlier
-    if earlier is not None and case.window_ms >= lasts_ms:
-        held = {held.queue for info in earlier.running if info.group == view.group for held in info.queues}
-        if held.isdisjoint(queues):
-            return None
-    return case.now_ms + lasts_ms
-
-
-@cluster_rule(
-    "MQ310",
-    Severity.FATAL,
-    source="RebalanceImpl.updateProcessQueueTableInRebalance",
-    needs=_OWNERS,
-    playbook="unconsumed-queue",
-    groups=SHARING,
-    topics=EVERY_TOPIC,
-)
-def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
-    """Queues that two members hold: consumed twice."""
-    for view in case.views:
-        if not view.shares:
-            continue
-        owners: dict[MessageQueue, list[str]] = {}
-        for client, info in view.running.items():
-            for held in info.queues:
-                if not held.dropped:
-                    owners.setdefault(held.queue, []).append(client)
-        topics: dict[str, list[MessageQueue]] = {}
-        for queue, clients in owners.items():
-            if len(clients) > 1:
-                topics.setdefault(queue.topic, []).append(queue)
-        for topic, queues in sorted(topics.items()):
-            subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
-            if case.settling(view):
-                yield restarting(subject, Reason.RESTARTING_OWNERS, len(queues))
-                continue
-            yield Verdict(
-                subject=subject,
-                params={
-                    "group": view.group,
-                    "topic": topic,
-                    "queues": queue_names(queues),
-                    "clients": named_clients({client for queue in queues for client in owners[queue]}),
-                },
-                evidence={"double_count": len(queues)},
-                confidence=Confidence.MEDIUM,
             )
 
 

@@ -32,7 +32,7 @@ WINDOW=${WINDOW:-60s}
 step "0 69 74 75 76" mqctl allocation show -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"}
 
 # 2. Why? Looks twice, because queues are on the move for 20 s after every join and leave.
-step "0 1 2 3" mqctl doctor -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --window "${WINDOW}" --only MQ202 --only MQ205 --only MQ206 --only MQ210 --only MQ212 --only MQ309 --only MQ310 --only MQ601 --only MQ611 --only MQ616
+step "0 1 2 3" mqctl doctor -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --window "${WINDOW}" --only MQ202 --only MQ205 --only MQ206 --only MQ210 --only MQ212 --only MQ309 --only MQ310 --only MQ313 --only MQ601 --only MQ611 --only MQ616
 
 # 3. What does each instance subscribe? One group must mean one identical subscription.
 step "0 69 74 75 76" mqctl subscription show -g "${GROUP}"

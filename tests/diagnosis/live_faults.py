@@ -93,6 +93,21 @@ def moving(offset: int, end: int, next_store_time_ms: int | None = None) -> Clus
     return replace(snapshot, brokers=brokers, running=(replace(one, rates=rates), *snapshot.running[1:]))
 
 
+def all_to_the_first(strategy: str) -> ClusterSnapshot:
+    """Two members and two queues, both of them held by the first member."""
+    snapshot = _members(2, 2)
+    first, second = snapshot.running
+    own = (*first.queues, *second.queues)
+    said = {"allocateMessageQueueStrategy": strategy}
+    return replace(
+        snapshot,
+        running=tuple(
+            replace(info, queues=queues, properties={**info.properties, **said})
+            for info, queues in ((first, own), (second, ()))
+        ),
+    )
+
+
 def _members(count: int, queue_count: int) -> ClusterSnapshot:
     """`count` members that share `queue_count` queues of one broker in turn."""
     clients = [f"192.0.2.{number}@{number}#1" for number in range(1, count + 1)]
@@ -348,6 +363,7 @@ SCENES: list[Scene] = [
         with_second(lambda info: replace(info, queues=(*info.queues, held(BROKERS[0], 1)))),
         {"double_count": 1},
     ),
+    ("MQ313", None, all_to_the_first("AVG"), {"idle_count": 1, "member_count": 2, "queue_count": 2}),
     (
         "MQ410",
         None,

@@ -287,6 +287,7 @@ STATES: dict[str, State] = {
     "MQ308": with_second(live.holding(cached_count=1_001, cached_max_offset=1_001, last_pull_time_ms=NOW - 3 * MINUTE)),
     "MQ309": _started_now(with_second(lambda info: replace(info, queues=info.queues[:1]))),
     "MQ310": with_second(lambda info: replace(info, queues=(*info.queues, held(BROKERS[0], 1, dropped=True)))),
+    "MQ313": live.all_to_the_first("CONSISTENT_HASH"),
     "MQ320": _moving_threads(),
     "MQ321": _keeping_up(stacks.busy("WAITING", *stacks._LOCK)),
     "MQ322": _keeping_up(stacks.busy("RUNNABLE", *stacks._HTTP)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def complaint(line: CommandLine) -> str | None:
         return None if path and words and words[0] in {"-h", "--help"} else f"there is no command {line.words}"
     if {"-h", "--help"} & set(words):
         return None
-    built = load_command(path)
+    built = copy.deepcopy(load_command(path))  # every other line of this process gets the same one
     if not line.whole:  # a mention may leave out what it needs, and stand for more than one value
         words = ["1" if PLACEHOLDER.fullmatch(word) else word for word in words]
         for parameter in built.params:

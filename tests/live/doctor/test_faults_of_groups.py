@@ -131,7 +131,7 @@ def broadcasting(stage: Stage) -> None:
 SQL = SubscriptionData(topic="Pay", expression_type="SQL92", sub_string="a > 1", sub_version=1)
 AVG = saying(ONE, allocateMessageQueueStrategy="AVG")
 CONFIG = all_of(saying(ONE, allocateMessageQueueStrategy="CONFIG"), saying(TWO, allocateMessageQueueStrategy="CONFIG"))
-OWNERS = frozenset({"MQ309", "MQ310", "MQ302", "MQ303"})
+OWNERS = frozenset({"MQ309", "MQ310", "MQ302", "MQ303", "MQ313"})
 BEHIND = frozenset({"MQ401", "MQ410", "MQ414"})
 
 FAULTS: dict[str, Fault] = {
@@ -178,6 +178,13 @@ FAULTS: dict[str, Fault] = {
             TWO, queues={**stage.member(TWO).queues, MessageQueue("Pay", "broker-a", 0): stage.held()}
         ),
         says={"double_count": 1},
+    ),
+    "MQ313": Fault(
+        inject=all_of(
+            lambda stage: stage.cast.change(ONE, queues={**stage.member(ONE).queues, **stage.member(TWO).queues}),
+            change(TWO, queues={}),
+        ),
+        says={"idle_count": 1, "queue_count": 4},
     ),
     "MQ401": Fault(inject=waiting(3, 3), settings=Settings(lag_warning_ms=0), says={"lag_count": 3}),
     "MQ402": Fault(inject=lost_history, says={"lost_count": 4, "min_offset": 5}, beside=BEHIND),

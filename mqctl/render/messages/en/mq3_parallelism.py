@@ -103,32 +103,4 @@ RULES: dict[str, Text] = {
         "the same, and then all its times are as old.",
         next_command=_STACKS,
     ),
-    "MQ309": Text(
-        title="Queues that no instance consumes",
-        what={
-            "": "Nobody in group {group} consumes {orphan_count} of {queue_count:queue} of {topic}: {queues}.",
-            "topic": "Nobody in group {group} consumes {orphan_count} of {queue_count:queue} of {topic}: {queues}. They "
-            "are allocated to {clients}, which do not subscribe to it.",
-            "locked": "Nobody in orderly group {group} owns {orphan_count} of {queue_count:queue} of {topic}: {queues}. If "
-            "a consumer was killed, its broker locks keep the new owner out until {over_time_ms} at the latest; "
-            "then this resolves itself.",
-        },
-        effect="{waiting_count:message} waiting there; neither these nor later ones are consumed.",
-        advice="Look again after two minutes (`--window 90s` looks twice). If it stays, give all members the same "
-        "subscription and strategy, and look for a member that the others do not see.",
-        explain="Compares the readable queues of the route with what every instance says it owns. Reported only when "
-        "all of them answered and none started within the last two minutes. In an orderly group a killed "
-        "consumer's locks last 60 s, and the next owner tries again every 20 s: only a second look after "
-        "that time distinguishes a dead queue from a locked one.",
-        next_command=_SHOW,
-    ),
-    "MQ310": Text(
-        title="Queues that two instances consume",
-        what={"": "Two instances of group {group} own the same {double_count:queue} of {topic}: {queues}, {clients}."},
-        effect="Messages of those queues are consumed twice, and the two overwrite each other's offsets.",
-        advice="Look for two strategies in one group, or brokers that disagree about its members.",
-        explain="Instances do not negotiate: each computes its share from what it sees. Different member lists or "
-        "strategies give overlapping shares.",
-        next_command=_SHOW,
-    ),
 }
