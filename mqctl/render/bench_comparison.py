@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from mqctl.model.bench_comparison import FEWEST_SECONDS, BenchComparison, BenchVerdict
+from mqctl.model.bench_comparison import FEWEST_SECONDS, BenchComparison
+from mqctl.model.lang import Lang
 from mqctl.render.document import Column, Document, Paragraphs, Table
+from mqctl.render.messages import sayer
 from mqctl.render.units import share
 
 _FIGURES = (
@@ -16,24 +18,18 @@ _FIGURES = (
     Column("ratio_high", "to", none="?"),
     Column("verdict", "verdict"),
 )
-_SAID = {
-    BenchVerdict.BETTER: "better: a figure moved by more than the noise, and none for the worse",
-    BenchVerdict.WORSE: "worse: a figure moved for the worse by more than the noise",
-    BenchVerdict.SAME: "same: no figure moved by as much as counts",
-    BenchVerdict.UNCLEAR: "unclear: the noise is larger than what counts, or a run has fewer than "
-    f"{FEWEST_SECONDS} whole seconds; run both longer",
-}
 
 
-def comparison_document(comparison: BenchComparison) -> Document:
+def comparison_document(comparison: BenchComparison, lang: Lang | None = None) -> Document:
     """Builds the document of `bench compare`."""
-    said = _SAID[comparison.verdict]
+    say = sayer(lang, "bench")
+    conclusion = say(comparison.verdict, seconds=FEWEST_SECONDS)
     if comparison.differing:
-        said = f"unclear: other work was measured: {'; '.join(comparison.differing)}"
-    counts = f"what counts: {share(comparison.threshold)}; from and to: where the ratio lies, 95 times of 100"
+        conclusion = say("differing", differing="; ".join(comparison.differing))
+    counts = say("counts", threshold=share(comparison.threshold))
     return Document(
         schema="bench.compare/1",
         value=comparison,
         records=comparison.figures,
-        blocks=[Table(_FIGURES, comparison.figures), Paragraphs([said, counts])],
+        blocks=[Table(_FIGURES, comparison.figures), Paragraphs([conclusion, counts])],
     )

@@ -116,34 +116,38 @@ def evidence_lines(breach: Breach, lang: Lang | None = None, say: Say = ENGLISH)
     ]
 
 
-def verdict_results(verdict: DrillVerdict) -> tuple[CheckResult, ...]:
+def verdict_results(verdict: DrillVerdict, lang: Lang | None = None) -> tuple[CheckResult, ...]:
     """Returns one result for each promise that was looked at, and one for what could not be judged."""
-    results = [_result(each, verdict.breaches) for each in verdict.promises if each.looked_at]
+    say = sayer(lang, "drill")
+    results = [_result(each, verdict.breaches, lang) for each in verdict.promises if each.looked_at]
     if verdict.state is DrillState.NOT_JUDGED:
         results.append(
             CheckResult(
                 check="judged",
                 subject=f"topic {verdict.topic}",
                 state=CheckState.UNKNOWN,
-                message=" ".join(unjudged(verdict)).removesuffix("."),
+                message=" ".join(unjudged(verdict, say)).removesuffix("."),
             )
         )
     return tuple(results)
 
 
-def _result(count: PromiseCount, breaches: Sequence[Breach]) -> CheckResult:
-    shown = [line for each in breaches if each.promise is count.promise for line in evidence_lines(each)]
-    explained = f", {units.count(count.inside)} more explained by events" if count.inside else ""
+def _result(count: PromiseCount, breaches: Sequence[Breach], lang: Lang | None) -> CheckResult:
+    say = sayer(lang, "drill")
+    shown = [line for each in breaches if each.promise is count.promise for line in evidence_lines(each, lang, say)]
+    numbers = {"broken": count.outside, "checked": count.looked_at, "explained": count.inside}
+    summary = say(
+        "result-explained" if count.inside else "result", **{name: units.count(each) for name, each in numbers.items()}
+    )
     return CheckResult(
         check=count.promise,
         subject=f"drill {count.promise}",
         state=CheckState.CRITICAL if count.outside else CheckState.OK,
-        message=f"{units.count(count.outside)} of {units.count(count.looked_at)} broken{explained}"
-        + (f"; {'; '.join(shown)}" if count.outside else ""),
+        message=summary + (f"; {'; '.join(shown)}" if count.outside else ""),
         value=count.outside,
     )
 
 
-def verdict_formatted(verdict: DrillVerdict, form: CheckFormat) -> str:
+def verdict_formatted(verdict: DrillVerdict, form: CheckFormat, lang: Lang | None = None) -> str:
     """Returns the verdict in the words of a CI system or a monitor, with a final line end."""
-    return formatted(verdict_results(verdict), _STATES[verdict.state], form, "mqctl drill")
+    return formatted(verdict_results(verdict, lang), _STATES[verdict.state], form, "mqctl drill")

@@ -101,6 +101,8 @@ def test_the_command_line_says_it_and_ends_accordingly(mqctl: Run, tmp_path: Pat
     rate = next(item for item in worse.json["figures"] if item["name"] == "rate")
     assert (rate["before"], rate["after"], rate["ratio"]) == (1000, 600, 0.6)
     assert mqctl("bench", "compare", before, before).exit_code == 0
+    chinese = mqctl("bench", "compare", before, tmp_path / "after.json", env={"MQCTL_LANG": "zh"})
+    assert "变差：有指标变差，且超出波动范围\n阈值：5.0%" in chinese.stdout
 
 
 def test_other_work_is_not_compared(mqctl: Run, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_n11_sentences_of_rules_agree_with_their_counts(code: str, variant: str,
             check(sentence, lang)
 
 
-@pytest.mark.parametrize("about", ["reports", "drill"])
+@pytest.mark.parametrize("about", ["reports", "drill", "bench"])
 @pytest.mark.parametrize("lang", Lang)
 def test_n11_sentences_of_reports_agree_with_their_counts(lang: Lang, about: str) -> None:
     words = import_module(f"mqctl.render.messages.{lang}.{about}").SENTENCES

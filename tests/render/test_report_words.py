@@ -17,7 +17,7 @@ FIGURE = re.compile(r"(?<![\w/-])\d[\d,.:+-]*")
 PLACE = re.compile(r"\{(\w+)[^}]*\}")  # English brings a noun with a count: {messages:message}
 
 
-@pytest.mark.parametrize("about", ["reports", "drill"])
+@pytest.mark.parametrize("about", ["reports", "drill", "bench"])
 def test_both_languages_have_the_same_sentences_with_the_same_figures(about: str) -> None:
     english_words, chinese_words = (
         import_module(f"mqctl.render.messages.{lang}.{about}").SENTENCES for lang in ("en", "zh")

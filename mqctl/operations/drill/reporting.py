@@ -25,7 +25,7 @@ def report_verdict(verdict: DrillVerdict, form: CheckFormat | None, page: Path |
         write_text(page, document_page(f"drill: {verdict.topic}", shown, {}, spoken()))
         note(f"the verdict is in {page}")
     if form is not None:
-        sys.stdout.write(verdict_formatted(verdict, form))
+        sys.stdout.write(verdict_formatted(verdict, form, spoken()))
     else:
         emit(document, output)
     return verdict_exit(verdict)

@@ -17,6 +17,8 @@ SENTENCES: dict[str, str] = {
     "torn": "Its last line is torn; {bytes} bytes of it were left out.",
     "undecided": "{reader} was still owed {count} when the history ended, and had time left for them.",
     "nothing-owed": "No delivery was due: no message was acknowledged, or no group took part.",
+    "result": "{broken} of {checked} broken",
+    "result-explained": "{broken} of {checked} broken, {explained} more explained by events",
     "explained": " (explained by an event)",
     "message": " message {number}",
     "message-of": " message {number} of {producer}",

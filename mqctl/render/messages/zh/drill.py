@@ -16,6 +16,8 @@ SENTENCES: dict[str, str] = {
     "torn": "最后一行不完整，其中 {bytes} 字节未计入。",
     "undecided": "历史记录结束时，{reader} 还有 {count} 条消息未收到，但期限未到。",
     "nothing-owed": "没有任何应投递的消息：没有消息被确认，或没有消费组参加。",
+    "result": "检查 {checked} 处，违反 {broken} 处",
+    "result-explained": "检查 {checked} 处，违反 {broken} 处，另有 {explained} 处由事件引起",
     "explained": "（由事件引起）",
     "message": " 消息 {number}",
     "message-of": " {producer} 的消息 {number}",
