@@ -13,6 +13,7 @@ from mqctl.drill.declarations import MODES
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.scenario import ClusterDeclared
 from mqctl.model.counts import counted
+from mqctl.model.lang import Lang
 from mqctl.model.spans import span_ms
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_named, refused
@@ -159,11 +160,13 @@ class Ask(_Part, frozen=True, kw_only=True, tag_field="do", tag="ask"):
     """The operator is asked to do something, and says with Enter that it is done.
 
     Attributes:
+        zh: the text in Chinese, for who reads Chinese.
         means: what it is to the protocol: a broker restarts or fails over, or only consumers are touched.
     """
 
     at: str
     text: str
+    zh: str | None = None
     means: Literal["broker", "consumers"] = "broker"
 
 
@@ -198,8 +201,8 @@ def plan_names() -> tuple[str, ...]:
     return tuple(sorted(item.name.removesuffix(_SUFFIX) for item in directory.iterdir() if item.name.endswith(_SUFFIX)))
 
 
-def load_plan(name: str) -> DrillPlan:
-    """Returns a plan by its name, or from a file whose path ends in `.yaml`.
+def load_plan(name: str, lang: Lang | None = None) -> DrillPlan:
+    """Returns a plan by its name, or from a file whose path ends in `.yaml`; what it asks is asked in the language.
 
     Raises:
         NotFoundError: there is none.
@@ -208,7 +211,7 @@ def load_plan(name: str) -> DrillPlan:
     if name.endswith(_SUFFIX):
         path = Path(name)
         try:
-            return read_plan(path.stem, read_named(path), str(path))
+            return _spoken(read_plan(path.stem, read_named(path), str(path)), lang)
         except FileNotFoundError as error:
             raise NotFoundError(f"there is no file {path}") from error
         except OSError as error:
@@ -219,7 +222,18 @@ def load_plan(name: str) -> DrillPlan:
             reason=f"there are {', '.join(plan_names())}",
             remedy="name one of them, or a file that ends in .yaml",
         )
-    return read_plan(name, (files("mqctl.drill") / "plans" / f"{name}{_SUFFIX}").read_bytes(), f"{name}{_SUFFIX}")
+    data = (files("mqctl.drill") / "plans" / f"{name}{_SUFFIX}").read_bytes()
+    return _spoken(read_plan(name, data, f"{name}{_SUFFIX}"), lang)
+
+
+def _spoken(plan: DrillPlan, lang: Lang | None) -> DrillPlan:
+    if lang is not Lang.ZH:
+        return plan
+    steps = [
+        msgspec.structs.replace(step, text=step.zh) if isinstance(step, Ask) and step.zh else step
+        for step in plan.schedule
+    ]
+    return msgspec.structs.replace(plan, schedule=steps)
 
 
 def read_plan(name: str, data: bytes, where: str) -> DrillPlan:

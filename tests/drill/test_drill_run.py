@@ -185,4 +185,6 @@ def test_on_another_cluster_nothing_is_done_without_execute(
     assert outcome.exit_code == 0, outcome.stderr
     assert {step["subject"].split("-")[0] for step in outcome.json["steps"]} == {"MQCTL_DRILL_upgrade"}
     assert any("at most 100,000 messages, 64 MiB of bodies" in line for line in outcome.json["warnings"])
+    chinese = mqctl(*words[:-2], "--lang", "zh", env={"MQCTL_STATE_DIR": str(tmp_path / "state")})
+    assert "届时请您操作：请升级并重启第一个 Broker" in chinese.stdout + chinese.stderr
     assert (own_things(cluster), (tmp_path / "h").exists()) == (set(), False)

@@ -13,6 +13,7 @@ import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, note
+from mqctl.cli.language import spoken
 from mqctl.cli.options.common import ExecuteOption, LangOption, NoColorOption, OutputOption
 from mqctl.cli.terminal.interrupts import terminable
 from mqctl.commands.drill.check import ExcerptsOption, FormatOption, PageOption
@@ -58,7 +59,7 @@ def command(
     which it removes in the end. What brokers are to do there, you are asked to do. Ctrl-C ends it, and what there is of
     the history is judged. Ends with 0 when every promise was kept, 2 when one was broken, 3 when not all was judged.
     """
-    drill = load_plan(plan)
+    drill = load_plan(plan, spoken())
     now = datetime.now().astimezone()
     mark = re.sub(r"[^A-Za-z0-9_-]", "-", f"{drill.name[:30]}-{now:%m%d-%H%M%S}")
     target = cluster_target(namesrv, profile, timeout) if drill.cluster is None else None
