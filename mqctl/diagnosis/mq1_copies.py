@@ -117,8 +117,12 @@ def alone_in_sync_state_set(case: ClusterCase) -> Iterator[Verdict]:
         view = broker.replication
         if broker.broker_id != MASTER_ID or view is None or broker.config.get("enableControllerMode") != "true":
             continue
-        if not any(connection.is_in_sync for connection in view.connections):
-            slaves = sum(item.name == broker.name for item in replicas(case.snapshot.brokers))
+        slaves = sum(item.name == broker.name for item in replicas(case.snapshot.brokers))
+        alone = not any(connection.is_in_sync for connection in view.connections)
+        if view.sync_state is not None:  # the controller knows of members that died, and of sets of one
+            slaves = len(view.sync_state.in_sync) + len(view.sync_state.out_of_sync) - 1
+            alone = len(view.sync_state.in_sync) <= 1
+        if alone and slaves > 0:
             yield Verdict(
                 subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
                 params={"broker": broker.name},

@@ -21,6 +21,20 @@ class HaConnection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SyncState:
+    """A set of replicas in the eyes of its controller.
+
+    Attributes:
+        in_sync, out_of_sync: addresses of its members, the master among those in sync; a member that died stays one.
+        master_epoch: how many masters were elected.
+    """
+
+    in_sync: tuple[str, ...]
+    out_of_sync: tuple[str, ...]
+    master_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HaView:
     """Replication in the eyes of one broker.
 
@@ -30,12 +44,14 @@ class HaView:
         master_address: replication port that a slave connects to; it stays when that is gone.
         written_ms: when a slave reported last, epoch milliseconds; None on a master. (The time of its last reading is
             of no use: failed attempts to connect renew it.)
+        sync_state: of a master under a controller, by that controller.
     """
 
     is_master: bool
     connections: tuple[HaConnection, ...] = ()
     master_address: str | None = None
     written_ms: int | None = None
+    sync_state: SyncState | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mqctl.protocol.body import Body
+from collections.abc import Mapping
+
+from mqctl.protocol.body import EMPTY, Body
 
 
 class HaClientInfo(Body):
@@ -50,3 +52,33 @@ class HaRuntimeInfo(Body):
     in_sync_slave_nums: int = 0
     master: bool = False
     master_commit_log_max_offset: int = 0
+
+
+class ReplicaIdentity(Body):
+    """A broker of a set that a controller looks after.
+
+    Attributes:
+        alive: whether its heartbeats reach the controller.
+    """
+
+    alive: bool = False
+    broker_address: str = ""
+    broker_id: int = 0
+    broker_name: str = ""
+
+
+class ReplicasInfo(Body):
+    """A set of brokers of one name in the eyes of a controller (`BrokerReplicasInfo.ReplicasInfo` of 5.3.3)."""
+
+    in_sync_replicas: tuple[ReplicaIdentity, ...] = ()
+    master_address: str | None = None
+    master_broker_id: int | None = None
+    master_epoch: int = 0
+    not_in_sync_replicas: tuple[ReplicaIdentity, ...] = ()
+    sync_state_set_epoch: int = 0
+
+
+class BrokerReplicasInfo(Body):
+    """Sync state sets by broker name; names that the controller does not know are missing."""
+
+    replicas_info_table: Mapping[str, ReplicasInfo] = EMPTY

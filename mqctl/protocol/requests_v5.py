@@ -132,6 +132,16 @@ class GetMetadataInfo(Request, code=Code.CONTROLLER_GET_METADATA_INFO, reply=Get
     """Ask a controller who leads."""
 
 
+class GetSyncStateData(
+    Request,
+    code=Code.CONTROLLER_GET_SYNC_STATE_DATA,
+    body="json",
+    reply_body="BrokerReplicasInfo",
+    since="5.0.0",
+):
+    """Ask the leading controller who is in sync, for the broker names in the body."""
+
+
 class UpdateColdDataFlowCtrConfig(
     Request, code=Code.UPDATE_COLD_DATA_FLOW_CTR_CONFIG, body="properties", since="5.1.2"
 ):

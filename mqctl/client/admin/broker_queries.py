@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mqctl.client.remoting.question import Question, body_of
+from collections.abc import Sequence
+
+from mqctl.client.remoting.question import Question, body_of, header_of
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.secret_names import without_secrets
 from mqctl.protocol import requests_admin as admin
@@ -27,7 +29,7 @@ from mqctl.protocol.bodies_cluster import (
     TopicConfigTable,
     TopicList,
 )
-from mqctl.protocol.bodies_ha import HaRuntimeInfo
+from mqctl.protocol.bodies_ha import BrokerReplicasInfo, HaRuntimeInfo
 from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.protocol.bodies_stats import (
     BrokerConsumeStats,
@@ -39,10 +41,17 @@ from mqctl.protocol.bodies_stats import (
     TopicStatsTable,
 )
 from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.fastjson import dump_bytes
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.properties import parse_settings
 from mqctl.protocol.requests_pop import GetAllMessageRequestMode
-from mqctl.protocol.requests_v5 import GetBrokerHaStatus, GetTimerMetrics
+from mqctl.protocol.requests_v5 import (
+    GetBrokerHaStatus,
+    GetMetadataInfo,
+    GetMetadataInfoReply,
+    GetSyncStateData,
+    GetTimerMetrics,
+)
 
 _SUCCESS = int(ResponseCode.SUCCESS)
 _OR_NOT_FOUND = frozenset({_SUCCESS, int(ResponseCode.QUERY_NOT_FOUND)})
@@ -205,6 +214,16 @@ def delay_offsets() -> Question[DelayOffsetTable]:
 def ha_status() -> Question[HaRuntimeInfo]:
     """Replication in the eyes of a 5.x broker."""
     return Question(GetBrokerHaStatus(), body_of(HaRuntimeInfo))
+
+
+def controller_metadata() -> Question[GetMetadataInfoReply]:
+    """Who leads the controllers; any of them answers."""
+    return Question(GetMetadataInfo(), header_of(GetMetadataInfoReply))
+
+
+def sync_states(names: Sequence[str]) -> Question[BrokerReplicasInfo]:
+    """Who is in sync, by broker name; the leading controller answers."""
+    return Question(GetSyncStateData(), body_of(BrokerReplicasInfo), body=dump_bytes([*names]))
 
 
 def timer_metrics() -> Question[TimerMetrics]:

@@ -44,15 +44,13 @@ RULES: dict[str, Text] = {
     ),
     "MQ141": Text(
         title="A master is alone in its sync state set",
-        what={
-            "": "{broker} runs under a controller and nobody is in sync with it; {slave_count:slave is/slaves are} registered."
-        },
+        what={"": "{broker} runs under a controller and nobody is in sync with it, though it has {slave_count:slave}."},
         effect="If it fails now, no master can be elected; with enableElectUncleanMaster the new master is missing "
         "messages.",
         advice="Check that the slaves run, that their heartbeats reach the leader of the controllers, and that they catch up. `mqadmin getSyncStateSet` shows the "
         "controller's view.",
         explain="A slave leaves the set when its connection closes, or after 15 s behind; it returns when it has "
-        "caught up. The master reports the set in its haStatus.",
+        "caught up. The leading controller tells the set, also of slaves that died; a master with no slave is not judged.",
         next_command=_STATUS,
     ),
 }

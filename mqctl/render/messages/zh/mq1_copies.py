@@ -30,9 +30,9 @@ RULES: dict[str, Text] = {
     ),
     "MQ141": Text(
         title="主节点独自在同步副本集合中",
-        what={"": "{broker} 由控制器管理，没有任何节点与它同步；已注册 {slave_count} 个从节点。"},
+        what={"": "{broker} 由控制器管理，它有 {slave_count} 个从节点，但没有任何节点与它同步。"},
         effect="此时它若宕机，将选不出主节点；启用 enableElectUncleanMaster 时会选出缺消息的主节点。",
         advice="检查从节点是否在运行、心跳是否到达控制器的 leader、是否在追赶。`mqadmin getSyncStateSet` 显示控制器的视角。",
-        explain="从节点连接断开或落后 15 秒即离开集合，追上后回来。主节点在 haStatus 中给出谁处于同步状态。",
+        explain="从节点连接断开或落后 15 秒即离开集合，追上后回来。集合由控制器的 leader 给出，包括已宕机的从节点；没有从节点的主节点不判断。",
     ),
 }

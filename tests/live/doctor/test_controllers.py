@@ -1,0 +1,91 @@
+"""Masters under a controller: the controller says who is in sync with them, also of slaves that died."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from embedded_broker import EmbeddedCluster
+from mqctl.protocol.frame import RemotingCommand
+from tests.client.wire_server import Peer, WireServer, closed_address, silent
+from tests.conftest import Outcome
+from tests.live.doctor.stage import BROKERS, Stage, staged
+
+Mqctl = Callable[..., Outcome]
+# Bodies of answers to 1006 as a controller of 5.3.3 gave them, but for the names and addresses of the brokers.
+SLAVE_DEAD = (
+    '{"replicasInfoTable":{"broker-a":{"inSyncReplicas":[{"alive":true,"brokerAddress":"127.0.0.1:31751","brokerId":1,'
+    '"brokerName":"broker-a"}],"masterAddress":"127.0.0.1:31751","masterBrokerId":1,"masterEpoch":3,"notInSyncReplicas":'
+    '[{"alive":false,"brokerAddress":"127.0.0.1:31761","brokerId":2,"brokerName":"broker-a"}],"syncStateSetEpoch":7}}}'
+)
+IN_SYNC = (
+    '{"replicasInfoTable":{"broker-a":{"inSyncReplicas":[{"alive":true,"brokerAddress":"127.0.0.1:31751","brokerId":1,'
+    '"brokerName":"broker-a"},{"alive":true,"brokerAddress":"127.0.0.1:31761","brokerId":2,"brokerName":"broker-a"}],'
+    '"masterAddress":"127.0.0.1:31751","masterBrokerId":1,"masterEpoch":1,"notInSyncReplicas":[],"syncStateSetEpoch":2}}}'
+)
+SINGLE = (
+    '{"replicasInfoTable":{"broker-a":{"inSyncReplicas":[{"alive":true,"brokerAddress":"127.0.0.1:31751","brokerId":1,'
+    '"brokerName":"broker-a"}],"masterAddress":"127.0.0.1:31751","masterBrokerId":1,"masterEpoch":1,'
+    '"notInSyncReplicas":[],"syncStateSetEpoch":1}}}'
+)
+
+
+@contextmanager
+def controller(sets: str) -> Iterator[WireServer]:
+    """A controller that leads, and answers every question for sync state sets alike."""
+
+    def answer(peer: Peer, command: RemotingCommand) -> None:
+        if command.code == 1005:
+            leads = {"controllerLeaderId": "n0", "isLeader": "true", "controllerLeaderAddress": server.address}
+            peer.send(command.answer(0, ext_fields=leads))
+        else:
+            assert (command.code, command.body) == (1006, b'["broker-a"]')
+            peer.send(command.answer(0, body=sets.encode()))
+
+    with WireServer(answer) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(brokers=2, version="5.3.3") as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def stage(running: EmbeddedCluster) -> Iterator[Stage]:
+    with staged(running) as prepared:
+        yield prepared
+
+
+def judged(stage: Stage, mqctl: Mqctl, controllers: str) -> Outcome:
+    stage.tell_settings(BROKERS[0], enableControllerMode="true", controllerAddr=controllers)
+    return mqctl("doctor", "-n", stage.cluster.namesrv, "--only", "MQ141", "--timeout", "5s", "-o", "json")
+
+
+def test_a_master_whose_slaves_left_the_sync_state_set_is_named(stage: Stage, mqctl: Mqctl) -> None:
+    with controller(SLAVE_DEAD) as leader:
+        outcome = judged(stage, mqctl, f"{closed_address()};{leader.address}")
+    (finding,) = outcome.json["findings"]
+    assert (finding["code"], finding["subject"], outcome.exit_code) == ("MQ141", "broker-a", 2)
+    assert "has 1 slave." in finding["what"]
+
+
+@pytest.mark.parametrize("sets", [IN_SYNC, SINGLE], ids=["in sync", "single replica"])
+def test_a_set_with_a_slave_and_a_master_that_never_had_one_are_fine(stage: Stage, mqctl: Mqctl, sets: str) -> None:
+    with controller(sets) as leader:
+        outcome = judged(stage, mqctl, leader.address)
+    assert (outcome.json["findings"], outcome.json["not_judged"], outcome.exit_code) == ([], [], 0), outcome.stdout
+
+
+@pytest.mark.parametrize("answer", [silent, None], ids=["silent", "gone"])
+def test_a_controller_that_says_nothing_leaves_it_open(stage: Stage, mqctl: Mqctl, answer: object) -> None:
+    if answer is None:
+        outcome = judged(stage, mqctl, closed_address())
+    else:
+        with WireServer(silent) as server:
+            outcome = judged(stage, mqctl, server.address)
+    assert (outcome.json["findings"], outcome.exit_code) == ([], 3), outcome.stdout
+    assert {gap["code"] for gap in outcome.json["not_judged"]} == {"MQ141"}
