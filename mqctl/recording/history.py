@@ -94,16 +94,21 @@ def past_of(recording: Recording, moment_ms: int) -> RecordedPast:
 
 
 def gaps_of(looks: Iterable[Look]) -> Iterator[RecordingGap]:
-    """Yields the stretches between looks that were answered in which a recorder should have seen more."""
+    """Yields the stretches between looks that were answered in which a recorder should have seen more.
+
+    A clock that leaps forwards while the recorder looks is no such stretch: nobody lost sight of anything.
+    """
     before: Look | None = None
     unanswered: Look | None = None
+    leapt_ms = 0
     for look in looks:
+        leapt_ms += max(0, look.clock_jump_ms or 0)
         if not look.has_rows:
             unanswered = unanswered or look
             continue
-        if before is not None and (unanswered or look.moment_ms - before.moment_ms > before.lasting_ms):
+        if before is not None and (unanswered or look.moment_ms - leapt_ms - before.moment_ms > before.lasting_ms):
             yield _gap(before, look, unanswered)
-        before, unanswered = look, None
+        before, unanswered, leapt_ms = look, None, 0
 
 
 def _gap(before: Look, after: Look, unanswered: Look | None) -> RecordingGap:

@@ -21,9 +21,11 @@ from mqctl.recording.reader import open_recording
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
+from tests.live.changes.test_topic_changes import sure
 from tests.live.conftest import Run, change
 
 BRISK = ("--every", "100ms")
+NEAR = ("--window", "10ms", "-o", "json")
 
 
 def test_a_look_is_written_whole_and_what_changes_after_it_alone(
@@ -91,6 +93,32 @@ def test_a_recorder_that_is_killed_leaves_readable_files_and_its_lock_to_others(
     assert sum(look.keyframe for look in recording.looks) == 2
     for file in place.rglob("*.parquet"):
         assert pq.read_metadata(file).metadata[b"format"] == b"recording/1"
+
+
+def test_what_a_killed_recorder_saw_and_who_changed_it_is_joined(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """Recorded, killed, changed with mqctl, recorded again: the timeline says who, and each moment is judged."""
+    place = tmp_path / "recording"
+    with Recorder(cluster, place, tmp_path) as process:
+        process.kill()
+    reset = live("offset", "reset", "-g", "G", "-t", "Pay", "--to-earliest", *sure("G"))
+    assert reset.exit_code == 0, reset.stderr
+    # As seldom as the first: looks so near to each other that none is missing between them.
+    assert live("record", place, "--every", "1h", "--count", "1").exit_code == 0
+    before_ms, after_ms = (look.moment_ms for look in open_recording(str(place)).looks if look.has_rows)
+    timeline = live("timeline", "--recording", place, "-g", "G", "-o", "json")
+    assert timeline.exit_code == 0, timeline.stderr
+    listed = {item["kind"]: item for item in timeline.json["events"]}
+    back, made = listed["offset-went-back"], listed["change-made"]
+    assert (back["change_id"], back["message_count"], back["after_ms"]) == (reset.json["id"], 6, before_ms)
+    assert (made["change_id"], made["reason"], made["who"]) == (reset.json["id"], "G", back["who"])
+    assert back["who"]
+    codes = [
+        {code for code, _ in says(live("doctor", "--recording", place, "--at", at_ms, *NEAR).json, without=set())}
+        for at_ms in (before_ms, after_ms)
+    ]
+    assert ["MQ411" in each for each in codes] == [False, True], codes
 
 
 def test_ctrl_c_ends_it_well_and_is_recorded(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:

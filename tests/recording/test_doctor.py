@@ -110,3 +110,18 @@ def test_what_does_not_go_with_a_recording_is_refused(
         assert mqctl("doctor", "--recording", night, *words).exit_code == 64
     assert mqctl("doctor", "--recording", night, "--at", at(-5)).exit_code == 66
     assert mqctl("doctor", "--recording", tmp_path / "none").exit_code == 66
+
+
+@pytest.mark.parametrize("words", [("-g", "GG"), ("-t", "Paj"), ("--broker", "broker-x")])
+def test_a_name_that_the_recorded_moment_has_not_is_no_healthy_one(
+    mqctl: Callable[..., Outcome], night: Path, tmp_path: Path, words: tuple[str, str]
+) -> None:
+    outcome = mqctl("doctor", "--recording", night, *words)
+    assert (outcome.exit_code, words[1] in outcome.stderr) == (66, True), outcome.stderr
+    assert mqctl("doctor", "--recording", night, "-g", "G", "-t", "Pay", "--broker", "broker-a").exit_code != 66
+    if words[0] == "-g":  # what cannot be read may have held it
+        place = tmp_path / "damaged"
+        shutil.copytree(night, place)
+        for file in place.rglob("offsets/*/*.parquet"):
+            file.write_bytes(b"PAR1")
+        assert mqctl("doctor", "--recording", place, *words).exit_code != 66

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from mqctl.errors import MqctlError, NotFoundError
-from mqctl.model.gap import Part
+from mqctl.model.gap import Cause, Part
 from mqctl.model.names_alike import meant
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
@@ -61,7 +61,7 @@ def require_broker(snapshot: ClusterSnapshot, name: str, _live: LiveOptions | No
         registered | {item.name for item in snapshot.seen_brokers} | {item.name or name for item in snapshot.brokers}
     )
     if name not in known and not snapshot.without_brokers:
-        listed = ", ".join(sorted(registered)) or "none"
+        listed = ", ".join(sorted(registered or known)) or "none"
         remedy = meant(name, known, "mqctl broker list")
         raise NotFoundError(f"there is no broker {name}", reason=f"known: {listed}", remedy=remedy)
 
@@ -91,5 +91,9 @@ def _names_there(snapshot: ClusterSnapshot, live: LiveOptions | None, part: Part
 
 def _all_told(snapshot: ClusterSnapshot, parts: Collection[Part]) -> bool:
     """Tells whether nobody kept back what could name it; without a broker nobody told anything."""
-    gaps = (snapshot.unavailable, *(broker.unavailable for broker in snapshot.brokers))
-    return not snapshot.without_brokers and not any(gap.part in parts for part in gaps for gap in part)
+    gaps = [*snapshot.unavailable, *(gap for broker in snapshot.brokers for gap in broker.unavailable)]
+    if snapshot.past is not None:
+        # What a recorder never asks for names nothing that it does not record; what is damaged may have.
+        gaps = [gap for gap in gaps if gap.cause is not Cause.LEFT_OUT]
+        parts = {*parts, Part.PAST}
+    return not snapshot.without_brokers and not any(gap.part in parts for gap in gaps)
