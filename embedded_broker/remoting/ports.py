@@ -6,7 +6,8 @@ import socket
 import sys
 from contextlib import ExitStack
 
-_ATTEMPTS = 6
+# Each takes three ports at fixed distances; where hundreds are in use, one or the other is somebody's.
+_ATTEMPTS = 50
 
 
 _Place = tuple[
