@@ -36,7 +36,7 @@ def main() -> int:
             assert drill.stdin is not None and drill.stderr is not None
             for line in drill.stderr:
                 sys.stderr.write(line)
-                if line.lstrip().startswith("NOW: "):
+                if "NOW: " in line:
                     next(work)()
                     drill.stdin.write("\n")
                     drill.stdin.flush()
