@@ -257,7 +257,7 @@ class ResendRecord(ChangeRecord[LetterPart], kw_only=True, tag="resend"):
 
 
 class ReplayRecord(ChangeRecord[StretchPart], kw_only=True, tag="replay"):
-    """Messages of the past once more.
+    """Messages of the past once more, or a topic that is followed into another one.
 
     Attributes:
         source: in words.
@@ -266,6 +266,8 @@ class ReplayRecord(ChangeRecord[StretchPart], kw_only=True, tag="replay"):
         in_flight: provenance keys of the messages that are being sent.
         store: the directory that the messages lie in; None for those that brokers have.
         found: messages that a look-up by key found stored although their answer was lost.
+        selector: of a follower, how it chooses a queue by key; None for a replay, which has an end.
+        resumed_at_ms: when a follower was taken up again.
     """
 
     source: str
@@ -277,6 +279,12 @@ class ReplayRecord(ChangeRecord[StretchPart], kw_only=True, tag="replay"):
     found: int = 0
     in_doubt: list[Doubt] = []
     store: str | None = None
+    selector: str | None = None
+    resumed_at_ms: list[int] = []
+
+    @property
+    def is_follower(self) -> bool:
+        return self.selector is not None
 
     @property
     def unfinished(self) -> set[str]:

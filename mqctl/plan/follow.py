@@ -45,6 +45,16 @@ def follower_group(old: str, new: str) -> str:
     return group
 
 
+def follow_command(old: str, new: str, selector: str) -> str:
+    """Returns the command that plans to follow."""
+    return f"mqctl replay follow -t {old} --to {new} --key-selector {selector}"
+
+
+def follow_again(old: str, new: str, selector: str) -> str:
+    """Returns the command that goes on where a follower stopped."""
+    return f"mqctl replay follow -t {old} --to {new} --key-selector {selector} --execute --confirm {new}"
+
+
 def ordering_key(message: Message, queue: MessageQueue) -> str:
     """Returns the key whose order is kept: the sharding key, else the first key, else the old queue itself."""
     sharding = message.properties.get(SHARDING_KEY)

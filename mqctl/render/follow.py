@@ -61,6 +61,7 @@ class FollowReport:
     """Machine form of what a follower did.
 
     Attributes:
+        id: of its record in the journal.
         state: `drained`, or `stopped`: the same command goes on.
         sent_count: copies that were sent.
         found_count: copies that were there already.
@@ -70,6 +71,7 @@ class FollowReport:
         left_count: messages that are not copied yet; None when brokers did not tell.
     """
 
+    id: str
     old: str
     new: str
     group: str
@@ -144,6 +146,7 @@ def follow_document(report: FollowReport) -> Document:
     lines = [f"twice or more: {key}: {count} times" for key, count in report.repeated.items()]
     if report.unknown_count:
         lines.append(f"{counted(report.unknown_count, 'copy', 'copies')} could not be looked up and may be there twice")
+    lines.append(f"mqctl replay status {report.id} shows it queue by queue")
     if report.state == "stopped":
         lines.append("run the same command again: it continues where it stopped")
     rows: Sequence[_Row] = [row]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.model.counts import counted
+from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 PLAN_COLUMNS = (
@@ -108,6 +109,7 @@ class ReplayReport:
         goal: target topic, or consumer group.
         left_count: messages still to be replayed, None when not known.
         found_count: messages whose answer was lost and that were found by their key.
+        resumed_at_ms: when a follower was taken up again.
     """
 
     id: str
@@ -123,6 +125,7 @@ class ReplayReport:
     filtered_count: int
     left_count: int | None
     found_count: int
+    resumed_at_ms: list[int]
     in_doubt: list[DoubtRow]
     queues: list[RangeProgress]
 
@@ -162,6 +165,12 @@ def replay_document(report: ReplayReport) -> Document:
     if report.kind == "group":
         left = "an unknown number of messages" if report.left_count is None else counted(report.left_count, "message")
         lines = [f"replay {report.id} of {report.source} by group {report.goal}: {report.state}, {left} left"]
+    elif report.kind == "follow":
+        lines = [
+            f"follower {report.id} of {report.source} into {report.goal}: {report.state}, {report.published_count:,} "
+            "copied; copies cannot be undone",
+            *(f"taken up again {units.instant(moment)}" for moment in report.resumed_at_ms),
+        ]
     else:
         lines = [
             f"replay {report.id} of {report.source} to {report.goal}: {report.state}, {report.published_count:,} "

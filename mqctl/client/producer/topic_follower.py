@@ -9,7 +9,7 @@ nothing is left out, and what is there twice all the same is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Self
@@ -42,12 +42,14 @@ class FollowOrder:
     Attributes:
         selector: how the queue of a key is chosen.
         wait: returns when the next message may be sent.
+        noted: the offset behind what is on record as copied, by queue of the old topic: that is not counted again.
     """
 
     old: str
     new: str
     selector: KeySelector = KeySelector.HASH
     wait: Callable[[], None] = lambda: None
+    noted: Mapping[MessageQueue, int] = field(default_factory=dict)
 
     @property
     def group(self) -> str:
@@ -61,11 +63,13 @@ class _Place:
     Attributes:
         looking: whether copies of the next messages may be there already.
         watch_count: how many of the next copies are looked up once more at the end.
+        new_count: messages that are in the new topic and were not on record before.
     """
 
     next_offset: int = -1
     looking: bool = True
     watch_count: int = 0
+    new_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +97,18 @@ class FollowCounts:
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """Copies that are there more than once, by key with their number, and how many could not be looked up."""
+    """Copies that are there more than once, by key with their number, and the keys that could not be looked up."""
 
     keys: dict[str, int] = field(default_factory=dict)
-    unknown: int = 0
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedTo:
+    """How far a queue of the old topic is followed: the next offset, and how many messages that were not on record."""
+
+    next_offset: int
+    new_count: int
 
 
 class TopicFollower:
@@ -130,7 +142,12 @@ class TopicFollower:
         """Looks up once more what was sent where another follower may have stopped."""
         counted = {copy.key: self._count(copy) for copy in list(self._watched)}
         twice = {key: count for key, count in counted.items() if count is not None and count > 1}
-        return Repeats(twice, sum(count is None for count in counted.values()))
+        return Repeats(twice, tuple(key for key, count in counted.items() if count is None))
+
+    def reached(self) -> dict[MessageQueue, FollowedTo]:
+        """Returns how far each queue is of which a message was copied."""
+        places = dict(self._places)
+        return {queue: FollowedTo(place.next_offset, place.new_count) for queue, place in places.items()}
 
     def _consume(self, messages: Sequence[ReceivedMessage], context: ConsumeContext) -> Consumed:
         place = self._places.setdefault(context.queue, _Place())
@@ -138,6 +155,7 @@ class TopicFollower:
             for message in messages:
                 if message.queue_offset >= place.next_offset:
                     self._follow(message, context.queue, place)
+                    place.new_count += message.queue_offset >= self._order.noted.get(context.queue, 0)
                     place.next_offset = message.queue_offset + 1
         except MqctlError:
             # It may be stored all the same: it is looked up before it is sent again.

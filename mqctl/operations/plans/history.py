@@ -18,6 +18,7 @@ from mqctl.execute.records import (
 )
 from mqctl.model.gap import Gap, Part, exit_code_of
 from mqctl.operations.plans.changing import journal
+from mqctl.plan.follow import follow_again
 from mqctl.render.change_words import face_state
 from mqctl.render.settings import HistoryEntry
 from mqctl.render.text import printable
@@ -102,6 +103,9 @@ def _back(record: AnyRecord) -> str | None:
         case ResendRecord():
             resume = f"mqctl dlq resend -g {record.subject} --resume {record.id}"
             return None if record.state == CONFIRMED else resume
+        case ReplayRecord(selector=str(selector)):
+            again = follow_again(record.parts[0].topic, record.subject, selector)
+            return again if record.state == INTERRUPTED else None
         case ReplayRecord():
             return f"mqctl replay resume {record.id}" if record.state == INTERRUPTED else None
         case StepRecord():

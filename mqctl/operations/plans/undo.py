@@ -8,6 +8,8 @@ from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import note
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.errors import NotFoundError, RefusedError
+from mqctl.execute.journal import Journal
+from mqctl.model.counts import counted
 from mqctl.operations.plans.changing import Consent, journal
 from mqctl.operations.plans.history import ACKNOWLEDGE, UnreadRecords, newest_undoable
 from mqctl.render.document import Document
@@ -41,6 +43,7 @@ def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: 
 
     Raises:
         NotFoundError, BadInputError: there is no such change, or its record cannot be read.
+        RefusedError: it sent messages, which cannot be taken back.
         MqctlError: as each kind of change.
     """
     book = journal()
@@ -63,6 +66,8 @@ def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: 
         from mqctl.operations.delay.repair import undo
 
         return undo(change_id, execute=consent.execute, confirmed=consent.confirmed)
+    if not book.offsets.has(change_id):
+        _refuse_what_was_sent(book, change_id)
     from mqctl.operations.offsets.change import OffsetConsent, run_offset_change
     from mqctl.operations.offsets.requests import undo_request
 
@@ -72,3 +77,21 @@ def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: 
         offsets = OffsetConsent(execute=consent.execute, confirmed=consent.confirmed)
         done = run_offset_change(asking_of(cluster, target), request, offsets)
     return done.document, done.code
+
+
+def _refuse_what_was_sent(book: Journal, change_id: str) -> None:
+    """Says of a replay, a follower or a resend that messages stay sent. Raises RefusedError."""
+    if book.replays.has(change_id):
+        replay = book.replays.read(change_id)
+        raise RefusedError(
+            f"{change_id} cannot be undone",
+            reason=f"it copied {counted(replay.published, 'message')} to {replay.target}, and what was sent stays sent",
+            remedy=f"mqctl replay status {change_id} shows which",
+        )
+    if book.resends.has(change_id):
+        resend = book.resends.read(change_id)
+        raise RefusedError(
+            f"{change_id} cannot be undone",
+            reason=f"it sent dead letters of {resend.subject} again, and what was sent stays sent",
+            remedy=f"mqctl dlq show -g {resend.subject}",
+        )

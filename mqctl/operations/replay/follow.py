@@ -24,7 +24,8 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_use import TopicUse
 from mqctl.operations.plans.changing import Consent, journal
 from mqctl.operations.plans.shown_plan import must_be_shown
-from mqctl.plan.follow import KeySelector, follower_group, scattered_keys
+from mqctl.operations.replay.follow_record import FollowNotes
+from mqctl.plan.follow import KeySelector, follow_command, follower_group, scattered_keys
 from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.render.document import Document
 from mqctl.render.follow import FollowedKeys, FollowPlan, FollowReport, follow_document, follow_plan_document
@@ -60,11 +61,19 @@ class FollowRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Planned:
-    """The plan, and what carrying it out needs: where the follower begins, and the masters of the old topic."""
+    """The plan, and what carrying it out needs.
+
+    Attributes:
+        begins: where the follower begins in queues of which it has no offset yet.
+        addresses: of the old topic's masters, by broker name.
+        goes_on: whether an earlier follower has offsets.
+    """
 
     plan: FollowPlan
     begins: Mapping[MessageQueue, int]
     addresses: Mapping[str, str]
+    cluster: str
+    goes_on: bool
 
 
 def run_follow(target: ClusterTarget, request: FollowRequest, consent: Consent) -> tuple[Document, int]:
@@ -73,6 +82,7 @@ def run_follow(target: ClusterTarget, request: FollowRequest, consent: Consent) 
     Raises:
         UsageError, NotFoundError: see `_plan`.
         RefusedError: it is not confirmed, or another follower runs on this machine.
+        StorageError: the journal cannot be written; nothing more is copied.
         MqctlError: the cluster cannot be asked.
     """
     with target.open() as cluster:
@@ -85,8 +95,11 @@ def run_follow(target: ClusterTarget, request: FollowRequest, consent: Consent) 
             return shown, ExitCode.OK
         confirm(request.new, consent.confirmed, shown, where=cluster.name_servers.addresses())
         with journal().alone(f"follow {planned.plan.group}", tell):
+            plan = planned.plan
+            notes = FollowNotes(journal().replays, plan, planned.cluster, planned.addresses, goes_on=planned.goes_on)
+            tell(f"mqctl: follower {notes.record.id}; mqctl history keeps what it copied")
             _place_group(Asking(cluster, target.deadline()), planned)
-            report = _follow(target, Asking(cluster, target.deadline()), request, planned)
+            report = _follow(target, Asking(cluster, target.deadline()), request, planned, notes)
     return follow_document(report), ExitCode.UNKNOWN if report.unknown_count else ExitCode.OK
 
 
@@ -115,7 +128,6 @@ def _plan(asking: Asking, request: FollowRequest) -> _Planned:
         if name == group and topic == request.old
     }
     begins, words = _begin(use, own, request.from_group)
-    addresses = {broker.name: broker.address.address for broker in holders}
     old_queues = publish_queues(request.old, {broker.name: broker.topics[request.old] for broker in holders})
     new_queues = publish_queues(request.new, {broker.name: broker.topics[request.new] for broker in receivers})
     sample, kind = sampled_keys(asking, use, holders)
@@ -127,6 +139,7 @@ def _plan(asking: Asking, request: FollowRequest) -> _Planned:
         scattered_count=scattered_keys(sample),
     )
     left = {reader.group: use.left_count(reader) for reader in use.readers if reader.group != group}
+    addresses = {broker.name: broker.address.address for broker in holders}
     queues = _ranges(use, begins, addresses)
     plan = FollowPlan(
         old=request.old,
@@ -144,7 +157,8 @@ def _plan(asking: Asking, request: FollowRequest) -> _Planned:
         steps=_cut_over(request, group, sorted(left)),
         queues=queues,
     )
-    return _Planned(plan=plan, begins={} if own else begins, addresses=addresses)
+    cluster = holders[0].address.cluster
+    return _Planned(plan=plan, begins={} if own else begins, addresses=addresses, cluster=cluster, goes_on=bool(own))
 
 
 def _ranges(use: TopicUse, begins: Mapping[MessageQueue, int], addresses: Mapping[str, str]) -> list[PlannedRange]:
@@ -221,7 +235,7 @@ def _warnings(
 def _cut_over(request: FollowRequest, group: str, readers: list[str]) -> list[str]:
     """Returns what to do, in order, so that each key stays in order and nothing is lost."""
     reader = request.from_group or (readers[0] if readers else "GROUP")
-    follow = f"mqctl replay follow -t {request.old} --to {request.new} --key-selector {request.selector}"
+    follow = follow_command(request.old, request.new, request.selector)
     return [
         f"stop the consumers of {reader} on {request.old}: mqctl group members -g {reader} shows when all are gone",
         f"{follow} --from-group {reader} --execute --confirm {request.new}: it copies what they have not consumed, and "
@@ -249,23 +263,38 @@ def _place_group(asking: Asking, planned: _Planned) -> None:
         cluster.ask(planned.addresses[queue.broker_name], change, asking.deadline)
 
 
-def _follow(target: ClusterTarget, asking: Asking, request: FollowRequest, planned: _Planned) -> FollowReport:
+def _follow(
+    target: ClusterTarget, asking: Asking, request: FollowRequest, planned: _Planned, notes: FollowNotes
+) -> FollowReport:
     group = planned.plan.group
     # The instance name stays the same after a kill: brokers keep the locks of the old process for a minute.
     client = ClientSettings(
         name_servers=target.namesrv, links=target.links(), instance_name=group, persist_period_ms=_PERSIST_MS
     )
-    order = FollowOrder(old=request.old, new=request.new, selector=request.selector, wait=_Pacing(request.rate_per_s))
+    order = FollowOrder(
+        old=request.old,
+        new=request.new,
+        selector=request.selector,
+        wait=_Pacing(request.rate_per_s),
+        noted=notes.noted,
+    )
     settings = ConsumerSettings(batch_size=32, threads=max(1, min(64, planned.plan.old_queue_count)))
     follower = TopicFollower(order, client, settings)
     watch = _Watch(target, asking, request, follower)
+
+    def looked() -> bool:
+        notes.write(follower.reached())
+        return watch.is_done()
+
     with follower:
         tell(f"mqctl: following {request.old} into {request.new}; interrupt it to end")
-        wait_for_interrupt(every_s=_LOOK_S, done=watch.is_done)
+        wait_for_interrupt(every_s=_LOOK_S, done=looked)
         repeats = follower.repeats()
     left = watch.left(group, request.old)
     counts = follower.counts
+    notes.end(follower.reached(), repeats, counts.already_there, drained=left == 0)
     return FollowReport(
+        id=notes.record.id,
         old=request.old,
         new=request.new,
         group=group,
@@ -274,7 +303,7 @@ def _follow(target: ClusterTarget, asking: Asking, request: FollowRequest, plann
         found_count=counts.already_there,
         failed_count=counts.failed,
         repeated=repeats.keys,
-        unknown_count=repeats.unknown,
+        unknown_count=len(repeats.unknown),
         left_count=left,
     )
 

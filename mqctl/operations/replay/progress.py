@@ -23,11 +23,11 @@ def report_of(record: ReplayRecord, committed: dict[MessageQueue, int | None] | 
         open_queues = not_reached({item.queue: item.end for item in record.parts}, committed)
         left = sum(open_queues.values())
         state = "started" if open_queues else "reached"
-    known = record.group is None or open_queues is not None
+    known = (open_queues is not None) if record.group is not None else (record.ended or not record.is_follower)
     return ReplayReport(
         id=record.id,
-        kind="publish" if record.group is None else "group",
-        state=state if known else "unknown",
+        kind="follow" if record.is_follower else "publish" if record.group is None else "group",
+        state=state if known or record.is_follower else "unknown",
         who=record.who,
         made_at_ms=record.made_at_ms,
         cluster=record.cluster,
@@ -38,6 +38,7 @@ def report_of(record: ReplayRecord, committed: dict[MessageQueue, int | None] | 
         filtered_count=sum(item.filtered for item in record.parts),
         left_count=left if known else None,
         found_count=record.found,
+        resumed_at_ms=record.resumed_at_ms,
         in_doubt=[DoubtRow(key=item.key, reason=item.reason) for item in record.in_doubt],
         queues=[
             RangeProgress(

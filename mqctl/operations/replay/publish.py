@@ -30,6 +30,7 @@ from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.plans.shown_plan import must_be_shown, shown_before
 from mqctl.operations.replay.progress import report_of
 from mqctl.operations.replay.sources import Source, ranges_of
+from mqctl.plan.follow import follow_again
 from mqctl.plan.replay import wanted
 from mqctl.render.document import Document
 from mqctl.render.replays import PlannedRange, ReplayPlanReport, replay_document, replay_plan_document
@@ -210,6 +211,12 @@ def resume_plan(asking: Asking, record: ReplayRecord, *, execute: bool) -> Publi
             f"replay {record.id} is made by group {record.group}",
             reason="its consumers carry it out",
             remedy=f"mqctl replay status {record.id}; an interrupted change is finished by mqctl offset reset --resume",
+        )
+    if record.selector is not None:
+        raise RefusedError(
+            f"{record.id} follows a topic and has no end",
+            reason="it goes on at the offsets of its group",
+            remedy=follow_again(record.parts[0].topic, record.subject, record.selector),
         )
     if record.ended:
         raise RefusedError(

@@ -102,6 +102,14 @@ def copies(live: Run) -> list[Copy]:
     return sorted(listed, key=lambda copy: (copy.queue, copy.offset))
 
 
+def on_record(live: Run, state: Path) -> dict[str, str | None]:
+    """Returns the one change that `history` knows."""
+    outcome = live("history", "-o", "json", env={"MQCTL_STATE_DIR": str(state)})
+    assert outcome.exit_code == 0, outcome.stderr
+    (change,) = outcome.json["changes"]
+    return dict(change)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shared_cluster", ["5.3.3"], indirect=True)
 def test_a_killed_follower_leaves_no_gap_keeps_each_keys_order_and_tells_what_is_there_twice(
@@ -121,6 +129,9 @@ def test_a_killed_follower_leaves_no_gap_keeps_each_keys_order_and_tells_what_is
         wait_until(lambda: len(copies(live)) >= 30, "some copies")
     writing.join()
     assert len(copies(live)) < 256
+    killed = on_record(live, tmp_path)
+    assert (killed["kind"], killed["subject"], killed["state"]) == ("replay-follow", "Many", "interrupted")
+    assert killed["back"] == "mqctl replay follow -t Few --to Many --key-selector hash --execute --confirm Many"
     with started(topics, tmp_path, "--drain") as second:
         out, errors = second.communicate(timeout=_SECONDS)
     assert second.returncode == 0, errors
@@ -142,6 +153,22 @@ def test_a_killed_follower_leaves_no_gap_keeps_each_keys_order_and_tells_what_is
     # What the first had sent after its last commit was not sent again, but looked up.
     assert report["sent_count"] + report["found_count"] <= 256
     assert len(after) == 256 + len(twice)
+    done = on_record(live, tmp_path)
+    assert (done["id"], done["back"]) == (killed["id"], None) == (report["id"], None)
+    assert done["state"] == ("in-doubt" if twice else "complete")
+    env = {"MQCTL_STATE_DIR": str(tmp_path)}
+    told = live("replay", "status", report["id"], "-o", "json", env=env).json
+    assert (told["kind"], told["left_count"], len(told["resumed_at_ms"])) == ("follow", 0, 1)
+    stretches = [(queue["begin"], queue["end"], queue["reached"]) for queue in told["queues"]]
+    assert all((begin, end) == (0, reached) for begin, end, reached in stretches)
+    assert sum(reached for _, _, reached in stretches) == told["published_count"] == 256
+    shown = live("replay", "status", report["id"], env=env).stdout
+    assert "256 copied; copies cannot be undone" in shown
+    assert "taken up again 20" in shown
+    undo = live("undo", report["id"], "--execute", "--confirm", "Many", env=env)
+    assert (undo.exit_code, "copied 256 messages to Many, and what was sent stays sent" in undo.stderr) == (76, True)
+    resume = live("replay", "resume", report["id"], env=env)
+    assert (resume.exit_code, "mqctl replay follow -t Few --to Many" in resume.stderr) == (76, True)
 
 
 @pytest.mark.parametrize("shared_cluster", ["5.3.3"], indirect=True)
