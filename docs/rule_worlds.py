@@ -23,6 +23,8 @@ MQ116: a slave is 300 MiB behind its master | a slave is 100 MiB behind, within 
 MQ117: five writes of a minute took half a second or more | ninety thousand fast writes, and three that took 300 ms
 MQ118: seven writes failed between two looks | the count went back, since the broker was started again
 MQ119: a broker counts three timer records that it could not read | the broker counts no such record
+MQ121: a broker runs on a store in memory | a copy of a store lies in memory, and no broker runs on it
+MQ122: somebody deleted a file of the log while its broker has it open | all files that the broker has open are there
 MQ130: a slave has nothing of its master's log | a slave that started a few seconds ago has nothing yet
 MQ131: a slave's log ends after its master's | a slave's log ends a block before its master's
 MQ132: a slave cannot dispatch the end of its log, look after look | from look to look it has less to dispatch

@@ -6,6 +6,7 @@ Importing the package registers every rule.
 from mqctl.diagnosis import (
     mq1_brokers,
     mq1_copies,
+    mq1_host,
     mq1_probe,
     mq1_replication,
     mq1_store,
@@ -53,6 +54,7 @@ __all__ = [
     "diagnose",
     "mq1_brokers",
     "mq1_copies",
+    "mq1_host",
     "mq1_probe",
     "mq1_replication",
     "mq1_store",

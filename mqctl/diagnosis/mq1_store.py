@@ -27,8 +27,6 @@ _ELSEWHERE = frozenset(
         DamageCode.UNCONFIRMED_TAIL,
     }
 )
-# A JVM needs some mappings for itself.
-_NEARLY_ALL = 0.9
 _OFFSET_FILES = frozenset({"consumerOffset.json", "delayOffset.json"})
 
 
@@ -205,18 +203,4 @@ def files_set_aside(case: Case) -> Iterator[Verdict]:
             },
             variant="torn" if torn else "cut" if part.reason == "cut" else None,
             severity=Severity.INFO if torn else None,
-        )
-
-
-@rule("MQ109", Severity.WARNING, source="MappedFile.init", needs=_STORE, playbook="broker-down")
-def many_mapped_files(case: Case) -> Iterator[Verdict]:
-    """More files than a process may map: the broker cannot make the next one, or does not start."""
-    storage = case.broker.storage
-    if storage is None or storage.mapped_file_count is None or storage.map_limit is None:
-        return
-    if storage.mapped_file_count > storage.map_limit * _NEARLY_ALL:
-        yield Verdict(
-            subject=_store(case),
-            evidence={"file_count": storage.mapped_file_count, "limit_count": storage.map_limit},
-            confidence=Confidence.HIGH if storage.holder else Confidence.MEDIUM,
         )

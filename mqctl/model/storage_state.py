@@ -90,15 +90,33 @@ class ClockState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedFile:
+    """A file of a store that was deleted while a process has it open.
+
+    Attributes:
+        file: where it was, relative to the root of the store.
+        size_bytes: what it takes of the disk until it is closed.
+    """
+
+    file: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LockHolder:
     """A process that holds the lock of a store.
 
     Attributes:
         since_ms: when the process was started; None where that cannot be told.
+        open_file_count, open_file_limit: files and connections that it has open, and may; None where not told.
+        deleted: files of the store that are gone and that it has open; None where not told.
     """
 
     pid: int
     since_ms: int | None = None
+    open_file_count: int | None = None
+    open_file_limit: int | None = None
+    deleted: tuple[DeletedFile, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +156,7 @@ class StorageState:
         set_aside: parts of the commit log that recoveries put aside.
         mapped_file_count: files that a broker on this store maps into memory.
         map_limit: mappings that this machine lets one process have (vm.max_map_count); None where it does not say.
+        file_system: type of the file system that the directory lies on, `ext4` say; None where it cannot be told.
     """
 
     has_abort: bool
@@ -155,3 +174,4 @@ class StorageState:
     set_aside: tuple[SetAside, ...] = ()
     mapped_file_count: int | None = None
     map_limit: int | None = None
+    file_system: str | None = None

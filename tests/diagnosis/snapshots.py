@@ -25,6 +25,7 @@ from mqctl.model.storage_state import (
     CheckpointStatus,
     ClockState,
     CommitLogState,
+    DeletedFile,
     LockHolder,
     QueueBehind,
     SetAside,
@@ -144,6 +145,8 @@ DISCARDED = DiscardedTransaction(unique_key="K3", topic="Pay", producer_group="P
 TRANSACTIONS = TransactionState(
     half_min_offset=0, half_max_offset=20, op_min_offset=0, op_max_offset=20, half_progress=20, op_progress=20
 )
+HOLDER = LockHolder(pid=7, since_ms=NOW, open_file_count=1_010, deleted=())
+DELETED = tuple(DeletedFile(file=f"commitlog/{n:020}", size_bytes=2_500) for n in (0, 2_500))
 ASIDE = SetAside(place="commitlog.set-aside/00000000000000000000", reason="gap")
 STORAGE = StorageState(
     has_abort=False,
@@ -210,6 +213,14 @@ def _storage_faults() -> list[Fault]:
         _storage("MQ101", replace(STORAGE, has_abort=True)),
         _storage("MQ101", replace(STORAGE, has_abort=True, holder=LockHolder(pid=7, since_ms=NOW)), "runs"),
         _storage("MQ109", replace(STORAGE, mapped_file_count=65_000, map_limit=65_530)),
+        _storage(
+            "MQ109",
+            replace(STORAGE, mapped_file_count=980, map_limit=65_530, holder=replace(HOLDER, open_file_limit=1_024)),
+            "open",
+        ),
+        _storage("MQ121", replace(STORAGE, file_system="tmpfs", holder=HOLDER)),
+        _storage("MQ121", replace(STORAGE, file_system="overlay", holder=HOLDER), "container"),
+        _storage("MQ122", replace(STORAGE, holder=replace(HOLDER, deleted=DELETED))),
         _storage("MQ108", replace(STORAGE, set_aside=(ASIDE,))),
         _storage("MQ108", replace(STORAGE, set_aside=(replace(ASIDE, reason="cut", sound_record_count=7),)), "cut"),
         _storage("MQ108", replace(STORAGE, set_aside=(replace(ASIDE, reason="cut", sound_record_count=0),)), "torn"),

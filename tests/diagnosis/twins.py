@@ -234,7 +234,13 @@ STATES: dict[str, State] = {
         )
     ),
     "MQ107": _store(clocks=ClockState(sampled_count=9, step_back_count=1, max_step_back_ms=900)),
-    "MQ109": _store(mapped_file_count=50_000, map_limit=65_530),
+    "MQ109": _store(
+        mapped_file_count=50_000,
+        map_limit=65_530,
+        holder=LockHolder(pid=7, open_file_count=50_300, open_file_limit=655_350),
+    ),
+    "MQ121": _store(file_system="tmpfs"),
+    "MQ122": _store(holder=LockHolder(pid=7, since_ms=NOW, open_file_count=900, open_file_limit=65_536, deleted=())),
     "MQ108": _store(has_abort=False, set_aside=(replace(ASIDE, acknowledged=True),)),
     "MQ110": live.telling(commitLogDiskRatio="0.74", consumeQueueDiskRatio="0.74"),
     "MQ111": live.telling(pageCacheLockTimeMills="900"),

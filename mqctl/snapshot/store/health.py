@@ -6,15 +6,13 @@ import os
 from pathlib import Path
 
 from mqctl.model.config_file import ConfigFileState
-from mqctl.model.numbers import decimal
-from mqctl.model.storage_state import CheckpointState, CommitLogState, StorageState
+from mqctl.model.gap import Cause, GapSubject, Part
+from mqctl.model.storage_state import CheckpointState, CommitLogState, LockHolder, StorageState
 from mqctl.snapshot.store.reading import Reading
+from mqctl.store.host import MAPPED, file_system_of, map_limit, with_open_files
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.set_aside import set_aside_parts
 from mqctl.store.verify import VerifyReport
-
-_MAPPED = ("commitlog", "consumequeue", "consumequeue_ext", "index", "timerlog")
-_MAP_LIMIT = Path("/proc/sys/vm/max_map_count")
 
 
 def storage_state(
@@ -34,27 +32,34 @@ def storage_state(
         tail=report.unconfirmed if report else None,
         dispatched_offset=_dispatched(reading),
         disk_used_share=_disk_used_share(reading),
-        holder=lock_holder(store.path),
+        holder=_holder(reading),
         set_aside=tuple(set_aside_parts(store.path)),
         mapped_file_count=_mapped_files(store.path),
-        map_limit=_map_limit(),
+        map_limit=map_limit(),
+        file_system=file_system_of(store.path),
     )
+
+
+def _holder(reading: Reading) -> LockHolder | None:
+    """Returns who holds the store, and what it has open."""
+    holder = lock_holder(reading.store.path)
+    if holder is None:
+        return None
+    holder = with_open_files(holder, reading.store.path)
+    if holder.deleted is None:
+        reason = "another user's process shows root only what it has open"
+        subject = GapSubject(place=f"process {holder.pid}")
+        reading.miss(Part.PROCESSES, reason, subject=subject, cause=Cause.DENIED)
+    return holder
 
 
 def _mapped_files(root: Path) -> int:
     """Counts the files of a store that a broker maps: each queue has at least one."""
     return sum(
         len(files)
-        for place in _MAPPED
+        for place in MAPPED
         for _, _, files in os.walk(root / place)  # a directory that is not there, or closed, has none
     )
-
-
-def _map_limit() -> int | None:
-    try:
-        return decimal(_MAP_LIMIT.read_text("ascii").strip())
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 def _commit_log(reading: Reading, report: VerifyReport | None) -> CommitLogState | None:

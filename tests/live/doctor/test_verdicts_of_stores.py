@@ -26,7 +26,8 @@ def codes(outcome: Outcome) -> list[str]:
 
 
 def judged(mqctl: Mqctl, store: Path) -> Outcome:
-    return mqctl("doctor", "--store", store, "-o", "json")
+    """MQ121 is left out: whether the directory of temporary files lies in memory is this machine's matter."""
+    return mqctl("doctor", "--store", store, "--skip", "MQ121", "-o", "json")
 
 
 @pytest.fixture

@@ -103,13 +103,4 @@ RULES: dict[str, Text] = {
         explain="The store time is the broker's clock, written under the append lock, so it must not fall along the log; the "
         "born time is the producer's clock and must not lie after it by more than 10 s.",
     ),
-    "MQ109": Text(
-        title="More files than one process may map",
-        what={
-            "": "The store has {file_count:file} that a broker maps, and this machine lets a process map {limit_count} (vm.max_map_count)."
-        },
-        effect="The broker cannot create the next mapped file and refuses sends, or does not start.",
-        advice="Raise vm.max_map_count on the broker's machine, and delete topics and queues that nobody needs: each queue has at least one file.",
-        explain="Counts the files of commit log, consume queues, index and timer log. The limit is that of the machine where this runs, which is the broker's only if the store lies there.",
-    ),
 }

@@ -6,6 +6,7 @@ from mqctl.render.messages import Text
 from mqctl.render.messages.zh import (
     mq1_brokers,
     mq1_copies,
+    mq1_host,
     mq1_probe,
     mq1_replication,
     mq1_store,
@@ -42,6 +43,7 @@ from mqctl.render.messages.zh.phrases import PHRASES
 RULES: dict[str, Text] = {
     **mq1_brokers.RULES,
     **mq1_copies.RULES,
+    **mq1_host.RULES,
     **mq1_probe.RULES,
     **mq1_replication.RULES,
     **mq1_store.RULES,

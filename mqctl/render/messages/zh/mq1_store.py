@@ -84,13 +84,4 @@ RULES: dict[str, Text] = {
         advice="在生产者和 broker 上运行 NTP，并采用渐进校时而不是直接跳变。",
         explain="存储时间取自 broker 时钟，在追加锁内写入，因此沿日志不应减小；产生时间取自生产者时钟，不应比存储时间晚 10 s 以上。",
     ),
-    "MQ109": Text(
-        title="文件数超过进程可映射的上限",
-        what={
-            "": "存储中有 {file_count} 个文件需要 broker 映射，而本机允许一个进程映射 {limit_count} 个（vm.max_map_count）。"
-        },
-        effect="broker 无法创建下一个映射文件而拒绝发送，或无法启动。",
-        advice="在 broker 的机器上调大 vm.max_map_count，并删除没有人需要的 topic 和队列：每个队列至少有一个文件。",
-        explain="统计 commit log、consume queue、index 和 timer log 的文件。上限取自运行本命令的机器，只有存储就在该机器上时才是 broker 的上限。",
-    ),
 }
