@@ -87,6 +87,7 @@ class PlaybookStep:
         capture: name -> JMESPath expression over the command's JSON document.
         changes: the command only plans until the playbook runs with `--execute`.
         confirm: the name that must be confirmed before the change.
+        asks: the command asks somebody while it works: it only announces until the playbook runs with `--execute`.
         options: of a decision: choice -> what it means.
     """
 
@@ -100,6 +101,7 @@ class PlaybookStep:
     results: tuple[StepResult, ...] = ()
     changes: bool = False
     confirm: str | None = None
+    asks: bool = False
     options: Mapping[str, Words] = field(default_factory=dict)
 
     @property
@@ -131,4 +133,4 @@ class Playbook:
     @property
     def changes(self) -> bool:
         """Tells whether a step can change a cluster."""
-        return any(step.changes for step in self.steps)
+        return any(step.changes or step.asks for step in self.steps)

@@ -62,10 +62,16 @@ def _step(path: str, step: PlaybookStep, known: set[str]) -> None:
         _places(f"{path}.run", step.command, known)
     if step.changes != (step.confirm is not None):
         raise Misplaced(f"{path}.confirm", "a step that changes something has the name to confirm, and no other step")
+    if step.asks and (step.command is None or step.changes):
+        raise Misplaced(
+            f"{path}.asks", "only a step that runs something, and asks for no name to confirm, asks meanwhile"
+        )
     if step.confirm is not None:
         _places(f"{path}.confirm", step.confirm, known)
     if step.command is not None and "--execute" in step.command.split():
-        raise Misplaced(f"{path}.run", "--execute is added when the playbook runs with it; say `changes: true`")
+        raise Misplaced(
+            f"{path}.run", "--execute is added when the playbook runs with it; say `changes: true`, or `asks: true`"
+        )
     for name, expression in step.capture.items():
         where = f"{path}.capture.{name}"
         if conditions.problem(expression):

@@ -49,6 +49,7 @@ def run_child(
     environment: Mapping[str, str],
     heard: Callable[[str], None],
     plan: bytes | None = None,
+    asks: bool = False,
 ) -> Spoken:
     """Runs `python -m mqctl` with `words` and waits for its end.
 
@@ -58,6 +59,7 @@ def run_child(
     Args:
         heard: told of each line of stdout and stderr as it comes.
         plan: what an earlier command showed: this one does that, or refuses.
+        asks: it reads answers from where this process reads.
 
     Raises:
         StorageError: it could not be started.
@@ -68,22 +70,9 @@ def run_child(
         shown = Path(directory) / "plan.json"
         if plan is not None:
             shown.write_bytes(plan)
-        variables = {TEE_VARIABLE: str(tee), PLAN_VARIABLE: str(shown)}
-        settings = {**environment, **variables, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "mqctl", *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=settings,
-                text=True,
-                encoding="utf-8",
-                errors="backslashreplace",
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise StorageError(f"could not run mqctl {' '.join(words)}", reason=str(error)) from error
+        # What asks has its steps confirmed by people, not by a plan that was shown before.
+        variables = {TEE_VARIABLE: str(tee)} if asks else {TEE_VARIABLE: str(tee), PLAN_VARIABLE: str(shown)}
+        process = _started(words, {**environment, **variables}, stdin=None if asks else subprocess.DEVNULL)
         readers = [_Reader(stream, heard) for stream in (process.stdout, process.stderr) if stream is not None]
         try:
             code: int | None = process.wait(timeout_ms / 1000)
@@ -101,6 +90,23 @@ def run_child(
             document=_document(tee),
             plan=shown.read_bytes() if shown.is_file() else None,
         )
+
+
+def _started(words: Sequence[str], environment: Mapping[str, str], *, stdin: int | None) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "mqctl", *words],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**environment, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"},
+            text=True,
+            encoding="utf-8",
+            errors="backslashreplace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise StorageError(f"could not run mqctl {' '.join(words)}", reason=str(error)) from error
 
 
 class _Reader:

@@ -50,6 +50,7 @@ class _Step(msgspec.Struct, forbid_unknown_fields=True):
     results: list[_Result] = []
     changes: bool = False
     confirm: str | None = None
+    asks: bool = False
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -163,4 +164,5 @@ def _step(number: int, parsed: _Step) -> PlaybookStep:
         ),
         changes=parsed.changes,
         confirm=parsed.confirm,
+        asks=parsed.asks,
     )

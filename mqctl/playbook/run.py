@@ -122,6 +122,8 @@ class _Run:
         connected = self.world.connected(words)
         if connected is not None and self.first is None:
             self._look_at_cluster()
+        if step.asks and self.options.execute:
+            return self._asking(number, step, [*(connected or words), "--execute"])
         line = command_line(connected or words)
         self.running = (step, line)
         self.world.begins(number, step, line)
@@ -133,6 +135,16 @@ class _Run:
             return replace(outcome, state=StepState.UNEXPECTED, means=["it showed no plan; nothing was changed"])
         shown = _Shown(words=connected or words, asks=connected is not None, outcome=outcome, plan=spoken.plan)
         return self._change(step, shown)
+
+    def _asking(self, number: int, step: PlaybookStep, words: Sequence[str]) -> StepRun:
+        """Carries out a command that asks somebody while it works."""
+        line = command_line(words)
+        self.running = (step, line)
+        self.world.begins(number, step, line)
+        limit_ms = self.options.timeout_ms or step.timeout_ms
+        return self._judged(
+            step, line, self.world.speak(words, limit_ms, self.world.heard, asks=True), StepState.EXPECTED
+        )
 
     def _change(self, step: PlaybookStep, shown: _Shown) -> StepRun:
         """Carries out what was just shown, on the same cluster, once the name is confirmed."""

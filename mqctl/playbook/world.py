@@ -20,9 +20,15 @@ class World(Protocol):
         """Returns the command line with the options that name the cluster; None when it asks no cluster."""
 
     def speak(
-        self, words: Sequence[str], timeout_ms: int, heard: Callable[[str], None], plan: bytes | None = None
+        self,
+        words: Sequence[str],
+        timeout_ms: int,
+        heard: Callable[[str], None],
+        plan: bytes | None = None,
+        *,
+        asks: bool = False,
     ) -> Spoken:
-        """Runs a command; with a plan that one showed before, that is what it carries out."""
+        """Runs a command; with a plan that one showed before, that is what it does; one that asks is answered."""
 
     def choose(self, step: PlaybookStep) -> str | None:
         """Returns what was chosen, beforehand or now; None when nobody can be asked, or nothing was chosen."""

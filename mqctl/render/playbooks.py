@@ -178,7 +178,7 @@ def _impact(playbook: Playbook) -> str:
 def _kind(step: PlaybookStep) -> str:
     if step.options:
         return "decision"
-    return "changes" if step.changes else "reads"
+    return "changes" if step.changes or step.asks else "reads"
 
 
 def _parameters(parameters: Sequence[Parameter], lang: Lang) -> list[ParameterRow]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from embedded_broker import EmbeddedCluster
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.execute.holders import holders
@@ -198,6 +203,47 @@ def test_a_rehearsal_is_played_without_any_cluster_to_name(mqctl: Run, tmp_path:
     assert (step["result"], step["captured"]["state"], step["captured"]["sent"]) == ("kept", "kept", 50)
     assert "KEPT: none of the" in page.read_text()
     assert history.read_bytes().startswith(b"mqctl-drill-history 1")
+
+
+ASKING_DRILL = """
+title: Somebody restarts a broker
+quota: {messages: 1000, mebibytes: 1, time: 3m}
+limits: {lost_after: 60s}
+producers: [{name: orders, messages: 50, rate: 100}]
+groups: [{name: ledger, mode: concurrent, consumers: 1}]
+schedule: [{at: 100ms, do: ask, text: Restart broker-a}]
+"""
+
+
+def test_a_rehearsal_on_somebody_s_cluster_is_announced_and_with_execute_asks_for_each_step(
+    mqctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "asking.yaml").write_text(ASKING_DRILL)
+    places = {"plan": "asking.yaml", "history": "drill.history", "page": "drill.html"}
+    words = ["playbook", "run", "promise-drill", "-o", "json"]
+    words += [word for name, file in places.items() for word in ("-p", f"{name}={tmp_path / file}")]
+    with EmbeddedCluster(brokers=1) as cluster:
+        env = {"MQCTL_STATE_DIR": str(tmp_path / "state"), "MQCTL_NAMESRV": cluster.namesrv}
+        announced = mqctl(*words, env=env)
+        (step,) = announced.json["steps"]
+        assert (announced.exit_code, step["result"], (tmp_path / "drill.history").exists()) == (1, "announced", False)
+        with subprocess.Popen(
+            [sys.executable, "-m", "mqctl", *words, "--execute"], env={**os.environ, **env}, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            assert process.stderr is not None
+            lines: list[str] = []
+            while "NOW: Restart broker-a" not in (lines or [""])[-1]:
+                lines.append(process.stderr.readline())
+                assert lines[-1], lines
+            broker = cluster.broker("broker-a")
+            broker.stop()
+            broker.start()
+            stdout, rest_of_it = process.communicate("\n", timeout=90)
+    (step,) = json.loads(stdout)["steps"]
+    assert (process.returncode, step["result"], step["captured"]["sent"]) == (0, "kept", 50), (lines, rest_of_it)
+    assert step["command"].endswith("--execute")
+    assert "KEPT: none of the" in (tmp_path / "drill.html").read_text()
 
 
 def rest(stage: Stage, group: str) -> None:

@@ -112,6 +112,8 @@ def test_every_step_parses(slug: str, given: str) -> None:
         if step.changes:
             name = template.fill(step.confirm or "", told, unknown=True)
             parses([*template.filled(step.command, told, unknown=True), "--execute", "--confirm", name])
+        if step.asks:
+            parses([*template.filled(step.command, told, unknown=True), "--execute"])
 
 
 @pytest.mark.parametrize("slug", SLUGS)

@@ -29,6 +29,7 @@ EXAMPLES = (
     "mqctl playbook run backlog -p group=order-service --dry-run",
     "mqctl playbook run tag-loss -p group=order-service --cluster prod --report incident.md",
     "mqctl playbook run skip-and-replay -p group=order-service -p topic=orders --choose way=reset --execute",
+    "mqctl playbook run promise-drill -p plan=upgrade --namesrv prod:9876 --execute",
 )
 
 
@@ -79,7 +80,8 @@ def command(
     """Run a playbook: its steps are commands of mqctl, shown on stderr as they run; stdout gets the outcome.
 
     Steps that change something show their plan only, unless --execute is given; then each asks for the name of what it
-    changes. The cluster is identified before the first step and before each change.
+    changes. A drill on your cluster asks for each restart then, and goes on when you press Enter. The cluster is
+    identified before the first step and before each change.
 
     Ends with 0 at its end or when nothing is to be done, 1 when somebody must act or decide, 2 when a step ended
     unexpectedly, 75 when one timed out, 76 when a change was not confirmed, 65 on another cluster.
@@ -129,8 +131,9 @@ def _command_lines(playbook: Playbook, options: RunOptions, world: Terminal) -> 
             continue
         words = template.filled(step.command, options.values, unknown=True)
         words = world.connected(words) or words
-        name = template.fill(step.confirm or "", options.values, unknown=True)
-        lines.append(
-            command_line([*words, "--execute", "--confirm", name] if step.changes and options.execute else words)
-        )
+        if options.execute and step.asks:
+            words = [*words, "--execute"]
+        elif options.execute and step.changes:
+            words = [*words, "--execute", "--confirm", template.fill(step.confirm or "", options.values, unknown=True)]
+        lines.append(command_line(words))
     return lines

@@ -79,10 +79,16 @@ class Terminal:
         return [*words, *self.cluster_options]
 
     def speak(
-        self, words: Sequence[str], timeout_ms: int, heard: Callable[[str], None], plan: bytes | None = None
+        self,
+        words: Sequence[str],
+        timeout_ms: int,
+        heard: Callable[[str], None],
+        plan: bytes | None = None,
+        *,
+        asks: bool = False,
     ) -> Spoken:
         environment = {**self.environment, "MQCTL_LANG": self.lang.value}
-        return run_child(words, timeout_ms=timeout_ms, environment=environment, heard=heard, plan=plan)
+        return run_child(words, timeout_ms=timeout_ms, environment=environment, heard=heard, plan=plan, asks=asks)
 
     def choose(self, step: PlaybookStep) -> str | None:
         if step.id in self.chosen:

@@ -41,7 +41,13 @@ class Quick(Terminal):
     heard_before: dict[tuple[str, ...], Spoken] = field(default_factory=dict)
 
     def speak(
-        self, words: Sequence[str], timeout_ms: int, heard: Callable[[str], None], plan: bytes | None = None
+        self,
+        words: Sequence[str],
+        timeout_ms: int,
+        heard: Callable[[str], None],
+        plan: bytes | None = None,
+        *,
+        asks: bool = False,
     ) -> Spoken:
         key = tuple(words)
         if key not in self.heard_before:
