@@ -58,7 +58,22 @@ if [ -n "$NEW" ]; then
   step "0 66" mqctl replay follow -t "${TOPIC}" --to "${NEW}"
 fi
 
-# 7. Give the topic so many queues on each broker.
+# 7. With the group's consumers on the old topic stopped, copy what they have not consumed, until nothing waits.
+if [ -n "$NEW" ]; then
+  step "0" mqctl replay follow -t "${TOPIC}" --to "${NEW}" ${GROUP:+--from-group "${GROUP}"} --drain
+fi
+
+# 8. Reject what producers still send to the old topic.
+if [ -n "$NEW" ]; then
+  step "0" mqctl topic update -t "${TOPIC}" --perm R--
+fi
+
+# 9. Copy what was written meanwhile; nothing more can come.
+if [ -n "$NEW" ]; then
+  step "0" mqctl replay follow -t "${TOPIC}" --to "${NEW}" --drain
+fi
+
+# 10. Give the topic so many queues on each broker.
 if [ -n "$QUEUES" ]; then
   step "0" mqctl topic update -t "${TOPIC}" --queues "${QUEUES}"
 fi
