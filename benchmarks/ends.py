@@ -68,10 +68,10 @@ def _store(queues: int, delay_ms: int) -> None:
 
 
 def _broker(queues: int, delay_ms: int) -> None:
-    with EmbeddedCluster() as cluster, Cluster(cluster.namesrv) as asked:
+    with EmbeddedCluster() as cluster, Cluster(cluster.namesrv) as admin:
         address = cluster.broker().address
         config = TopicConfig(name="Wide", read_queue_count=queues, write_queue_count=queues)
-        asked.ask(address, put_topic(config), Deadline(_LIMIT_MS))
+        admin.ask(address, put_topic(config), Deadline(_LIMIT_MS))
         for code in (_MAX, _MIN):
             cluster.fault(code, Delay(delay_ms))
         numbers = range(queues)
@@ -80,16 +80,16 @@ def _broker(queues: int, delay_ms: int) -> None:
 
         def in_turn() -> None:
             for question in questions:
-                asked.ask(address, question, Deadline(_LIMIT_MS))
+                admin.ask(address, question, Deadline(_LIMIT_MS))
 
         def two_flights() -> None:
-            asking = Asking(asked, Deadline(_LIMIT_MS))
+            asking = Asking(admin, Deadline(_LIMIT_MS))
             for half in (questions[:queues], questions[queues:]):
                 asking.put((number, address, question) for number, question in enumerate(half))
 
         def one_flight() -> None:
             places = {MessageQueue("Wide", "broker-a", number): address for number in numbers}
-            sure_bounds(Asking(asked, Deadline(_LIMIT_MS)), places)
+            sure_bounds(Asking(admin, Deadline(_LIMIT_MS)), places)
 
         single, two, one = map(_timed, (in_turn, two_flights, one_flight))
     print(

@@ -86,8 +86,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     wanted = parser.parse_args()
     with cluster_of(wanted.groups) as namesrv:
-        found = [measure(namesrv) for _ in range(wanted.rounds)]
-    walls, cpus, shown = zip(*found, strict=True)
+        runs = [measure(namesrv) for _ in range(wanted.rounds)]
+    walls, cpus, shown = zip(*runs, strict=True)
     wall_s, cpu_s = statistics.median(walls), statistics.median(cpus)
     print(f"{shown[0]} groups of {2 * QUEUES} queues on 2 brokers, at most {IN_FLIGHT} requests in flight at each")
     print(f"mqctl group lag: {wall_s:.2f} s (CPU {cpu_s:.2f} s), median of {wanted.rounds}")

@@ -137,9 +137,9 @@ def measure_sends(pair: Pair, binary: Path, messages: int, rounds: int) -> None:
     for server in (pair.alone, pair.master):
         load(binary, server, "send", 4, 2_000, _BODY_BYTES, 1, 1)
     until("the slave has everything", pair.is_equal)
-    found = {(kind, role): Rounds() for kind in kinds for role in roles}
+    measured_rounds = {(kind, role): Rounds() for kind in kinds for role in roles}
     for _ in range(rounds):
-        for (kind, role), taken in found.items():
+        for (kind, role), taken in measured_rounds.items():
             settings = roles[role]
             if settings is not None:
                 pair.switch(settings)
@@ -153,8 +153,8 @@ def measure_sends(pair: Pair, binary: Path, messages: int, rounds: int) -> None:
                 taken.slave_cpu_us.append((pair.slave.cpu_seconds() - before) * 1e6 / result["messages"])
     pair.switch(_ASYNC)
     print("way to send            sends/s  of no slave   p50 us   p99 us  CPU us  of no slave  slave's  equal after")
-    for (kind, role), taken in found.items():
-        alone, (rate, cpu) = found[kind, "no slave"], (taken.median("per_second"), taken.median("cpu_us"))
+    for (kind, role), taken in measured_rounds.items():
+        alone, (rate, cpu) = measured_rounds[kind, "no slave"], (taken.median("per_second"), taken.median("cpu_us"))
         line = f"{kind + ', ' + role:22} {rate:8,.0f} {rate / alone.median('per_second'):12.2f}"
         line += f" {taken.median('p50_us'):8,.0f} {taken.median('p99_us'):8,.0f} {cpu:7.0f}"
         line += f" {cpu / alone.median('cpu_us'):12.2f}"

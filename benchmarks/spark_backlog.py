@@ -116,13 +116,13 @@ def tuples(spark: SparkSession, store: str) -> dict[tuple[str, str | None], int]
     planned, planning.RANGE_ENTRIES = planning.RANGE_ENTRIES, 50_000
     work = ranges(store, cells(open_store(store), Selection((store,))))
     planning.RANGE_ENTRIES = planned
-    found = (
+    rows = (
         spark.sparkContext.parallelize(work, 8)
         .flatMap(_tuples)
         .reduceByKey(lambda a, b: (a[0] + b[0], a[1] + b[1], min(a[2], b[2]), max(a[3], b[3])))
         .collect()
     )
-    return {key: value[0] for key, value in found}
+    return {key: value[0] for key, value in rows}
 
 
 def _tuples(work: QueueRange) -> Iterator[tuple[tuple[str, str | None], tuple[int, int, int, int]]]:

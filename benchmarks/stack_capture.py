@@ -83,9 +83,9 @@ def answer(peer: Peer, body: bytes) -> None:
     """Answers as an instance does, until its connection ends."""
     try:
         while True:
-            asked = peer.receive(lambda it: it.code == RequestCode.GET_CONSUMER_RUNNING_INFO, seconds=LIMIT_MS)
+            request = peer.receive(lambda it: it.code == RequestCode.GET_CONSUMER_RUNNING_INFO, seconds=LIMIT_MS)
             time.sleep(ANSWER_S)
-            peer.socket.sendall(encode(asked.answer(ResponseCode.SUCCESS, body=body)))
+            peer.socket.sendall(encode(request.answer(ResponseCode.SUCCESS, body=body)))
     except OSError:
         return
 

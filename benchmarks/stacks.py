@@ -45,12 +45,12 @@ def python_dump(threads: int) -> str:
 
 def best(work: Callable[[], object], times: int = 5) -> float:
     """Returns the shortest CPU time of `work` in seconds."""
-    found = []
+    stacks_read = []
     for _ in range(times):
         began = process_time()
         work()
-        found.append(process_time() - began)
-    return min(found)
+        stacks_read.append(process_time() - began)
+    return min(stacks_read)
 
 
 def main(arguments: list[str]) -> None:

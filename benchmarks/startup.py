@@ -131,7 +131,7 @@ def main() -> None:
             for contender in everyone:
                 costs[contender.name].append(measure(contender.words))
     print(f"{'command':26}{'CPU ms':>8}{'over base':>11}{'budget':>8}{'peak MiB':>10}  base")
-    medians = {name: statistics.median(cost.cpu_ms for cost in found) for name, found in costs.items()}
+    medians = {name: statistics.median(cost.cpu_ms for cost in costs_seen) for name, costs_seen in costs.items()}
     for contender in everyone:
         peak = max(cost.peak_mib for cost in costs[contender.name])
         over = f"{medians[contender.name] - medians[contender.base]:+.0f}" if contender.base else ""

@@ -43,15 +43,15 @@ def page_of(file: Path, viewport: dict[str, int]) -> Iterator[Any]:
     if path is None:
         pytest.skip("no Chromium: set MQCTL_TEST_CHROMIUM or run `playwright install chromium`")
     arguments = ["--no-sandbox", "--single-process", "--no-zygote", "--headless=shell"]
-    asked: list[str] = []
+    requests: list[str] = []
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=path, args=arguments)
         try:
             page = browser.new_page(viewport=viewport)
-            page.on("request", lambda request: asked.append(request.url))
-            page.on("pageerror", lambda error: asked.append(str(error)))
+            page.on("request", lambda request: requests.append(request.url))
+            page.on("pageerror", lambda error: requests.append(str(error)))
             page.goto(file.as_uri())
             yield page
-            assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+            assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
         finally:
             browser.close()

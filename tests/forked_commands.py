@@ -63,12 +63,12 @@ class ForkedCommands:
         """Runs one command line to its end; returns exit code, standard output and standard error."""
         (out, their_out), (err, their_err) = os.pipe(), os.pipe()
         ended, theirs = socket.socketpair()
-        told = json.dumps([words, dict(environment)]).encode()
+        request = json.dumps([words, dict(environment)]).encode()
         with ended:
             with theirs, self._turn:
                 pipes = [theirs.fileno(), their_out, their_err]
-                socket.send_fds(self._server, [len(told).to_bytes(4, "big")], pipes)
-                self._server.sendall(told)
+                socket.send_fds(self._server, [len(request).to_bytes(4, "big")], pipes)
+                self._server.sendall(request)
             os.close(their_out)
             os.close(their_err)
             texts = _read_all((out, err))
@@ -79,8 +79,8 @@ class ForkedCommands:
     def close(self) -> None:
         """Ends the server, and with it what still runs."""
         self._server.close()
-        _, told = self._process.communicate()
-        assert self._process.returncode == 0, told.decode()
+        _, errors = self._process.communicate()
+        assert self._process.returncode == 0, errors.decode()
 
 
 def possible() -> bool:
@@ -144,8 +144,8 @@ def serve(owner: socket.socket) -> list[str] | None:
                     selector.unregister(key.fd)
                     _tell(key.fd, *running.pop(key.fd))
                     continue
-                asked = _read(owner)
-                if asked is None:
+                request = _read(owner)
+                if request is None:
                     for pid, _ in running.values():
                         os.kill(pid, signal.SIGKILL)
                     return None
@@ -154,12 +154,12 @@ def serve(owner: socket.socket) -> list[str] | None:
                     for other, (_, its) in running.items():
                         os.close(other)
                         its.ended.close()
-                    _become(asked)
-                    return asked.words
-                os.close(asked.out)
-                os.close(asked.err)
+                    _become(request)
+                    return request.words
+                os.close(request.out)
+                os.close(request.err)
                 watched = os.pidfd_open(pid)
-                running[watched] = (pid, asked)
+                running[watched] = (pid, request)
                 selector.register(watched, selectors.EVENT_READ)
 
 
@@ -167,10 +167,10 @@ def _read(owner: socket.socket) -> Asked | None:
     size, passed, _, _ = socket.recv_fds(owner, 4, 3)
     if not size:
         return None
-    told = b""
-    while len(told) < int.from_bytes(size, "big"):
-        told += owner.recv(int.from_bytes(size, "big") - len(told))
-    words, environment = json.loads(told)
+    data = b""
+    while len(data) < int.from_bytes(size, "big"):
+        data += owner.recv(int.from_bytes(size, "big") - len(data))
+    words, environment = json.loads(data)
     ended, out, err = passed
     return Asked(words, environment, socket.socket(fileno=ended), out, err)
 

@@ -62,8 +62,8 @@ def recorded_pop_frames() -> tuple[PopFrame, ...]:
 
 def truth() -> dict[str, Any]:
     """Returns what is known of the recorded store."""
-    found: dict[str, Any] = json.loads((_GOLDEN / "truth.json").read_text())["clean"]
-    return found
+    figures: dict[str, Any] = json.loads((_GOLDEN / "truth.json").read_text())["clean"]
+    return figures
 
 
 def unpack_recorded_store(target: Path) -> Path:
@@ -77,8 +77,8 @@ def records_of_recorded_store() -> list[Message]:
     """Returns every message of the recorded commit log."""
     with tarfile.open(_GOLDEN / "store-pop-clean.tar.gz") as archive:
         log = archive.extractfile("store/commitlog/00000000000000000000").read()  # type: ignore[union-attr]
-    found, position = [], 0
+    records, position = [], 0
     while size := int.from_bytes(log[position : position + 4], "big"):
-        found.append(decode_message(log[position : position + size]))
+        records.append(decode_message(log[position : position + size]))
         position += size
-    return found
+    return records

@@ -38,10 +38,10 @@ def require(program: str, what: str) -> None:
     """Skips, saying what is left out, where `program` is not installed; `.ci/run` sets MQCTL_TEST_ALL and fails."""
     if shutil.which(program) is not None:
         return
-    told = f"{program} is not installed: {what} was left out"
+    message = f"{program} is not installed: {what} was left out"
     if os.environ.get("MQCTL_TEST_ALL"):
-        pytest.fail(told)
-    pytest.skip(told)
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 def _set_up(shell: str, home: Path) -> str:

@@ -101,8 +101,8 @@ def receives(meter: Meter, peer: Peer, wire: GrpcWire) -> None:
         done.group.name, done.topic.name = "GBench", "Bench"
         request = wanted("Bench", "GBench")
         request.batch_size = _BATCH
-        for found in messages_of(wire.receive(request, "c")):
-            system = found.system_properties
+        for message_received in messages_of(wire.receive(request, "c")):
+            system = message_received.system_properties
             done.entries.add(message_id=system.message_id, receipt_handle=system.receipt_handle)
         wire.call("AckMessage", done, "c")
         count += len(done.entries)

@@ -46,10 +46,10 @@ class Talk:
         frames = [encode(request.command(opaque=next(self._opaques), body=body)) for request, body in questions]
         self._socket.sendall(b"".join(frames))
         self.request_count += len(frames)
-        found: list[RemotingCommand] = []
-        while len(found) < len(questions):
-            found += self._decoder.feed(self._socket.recv(1 << 20))
-        return sorted(found, key=lambda answer: answer.opaque)
+        replies: list[RemotingCommand] = []
+        while len(replies) < len(questions):
+            replies += self._decoder.feed(self._socket.recv(1 << 20))
+        return sorted(replies, key=lambda answer: answer.opaque)
 
 
 def fill(talk: Talk, messages: int) -> None:
@@ -165,9 +165,9 @@ def compare(server: Server, messages: int, rounds: int) -> None:
             requests[name] = (talk.request_count - requests_before) / messages
             if number:  # the first round warms up
                 rates[name].append(messages / (server.cpu_seconds() - cpu))
-    for name, found in rates.items():
-        ratio = statistics.median(own / pulled for own, pulled in zip(found, rates["pull"], strict=True))
-        rate = statistics.median(found)
+    for name, measured in rates.items():
+        ratio = statistics.median(own / pulled for own, pulled in zip(measured, rates["pull"], strict=True))
+        rate = statistics.median(measured)
         print(
             f"{name:34} {rate:9,.0f} messages per second of the broker's CPU   {ratio:.2f} of pulling"
             f"   {requests[name]:.2f} requests a message"

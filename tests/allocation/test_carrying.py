@@ -27,11 +27,11 @@ MORE = (1, 2, 4)
 
 
 def owned(result: StrategyResult) -> dict[str, list[MessageQueue]]:
-    found: dict[str, list[MessageQueue]] = {client: [] for client in result.loads}
+    queues_of: dict[str, list[MessageQueue]] = {client: [] for client in result.loads}
     for queue, clients in result.owners.owners.items():
         for client in clients:
-            found[client].append(queue)
-    return found
+            queues_of[client].append(queue)
+    return queues_of
 
 
 def joined(layout: Layout, count: int) -> Layout:

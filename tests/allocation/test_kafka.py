@@ -18,10 +18,10 @@ def queues(**counts: int) -> list[MessageQueue]:
 
 
 def owned(owners: dict[MessageQueue, str]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    topics_of: dict[str, set[str]] = {}
     for queue, client in owners.items():
-        found.setdefault(client, set()).add(f"{queue.topic}p{queue.queue_id}")
-    return found
+        topics_of.setdefault(client, set()).add(f"{queue.topic}p{queue.queue_id}")
+    return topics_of
 
 
 def everything(*clients: str) -> dict[str, frozenset[str]]:
@@ -30,17 +30,17 @@ def everything(*clients: str) -> dict[str, frozenset[str]]:
 
 def test_range_as_kafka_documents_it() -> None:
     # RangeAssignor: two consumers, two topics of three partitions.
-    found = kafka_owners(KafkaAssignor.RANGE, queues(t0=3, t1=3), everything("C0", "C1"))
-    assert owned(found) == {"C0": {"t0p0", "t0p1", "t1p0", "t1p1"}, "C1": {"t0p2", "t1p2"}}
+    owners = kafka_owners(KafkaAssignor.RANGE, queues(t0=3, t1=3), everything("C0", "C1"))
+    assert owned(owners) == {"C0": {"t0p0", "t0p1", "t1p0", "t1p1"}, "C1": {"t0p2", "t1p2"}}
 
 
 def test_roundrobin_as_kafka_documents_it() -> None:
     # RoundRobinAssignor: the same, and three consumers that subscribe to one, two and three topics.
-    found = kafka_owners(KafkaAssignor.ROUNDROBIN, queues(t0=3, t1=3), everything("C0", "C1"))
-    assert owned(found) == {"C0": {"t0p0", "t0p2", "t1p1"}, "C1": {"t0p1", "t1p0", "t1p2"}}
+    owners = kafka_owners(KafkaAssignor.ROUNDROBIN, queues(t0=3, t1=3), everything("C0", "C1"))
+    assert owned(owners) == {"C0": {"t0p0", "t0p2", "t1p1"}, "C1": {"t0p1", "t1p0", "t1p2"}}
     wants = {"C0": frozenset({"t0"}), "C1": frozenset({"t0", "t1"}), "C2": frozenset(TOPICS)}
-    found = kafka_owners(KafkaAssignor.ROUNDROBIN, queues(t0=1, t1=2, t2=3), wants)
-    assert owned(found) == {"C0": {"t0p0"}, "C1": {"t1p0"}, "C2": {"t1p1", "t2p0", "t2p1", "t2p2"}}
+    owners = kafka_owners(KafkaAssignor.ROUNDROBIN, queues(t0=1, t1=2, t2=3), wants)
+    assert owned(owners) == {"C0": {"t0p0"}, "C1": {"t1p0"}, "C2": {"t1p1", "t2p0", "t2p1", "t2p2"}}
 
 
 def test_sticky_as_kafka_documents_it() -> None:
@@ -54,8 +54,8 @@ def test_sticky_as_kafka_documents_it() -> None:
     assert Counter(after.values()) == {"C0": 4, "C2": 4}
     # Example 2 there: subscriptions of one, two and three topics.
     wants = {"C0": frozenset({"t0"}), "C1": frozenset({"t0", "t1"}), "C2": frozenset(TOPICS)}
-    found = kafka_owners(KafkaAssignor.STICKY, queues(t0=1, t1=2, t2=3), wants)
-    assert owned(found) == {"C0": {"t0p0"}, "C1": {"t1p0", "t1p1"}, "C2": {"t2p0", "t2p1", "t2p2"}}
+    owners = kafka_owners(KafkaAssignor.STICKY, queues(t0=1, t1=2, t2=3), wants)
+    assert owned(owners) == {"C0": {"t0p0"}, "C1": {"t1p0", "t1p1"}, "C2": {"t2p0", "t2p1", "t2p2"}}
 
 
 WANTS = st.dictionaries(st.sampled_from("abcdefgh"), st.frozensets(st.sampled_from(TOPICS)), min_size=1)
@@ -69,10 +69,10 @@ def test_every_wanted_queue_has_one_owner_that_wants_it(
     listed = queues(**counts)
     for assignor in KafkaAssignor:
         before = kafka_owners(assignor, listed, wants)
-        for subscriptions, found in ((wants, before), (later, kafka_owners(assignor, listed, later, before))):
+        for subscriptions, owners in ((wants, before), (later, kafka_owners(assignor, listed, later, before))):
             wanted = {topic for topics in subscriptions.values() for topic in topics}
-            assert set(found) == {queue for queue in listed if queue.topic in wanted}
-            assert all(queue.topic in subscriptions[client] for queue, client in found.items())
+            assert set(owners) == {queue for queue in listed if queue.topic in wanted}
+            assert all(queue.topic in subscriptions[client] for queue, client in owners.items())
 
 
 @given(count=st.integers(1, 60), clients=st.integers(1, 12), more=st.integers(-3, 3))

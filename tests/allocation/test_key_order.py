@@ -37,8 +37,8 @@ def test_what_is_re_routed_is_what_the_selector_of_our_client_moves(keys: list[s
     spread = key_spread(sampled, FOUR)
     assert (spread.spread, spread.by_hash_count) == ((), len(keys))
     moved = {key for key in keys if by_key(key)(more, message) != before[key]}
-    found = re_routing(sampled, FOUR, more)
-    assert (found.moved_key_count, found.moved_message_count) == (len(moved), sum(key in moved for key in keys))
+    re_routed = re_routing(sampled, FOUR, more)
+    assert (re_routed.moved_key_count, re_routed.moved_message_count) == (len(moved), sum(key in moved for key in keys))
 
 
 def test_java_s_remainder_of_the_smallest_hash() -> None:

@@ -48,9 +48,9 @@ def info(client: str, *queues: HeldQueue) -> RunningInfo:
 def test_the_state_of_a_lock(
     running: tuple[RunningInfo, ...], state: LockState, free_ms: int | None, waiting: tuple[str, ...]
 ) -> None:
-    (found,) = queue_locks([topic(*(item.client_id for item in running))], running, now_ms=NOW)
-    assert (found.state, found.free_time_ms, found.waiting) == (state, free_ms, waiting)
-    assert bool(found.note) == (state is not LockState.HELD)
+    (lock,) = queue_locks([topic(*(item.client_id for item in running))], running, now_ms=NOW)
+    assert (lock.state, lock.free_time_ms, lock.waiting) == (state, free_ms, waiting)
+    assert bool(lock.note) == (state is not LockState.HELD)
 
 
 def test_an_instance_that_does_not_tell_makes_it_unknown_and_one_that_is_not_there_nobody_s() -> None:

@@ -35,8 +35,8 @@ def test_a_forecast_is_a_count_of_messages(
                 if not (wants(effective, row.tag) and wants(new if owners[queue] in changed else old, row.tag))
             )
         # A tag of nobody online any more is not lost to anybody.
-        asked = any(wants(new if client in changed else old, row.tag) for client in CLIENTS)
-        assert (row.lost_if_old, row.lost_if_new) == ((lost["old"], lost["new"]) if asked else (0, 0))
+        wanted = any(wants(new if client in changed else old, row.tag) for client in CLIENTS)
+        assert (row.lost_if_old, row.lost_if_new) == ((lost["old"], lost["new"]) if wanted else (0, 0))
 
 
 @given(COUNTS, OWNERS, TAGS, TAGS)

@@ -22,5 +22,5 @@ from mqctl.allocation.rooms import inferred_rule
     ],
 )
 def test_rooms_are_read_where_names_agree(brokers: tuple[str, ...], clients: tuple[str, ...], rule: str | None) -> None:
-    found = inferred_rule(brokers, clients)
-    assert (found.text if found else None) == rule
+    inferred = inferred_rule(brokers, clients)
+    assert (inferred.text if inferred else None) == rule

@@ -38,13 +38,13 @@ def _is_str_of_error(node: ast.expr) -> bool:
 
 
 def test_no_text_of_an_error_is_searched() -> None:
-    found = [
+    searches = [
         f"{file}:{line}"
         for file in sorted((REPOSITORY / "mqctl").rglob("*.py"))
         if file != REPOSITORY / _OPENSSL
         for line in _searched(ast.parse(file.read_text()))
     ]
-    assert found == []
+    assert searches == []
 
 
 def test_it_finds_what_it_looks_for() -> None:

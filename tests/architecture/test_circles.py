@@ -30,8 +30,8 @@ def circle(edges: Mapping[str, set[str]]) -> list[str]:
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:
-        found: list[str] = error.args[1]
-        return found
+        cycle: list[str] = error.args[1]
+        return cycle
     return []
 
 

@@ -80,7 +80,7 @@ class _Call(NamedTuple):
 
 @cache
 def _calls() -> list[_Call]:
-    found = []
+    calls = []
     for room in ("mqctl", "embedded_broker"):
         for path in (REPOSITORY / room).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
@@ -88,8 +88,8 @@ def _calls() -> list[_Call]:
                 continue
             name = path.relative_to(REPOSITORY).as_posix()
             of_arrays = ("import numpy" in source or "/aggregates/" in name) and name not in _BOUNDED
-            found += [_Call(name, of_arrays, node) for node in ast.walk(ast.parse(source)) if _is_conversion(node)]
-    return found
+            calls += [_Call(name, of_arrays, node) for node in ast.walk(ast.parse(source)) if _is_conversion(node)]
+    return calls
 
 
 def _is_conversion(node: ast.AST) -> TypeGuard[ast.Call]:

@@ -28,8 +28,8 @@ def has_functions(package: Path) -> bool:
 def packages() -> set[str]:
     """Returns the packages with functions for others."""
     roots = (REPOSITORY / "mqctl", REPOSITORY / "embedded_broker")
-    found = {file.parent for root in roots for file in root.rglob("__init__.py")}
-    return {".".join(path.relative_to(REPOSITORY).parts) for path in found if has_functions(path)}
+    rooms = {file.parent for root in roots for file in root.rglob("__init__.py")}
+    return {".".join(path.relative_to(REPOSITORY).parts) for path in rooms if has_functions(path)}
 
 
 def is_marked(node: ast.AST, mark: str) -> bool:

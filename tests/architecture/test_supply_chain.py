@@ -38,9 +38,9 @@ def pins() -> Iterator[tuple[str, Version, list[str]]]:
         if entry.startswith("#"):
             continue
         head, *rest = [line.strip().rstrip("\\").strip() for line in entry.splitlines()]
-        found = re.fullmatch(r"([\w.-]+)(?:\[[^]]*\])?==([^ ;]+)(?: ;.*)?", head)
-        assert found is not None, f"{head} is no pin; {REGENERATE}"
-        yield canonicalize_name(found[1]), Version(found[2]), [line for line in rest if line]
+        pin = re.fullmatch(r"([\w.-]+)(?:\[[^]]*\])?==([^ ;]+)(?: ;.*)?", head)
+        assert pin is not None, f"{head} is no pin; {REGENERATE}"
+        yield canonicalize_name(pin[1]), Version(pin[2]), [line for line in rest if line]
 
 
 def test_every_dependency_says_why_it_is_there() -> None:
@@ -97,11 +97,11 @@ def closure(text: str, *, for_users: bool = True) -> Iterator[Distribution]:
             continue
         seen.add(key)
         try:
-            found = distribution(requirement.name)
+            package = distribution(requirement.name)
         except PackageNotFoundError:
             continue  # an extra, or another platform's
-        yield found
-        for text in found.requires or []:
+        yield package
+        for text in package.requires or []:
             further = Requirement(text)
             marker = further.marker
             if marker is None or any(marker.evaluate({"extra": extra}) for extra in extras | {""}):
@@ -110,8 +110,8 @@ def closure(text: str, *, for_users: bool = True) -> Iterator[Distribution]:
 
 def refused(packages: Iterable[Distribution]) -> dict[str, str]:
     """Returns the packages whose licence does not let us ship beside them, with what they say of it."""
-    told = {canonicalize_name(found.metadata["Name"]): licence(found) for found in packages}
-    return {name: text for name, text in told.items() if not allowed(_READ_BY_HAND.get(name) or text)}
+    licences = {canonicalize_name(package.metadata["Name"]): licence(package) for package in packages}
+    return {name: text for name, text in licences.items() if not allowed(_READ_BY_HAND.get(name) or text)}
 
 
 def allowed(text: str) -> bool:
@@ -159,6 +159,6 @@ def test_a_forbidden_licence_that_comes_in_with_another_package_is_found(
 def test_the_lock_has_what_dependencies_need_in_turn() -> None:
     """With hashes required, pip refuses a lock that leaves out a single one."""
     locked = {name for name, _, _ in pins()}
-    installed = {canonicalize_name(found.metadata["Name"]) for found in closure(TEXT, for_users=False)}
+    installed = {canonicalize_name(package.metadata["Name"]) for package in closure(TEXT, for_users=False)}
     assert len(installed) > 60
     assert installed - locked == set(), REGENERATE

@@ -102,18 +102,18 @@ def test_a_process_that_has_ended_is_not_found(start: Start) -> None:
 
 
 def test_a_process_of_neither_kind_is_refused(start: Start) -> None:
-    found = obstacle(existing(start(("sh", "-c", "echo ready; read line")).pid))
-    assert isinstance(found, RefusedError)
-    assert "does not seem to run Python or" in found.reason
+    why_not = obstacle(existing(start(("sh", "-c", "echo ready; read line")).pid))
+    assert isinstance(why_not, RefusedError)
+    assert "does not seem to run Python or" in why_not.reason
 
 
 def test_what_is_only_named_java_is_not_sent_the_signal_that_would_end_it(start: Start, tmp_path: Path) -> None:
     named = tmp_path / "java"
     shutil.copy(Path(shutil.which("sh") or "/bin/sh").resolve(), named)
     process = start((str(named), "-c", "echo ready; read line"))
-    found = obstacle(existing(process.pid))
-    assert isinstance(found, RefusedError)
-    assert "no Java virtual machine" in found.reason
+    why_not = obstacle(existing(process.pid))
+    assert isinstance(why_not, RefusedError)
+    assert "no Java virtual machine" in why_not.reason
     assert process.poll() is None
 
 
@@ -132,17 +132,17 @@ def test_what_is_only_named_java_is_not_sent_the_signal_that_would_end_it(start:
     ],
 )
 def test_each_cause_has_its_remedy(facts: Facts, reason: str, remedy: str) -> None:
-    found = ptrace_obstacle(facts)
-    assert isinstance(found, PermissionDeniedError)
-    assert reason in found.reason
-    assert remedy in found.remedy
+    why_not = ptrace_obstacle(facts)
+    assert isinstance(why_not, PermissionDeniedError)
+    assert reason in why_not.reason
+    assert remedy in why_not.remedy
     assert ptrace_obstacle(replace(facts, may_attach=True)) is None
 
 
 def test_a_jvm_speaks_to_its_own_user_and_to_root() -> None:
-    found = attach_obstacle(replace(BASE, may_attach=None))
-    assert found is not None
-    assert "sudo -u app jcmd 7 Thread.print -l" in found.remedy
+    why_not = attach_obstacle(replace(BASE, may_attach=None))
+    assert why_not is not None
+    assert "sudo -u app jcmd 7 Thread.print -l" in why_not.remedy
     inside = attach_obstacle(replace(BASE, container="0123456789abcdef" * 4))
     assert inside is not None
     assert "docker exec 0123456789ab jcmd 1" in inside.remedy

@@ -187,5 +187,5 @@ def test_without_a_jdk_the_ways_that_are_left_are_named(start: Start, java_class
         dumps_of(process, Manner(search=SearchPath()))
     assert f"kill -3 {process.pid}" in caught.value.remedy
     assert "--client ID -g GROUP" in caught.value.remedy
-    found = dumps_of(process)  # a JDK elsewhere will do
-    assert found.take(Deadline(_LIMIT_MS)).dump.threads
+    ways = dumps_of(process)  # a JDK elsewhere will do
+    assert ways.take(Deadline(_LIMIT_MS)).dump.threads

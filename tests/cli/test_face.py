@@ -84,9 +84,9 @@ def test_choices_of_an_argument_are_told_on_one_line(mqctl: Run) -> None:
 def test_errors_are_one_json_object_in_json_mode(mqctl: Run, flag: list[str]) -> None:
     outcome = mqctl("nonsense", *flag)
     assert outcome.exit_code == 64
-    told = json.loads(outcome.stderr)
-    assert (told["schema"], told["exit_code"]) == ("error/1", 64)
-    assert "nonsense" in told["problem"]
+    error = json.loads(outcome.stderr)
+    assert (error["schema"], error["exit_code"]) == ("error/1", 64)
+    assert "nonsense" in error["problem"]
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

@@ -36,9 +36,9 @@ REFUSE: dict[str, Callable[[str], object]] = {
 def test_what_is_no_number_is_refused_by_name(what: str, text: str) -> None:
     with pytest.raises((MqctlError, ValueError)) as caught:
         REFUSE[what](text)
-    told = getattr(caught.value, "reason", "") or str(caught.value)
-    assert "invalid literal" not in told
-    assert "integer string conversion" not in told
+    message = getattr(caught.value, "reason", "") or str(caught.value)
+    assert "invalid literal" not in message
+    assert "integer string conversion" not in message
 
 
 def test_long_digits_are_no_time_and_no_scale(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def test_no_round_begins_with_less_time_than_the_one_before_it_took() -> None:
             raise DeadlineError("no answer")
         return view()
 
-    found = list(rounds(ask, LagPace(every_ms=100, round_ms=1_000, limit_ms=320)))
-    assert [item.number for item in found] == list(range(1, len(given) + 1))
+    looks = list(rounds(ask, LagPace(every_ms=100, round_ms=1_000, limit_ms=320)))
+    assert [item.number for item in looks] == list(range(1, len(given) + 1))
     assert given[0] > TAKES_MS
     assert all(limit_ms >= TAKES_MS for limit_ms in given), given

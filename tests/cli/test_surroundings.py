@@ -29,7 +29,7 @@ ASCII = [
 
 def shell(script: str, home: Path, env: Mapping[str, str] | None = None) -> tuple[int, str, str]:
     """Runs a line of bash in which `mqctl` is the real one."""
-    told = {
+    environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "PYTHONPATH": str(REPOSITORY),
@@ -38,7 +38,7 @@ def shell(script: str, home: Path, env: Mapping[str, str] | None = None) -> tupl
     }
     line = f'mqctl() {{ {sys.executable} -m mqctl "$@"; }}; {script}'
     done = subprocess.run(
-        ["bash", "-c", line], capture_output=True, text=True, env={**told, **(env or {})}, cwd=home, check=False
+        ["bash", "-c", line], capture_output=True, text=True, env={**environment, **(env or {})}, cwd=home, check=False
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -52,9 +52,9 @@ def test_without_utf_8_nothing_is_lost(mqctl: Run, golden_store: Store, env: dic
     assert here.stdout.encode().decode("unicode_escape") == usual.stdout
     for form in ("json", "yaml"):
         read = json.loads if form == "json" else yaml.safe_load
-        told = mqctl(*words, "-o", form, env=env)
-        assert told.stdout.isascii()
-        assert read(told.stdout) == read(mqctl(*words, "-o", form).stdout)
+        shown = mqctl(*words, "-o", form, env=env)
+        assert shown.stdout.isascii()
+        assert read(shown.stdout) == read(mqctl(*words, "-o", form).stdout)
 
 
 @pytest.mark.parametrize("env", ASCII, ids=["ioencoding", "locale"])
@@ -66,10 +66,10 @@ def test_without_utf_8_every_help_is_shown(mqctl: Run, env: dict[str, str]) -> N
 
 def test_bytes_that_are_no_utf_8_are_shown_escaped(golden_store: Store, tmp_path: Path) -> None:
     store = golden_store("store-clean")
-    code, out, told = shell(f"mqctl rules explain $'M\\xff' -o json; cp -r {store} $'\\xff'; mqctl store describe "
+    code, out, errors = shell(f"mqctl rules explain $'M\\xff' -o json; cp -r {store} $'\\xff'; mqctl store describe "
                             "--store $'\\xff' -o json", tmp_path)  # fmt: skip
     assert (code, json.loads(out)["origin"]["location"]) == (0, "\\udcff")
-    assert json.loads(told)["problem"] == "no rule M\\udcff"
+    assert json.loads(errors)["problem"] == "no rule M\\udcff"
 
 
 @pytest.mark.parametrize("form", ["table", "json", "ndjson", "yaml", "csv"])
@@ -80,10 +80,10 @@ def test_a_reader_that_goes_away_does_not_change_the_verdict(golden_store: Store
 
 def test_a_reader_that_goes_away_ends_what_would_not_end(tmp_path: Path) -> None:
     up = "mqctl local up --memory >up 2>&1 && mqctl group lag --watch --every 100ms -o json"
-    code, out, told = shell(
+    code, out, errors = shell(
         f"{up} | head -1; ended=${{PIPESTATUS[0]}}; mqctl local down >down 2>&1; exit $ended", tmp_path
     )
-    assert (code, out, told) == (0, "{\n", "")
+    assert (code, out, errors) == (0, "{\n", "")
 
 
 def test_closed_streams(golden_store: Store, tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_closed_streams(golden_store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", ["rules list", "--version", "--help", "__complete doc"])
 def test_a_full_disk_behind_stdout_is_an_error(tmp_path: Path, words: str) -> None:
-    code, _, told = shell(f"mqctl {words} > /dev/full", tmp_path)
-    assert (code, told) == (74, "mqctl: could not read or write: No space left on device\n")
+    code, _, errors = shell(f"mqctl {words} > /dev/full", tmp_path)
+    assert (code, errors) == (74, "mqctl: could not read or write: No space left on device\n")
 
 
 class TestHome:
@@ -118,8 +118,8 @@ class TestHome:
         return run
 
     def test_what_reads_works(self, at_home: Callable[..., tuple[int, str, str]], golden_store: Store) -> None:
-        code, out, told = at_home("doctor", "--store", golden_store("store-killed"))
-        assert (code, "MQ103" in out, told) == (1, True, "")
+        code, out, errors = at_home("doctor", "--store", golden_store("store-killed"))
+        assert (code, "MQ103" in out, errors) == (1, True, "")
         for words in (("profile", "list"), ("history",), ("offset", "history"), ("playbook", "list"), ("--version",)):
             assert at_home(*words)[::2] == (0, ""), words
         assert at_home("__complete", "group", "lag", "-n", "127.0.0.1:1", "-g", "") == (0, "", "")
@@ -134,8 +134,8 @@ class TestHome:
     def test_what_keeps_something_says_where_else(
         self, at_home: Callable[..., tuple[int, str, str]], words: tuple[str, ...], code: int, variable: str
     ) -> None:
-        ended, out, told = at_home(*words)
-        assert (ended, out, f"next: set {variable}" in told) == (code, "", True), told
+        ended, out, errors = at_home(*words)
+        assert (ended, out, f"next: set {variable}" in errors) == (code, "", True), errors
 
     @pytest.mark.parametrize("mode", [0o000, 0o400])
     def test_a_journal_that_one_may_not_look_into_is_named(
@@ -147,9 +147,9 @@ class TestHome:
         (journal / "20261101-000000-aab4.json").write_text("{}")
         journal.chmod(mode)
         for words in (("history",), ("offset", "history")):
-            code, _, told = at_home(*words)
-            assert (code, f"could not read {journal}" in told) == (74, True), told
-            assert "Permission denied; it is left out" in told
+            code, _, errors = at_home(*words)
+            assert (code, f"could not read {journal}" in errors) == (74, True), errors
+            assert "Permission denied; it is left out" in errors
         journal.chmod(0o700)
 
     def test_what_must_not_be_read_ends_with_one_code(
@@ -162,9 +162,9 @@ class TestHome:
             ("check", file, "-n", "127.0.0.1:1"),
             ("doctor", "--quick", "--store", golden_store("store-killed"), "--known", file),
         ):
-            code, out, told = at_home(*words)
-            assert (code, out, f"{file}: Permission denied" in told) == (77, "", True), (words, told)
-            assert "next: run as a user who may read it" in told
+            code, out, errors = at_home(*words)
+            assert (code, out, f"{file}: Permission denied" in errors) == (77, "", True), (words, errors)
+            assert "next: run as a user who may read it" in errors
 
 
 class TestNobody:
@@ -188,16 +188,16 @@ class TestNobody:
     def test_what_needs_no_home_works(
         self, as_nobody: Callable[..., tuple[int, str, str]], golden_store: Store
     ) -> None:
-        code, out, told = as_nobody("doctor", "--store", golden_store("store-killed"))
-        assert (code, "MQ103" in out, told) == (1, True, "")
+        code, out, errors = as_nobody("doctor", "--store", golden_store("store-killed"))
+        assert (code, "MQ103" in out, errors) == (1, True, "")
         assert as_nobody("topic", "list", "-n", "127.0.0.1:1")[0] == 69
         assert as_nobody("__complete", "group", "lag", "-g", "") == (0, "", "")
         assert as_nobody("__complete", "profile", "use", "") == (0, "", "")
 
     def test_what_needs_one_names_the_variable(self, as_nobody: Callable[..., tuple[int, str, str]]) -> None:
         for words, variable in ((("topic", "list"), "CONFIG"), (("history",), "STATE"), (("local", "up"), "STATE")):
-            code, out, told = as_nobody(*words)
-            assert (code, out, f"set MQCTL_{variable}_DIR" in told) == (78, "", True), told
+            code, out, errors = as_nobody(*words)
+            assert (code, out, f"set MQCTL_{variable}_DIR" in errors) == (78, "", True), errors
 
 
 @pytest.mark.parametrize(
@@ -216,8 +216,8 @@ class TestNobody:
 )
 def test_a_terminal_of_sixty_columns(golden_store: Store, tmp_path: Path, words: tuple[str, ...]) -> None:
     store = str(golden_store("store-killed"))
-    told = [store if word == "STORE" else word for word in words]
-    seen = run_on_terminal(tuple(told), {"COLUMNS": "60"}, {}, tmp_path)
+    command = [store if word == "STORE" else word for word in words]
+    seen = run_on_terminal(tuple(command), {"COLUMNS": "60"}, {}, tmp_path)
     assert seen.exit_code in {0, 1}
     lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.text).splitlines()
     assert len(lines) > 3

@@ -107,7 +107,7 @@ def test_the_status_are_the_offsets_in_memory(cluster: EmbeddedCluster, admin: C
 def _waits_in_hangs(stack: str | None) -> bool:
     """Whether one of the listener's threads hangs; the others wait as well, for messages."""
     thread = r"(?m)^ConsumeMessageThread_G_\d +TID: \d+ STATE: WAITING\n(^ConsumeMessageThread_G_\d +.+\n)+$"
-    return any("hangs(test_callbacks.py" in found[0] for found in re.finditer(thread, stack or ""))
+    return any("hangs(test_callbacks.py" in hit[0] for hit in re.finditer(thread, stack or ""))
 
 
 @pytest.mark.parametrize("mode", list(ConsumeMode))

@@ -208,10 +208,10 @@ def test_a_redis_that_is_not_there_or_a_url_that_is_none_is_named() -> None:
 
 
 def test_only_one_of_many_members_begins(states: States) -> None:
-    found: list[Standing] = []
-    threads = [Thread(target=lambda: found.append(states.begin("k", 0, 50))) for _ in range(8)]
+    standings: list[Standing] = []
+    threads = [Thread(target=lambda: standings.append(states.begin("k", 0, 50))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == [Standing.CONSUMING] * 7 + [Standing.NEW]
+    assert sorted(standings) == [Standing.CONSUMING] * 7 + [Standing.NEW]

@@ -111,8 +111,8 @@ def test_the_replay_plan_joins_neighbours_and_is_a_document() -> None:
         drops.add(received(offset, stored_ms=offset), DropReason.TOO_OLD)
     drops.add(received(7000), DropReason.TOO_FAR_BEHIND)
     plan = drops.replay_plan()
-    found = [(item.begin_offset, item.end_offset, item.count, item.begin_ms, item.end_ms) for item in plan.ranges]
-    assert found[:2] == [(0, 1002, 1001, 0, 1001), (5000, 5001, 1, 5000, 5000)]
+    ranges = [(item.begin_offset, item.end_offset, item.count, item.begin_ms, item.end_ms) for item in plan.ranges]
+    assert ranges[:2] == [(0, 1002, 1001, 0, 1001), (5000, 5001, 1, 5000, 5000)]
     assert plan.count == 1003
     assert plan.reason == "the consumer dropped 1 too-far-behind and 1002 too-old"
     document = json.loads(json.dumps(plan.document()))

@@ -48,9 +48,9 @@ def lite(cluster: EmbeddedCluster, **settings: object) -> LitePullConsumer:
 
 
 def poll_all(consumer: LitePullConsumer, count: int) -> list[ReceivedMessage]:
-    found: list[ReceivedMessage] = []
-    wait_until(lambda: found.extend(consumer.poll(20)) or len(found) >= count, f"{count} messages")  # type: ignore[func-returns-value]
-    return found
+    messages: list[ReceivedMessage] = []
+    wait_until(lambda: messages.extend(consumer.poll(20)) or len(messages) >= count, f"{count} messages")  # type: ignore[func-returns-value]
+    return messages
 
 
 def test_subscribed_topics_are_polled_and_committed(cluster: EmbeddedCluster) -> None:
@@ -59,8 +59,8 @@ def test_subscribed_topics_are_polled_and_committed(cluster: EmbeddedCluster) ->
     consumer = lite(cluster)
     consumer.subscribe("T", "A")
     with consumer:
-        found = poll_all(consumer, 40)
-        assert sorted(message.body for message in found) == sorted(str(n).encode() for n in range(40))
+        messages = poll_all(consumer, 40)
+        assert sorted(message.body for message in messages) == sorted(str(n).encode() for n in range(40))
         consumer.commit()
         wait_until(lambda: all(consumer.committed(queue) == 10 for queue in consumer.assignment()), "committed")
         assert consumer.poll(1) == []

@@ -46,10 +46,10 @@ def committed(cluster: EmbeddedCluster, queue: MessageQueue = QUEUE) -> int | No
 
 
 def by_queue(messages: Sequence[ReceivedMessage]) -> dict[MessageQueue, list[int]]:
-    found: dict[MessageQueue, list[int]] = defaultdict(list)
+    offsets: dict[MessageQueue, list[int]] = defaultdict(list)
     for message in messages:
-        found[message.queue].append(message.queue_offset)
-    return found
+        offsets[message.queue].append(message.queue_offset)
+    return offsets
 
 
 # Orderly
@@ -252,10 +252,10 @@ def send_keyed(cluster: EmbeddedCluster, messages: Sequence[OutgoingMessage]) ->
 
 
 def key_order(messages: Sequence[ReceivedMessage]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
+    offsets: dict[str, list[int]] = defaultdict(list)
     for message in messages:
-        found[message.keys[0]].append(int(message.body))
-    return found
+        offsets[message.keys[0]].append(int(message.body))
+    return offsets
 
 
 def test_keys_keep_their_order_on_many_threads_whatever_fails(cluster: EmbeddedCluster) -> None:

@@ -59,10 +59,10 @@ def consumer(
 
 
 def times(heard: Heard) -> dict[bytes, list[int]]:
-    found: dict[bytes, list[int]] = {}
+    moments: dict[bytes, list[int]] = {}
     for message in heard.messages:
-        found.setdefault(message.body, []).append(message.reconsume_times)
-    return found
+        moments.setdefault(message.body, []).append(message.reconsume_times)
+    return moments
 
 
 def test_what_fails_comes_again_and_what_succeeds_is_acknowledged(cluster: EmbeddedCluster) -> None:
@@ -183,8 +183,8 @@ def test_a_v2_heartbeat_says_only_once_what_is_subscribed(cluster: EmbeddedClust
     create_topic(cluster, "TV", queues=1)
 
     def said() -> list[HeartbeatData]:
-        found = [HeartbeatData.from_bytes(item.body) for item in cluster.requests(34)]
-        return [item for item in found if item.client_id.endswith("@v2")]
+        heartbeats = [HeartbeatData.from_bytes(item.body) for item in cluster.requests(34)]
+        return [item for item in heartbeats if item.client_id.endswith("@v2")]
 
     def topics(data: HeartbeatData) -> list[str]:
         return [item.topic for item in data.consumer_data_set[0].subscription_data_set]

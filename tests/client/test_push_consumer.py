@@ -437,8 +437,8 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again(cluster: EmbeddedClust
     heard = Heard()
     with push(cluster, heard) as consumer:
         heard.wait_for(3)
-        told = [trouble.doing for trouble in list(consumer.instance.troubles.last)]
-    assert told.count("pull T queue 0 of broker-a") >= 3
+        troubles = [trouble.doing for trouble in list(consumer.instance.troubles.last)]
+    assert troubles.count("pull T queue 0 of broker-a") >= 3
     assert len(heard.messages) == 3
 
 

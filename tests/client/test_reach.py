@@ -61,8 +61,8 @@ def reached(
     address: str, speech: Speech = Speech.REMOTING, *, tls: TlsSettings | None = None, timeout_ms: int = _LONG_MS
 ) -> Reached:
     question = PortQuestion(address, speech, GetBrokerClusterInfo() if speech is Speech.REMOTING else None)
-    (found,) = reach_ports([question], timeout_ms=timeout_ms, links=LinkSettings(tls=tls))
-    return found
+    (port,) = reach_ports([question], timeout_ms=timeout_ms, links=LinkSettings(tls=tls))
+    return port
 
 
 def answering(text: bytes) -> Speaker:
@@ -74,14 +74,14 @@ def answering(text: bytes) -> Speaker:
 
 
 def test_a_closed_port_is_no_slow_one() -> None:
-    found = reached(closed_address())
-    assert (found.state, found.connect_ms, found.state.open) == (PortState.CLOSED, None, False)
+    port = reached(closed_address())
+    assert (port.state, port.connect_ms, port.state.open) == (PortState.CLOSED, None, False)
 
 
 def test_a_port_that_accepts_and_says_nothing_is_half_open(serve: Serve) -> None:
-    found = reached(serve(lambda connection: None), timeout_ms=_SHORT_MS)
-    assert (found.state, found.speaks, found.answer_ms) == (PortState.HALF_OPEN, None, None)
-    assert found.connect_ms is not None
+    port = reached(serve(lambda connection: None), timeout_ms=_SHORT_MS)
+    assert (port.state, port.speaks, port.answer_ms) == (PortState.HALF_OPEN, None, None)
+    assert port.connect_ms is not None
 
 
 def test_a_port_that_hangs_up_is_told_as_such(serve: Serve) -> None:
@@ -89,13 +89,13 @@ def test_a_port_that_hangs_up_is_told_as_such(serve: Serve) -> None:
 
 
 def test_who_speaks_http_is_no_broker(serve: Serve) -> None:
-    found = reached(serve(answering(b"HTTP/1.1 400 Bad Request\r\n\r\n")))
-    assert (found.state, found.speaks, found.state.open) == (PortState.OTHER, "http", False)
+    port = reached(serve(answering(b"HTTP/1.1 400 Bad Request\r\n\r\n")))
+    assert (port.state, port.speaks, port.state.open) == (PortState.OTHER, "http", False)
 
 
 def test_a_port_of_grpc_is_known_by_its_settings(serve: Serve) -> None:
-    found = reached(serve(answering(SETTINGS)), Speech.GRPC)
-    assert (found.state, found.speaks) == (PortState.ANSWERS, "http/2")
+    port = reached(serve(answering(SETTINGS)), Speech.GRPC)
+    assert (port.state, port.speaks) == (PortState.ANSWERS, "http/2")
     assert reached(serve(answering(b"220 ready\r\n")), Speech.GRPC).state is PortState.OTHER
 
 

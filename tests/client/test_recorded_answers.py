@@ -80,11 +80,11 @@ def answers(frames: list[RecordedFrame], code: int) -> list[RecordedFrame]:
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.request.code.name)
 def test_recorded_successes_read(question: Question[Any], recorded_frames: list[RecordedFrame]) -> None:
-    found = [
+    answers_read = [
         frame for frame in answers(recorded_frames, question.request.code) if frame.header["code"] in question.accepts
     ]
-    assert found
-    for frame in found:
+    assert answers_read
+    for frame in answers_read:
         with WireServer(replaying({int(question.request.code): frame.data})) as server, Links() as links:
             value = links.ask(server.address, question, Deadline(20_000))
             if frame.header["code"] == ResponseCode.SUCCESS and frame.body_bytes:

@@ -28,19 +28,19 @@ def answer_of(command: RemotingCommand, *brokers: str) -> RemotingCommand:
 def test_an_answer_that_comes_late_does_not_replace_what_a_newer_look_found() -> None:
     """A name server answered the first look while broker-a was away, and the answer took long."""
     late: list[tuple[Peer, RemotingCommand]] = []
-    asked = Event()
+    reached_broker = Event()
 
     def name_server(peer: Peer, command: RemotingCommand) -> None:
         if late:
             peer.send(answer_of(command, "broker-a", "broker-b"))
         else:
             late.append((peer, command))
-            asked.set()
+            reached_broker.set()
 
     with WireServer(name_server) as server, Links() as links, ThreadPoolExecutor(1) as pool:
         routes = RouteCache(NameServers(links, (server.address,), call_timeout_ms=int(LONG_S * 1_000)))
         first = pool.submit(routes.refresh, "T")
-        assert asked.wait(LONG_S)
+        assert reached_broker.wait(LONG_S)
         assert routes.refresh("T")
         ((peer, command),) = late
         peer.send(answer_of(command, "broker-b"))

@@ -62,13 +62,13 @@ def java_map(frame: bytes) -> tuple[dict[str, str | None], bytes]:
         return json.loads(header).get("extFields") or {}, body
     at = 17 + struct.unpack_from(">i", header, 13)[0]
     at, stop = at + 4, at + 4 + struct.unpack_from(">i", header, at)[0]
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     while at < stop:
         (size,) = struct.unpack_from(">h", header, at)
         name, at = header[at + 2 : at + 2 + size].decode(), at + 2 + size
         (size,) = struct.unpack_from(">i", header, at)
-        found[name], at = header[at + 4 : at + 4 + size].decode() or None, at + 4 + size
-    return found, body
+        values[name], at = header[at + 4 : at + 4 + size].decode() or None, at + 4 + size
+    return values, body
 
 
 def java_signature(ext: dict[str, str | None], body: bytes) -> str:

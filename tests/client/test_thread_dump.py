@@ -47,8 +47,8 @@ def take() -> None:
 def dumped(name: str) -> tuple[str, StackThread]:
     text = thread_dump()
     (dump,) = read_dumps(text, source="x")
-    (found,) = (thread for thread in dump.threads if thread.name == name)
-    return text, found
+    (dumped_thread,) = (thread for thread in dump.threads if thread.name == name)
+    return text, dumped_thread
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_a_call_into_c_is_told_without_its_arguments(listener: Callable[[], None
     thread = threading.Thread(target=listener, name=name, daemon=True)
     thread.start()
     try:
-        text, found = dumped(name)
-        while not found.frames or found.frames[0].code != code:
+        text, dumped_thread = dumped(name)
+        while not dumped_thread.frames or dumped_thread.frames[0].code != code:
             assert thread.is_alive()
-            text, found = dumped(name)
-        assert found.state is ThreadState.WAITING
-        assert classify_thread(found).cls == cls
+            text, dumped_thread = dumped(name)
+        assert dumped_thread.state is ThreadState.WAITING
+        assert classify_thread(dumped_thread).cls == cls
         assert "word" not in text
     finally:
         LOCK.release()

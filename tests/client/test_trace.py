@@ -36,8 +36,8 @@ def lines(body: bytes) -> list[list[str]]:
 def traces(cluster: EmbeddedCluster, key: str) -> list[list[str]]:
     question = messages_by_key(TRACE_TOPIC, key, begin_ms=0, end_ms=2**62)
     with Cluster(cluster.namesrv) as admin:
-        found = admin.ask(cluster.broker().address, question)
-    return [line for message in found for line in lines(message.body)]
+        stored = admin.ask(cluster.broker().address, question)
+    return [line for message in stored for line in lines(message.body)]
 
 
 def test_sends_are_traced_as_java_traces_them(cluster: EmbeddedCluster, full_golden: Path) -> None:

@@ -85,11 +85,11 @@ def test_a_local_transaction_that_fails_leaves_the_outcome_to_the_check() -> Non
     ) as cluster:
         create_topic(cluster, "T")
         heard = Heard()
-        asked: list[ReceivedMessage] = []
+        checked: list[ReceivedMessage] = []
 
         def check(message: ReceivedMessage) -> LocalTransactionState:
-            asked.append(message)
-            if len(asked) == 1:
+            checked.append(message)
+            if len(checked) == 1:
                 raise ValueError("database away")
             return LocalTransactionState.COMMIT
 
@@ -104,7 +104,7 @@ def test_a_local_transaction_that_fails_leaves_the_outcome_to_the_check() -> Non
             assert (result.state, str(result.error)) == (LocalTransactionState.UNKNOWN, "database away")
             (message,) = heard.wait_for(1)
             assert message.message_id == result.sent.message_id
-        assert {(one.topic, one.message_id, one.body) for one in asked} == {("T", result.sent.message_id, b"x")}
+        assert {(one.topic, one.message_id, one.body) for one in checked} == {("T", result.sent.message_id, b"x")}
         assert any("database away" in str(trouble.error) for trouble in list(producer.producer.instance.troubles.last))
 
 

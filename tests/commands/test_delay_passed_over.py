@@ -41,9 +41,9 @@ def test_a8_an_offset_ahead_of_undelivered_messages_is_told_and_repaired(
 ) -> None:
     store = level_three(tmp_path / "store", offset)
     check = mqctl("delay", "check", "--store", store, *AT, "-o", "json")
-    found = {item["code"]: item for item in check.json["diagnosis"]["findings"]}
+    findings = {item["code"]: item for item in check.json["diagnosis"]["findings"]}
     assert check.exit_code == 2
-    assert found["MQ717"]["evidence"] == {"lost_count": 5, "recorded_offset": offset, "first_offset": 0}
+    assert findings["MQ717"]["evidence"] == {"lost_count": 5, "recorded_offset": offset, "first_offset": 0}
     plan = mqctl("delay", "repair", "--store", store, *AT, "-o", "json")
     (step,) = plan.json["steps"]
     assert (step["subject"], step["old"], step["new"]) == ("level 3", str(offset), "0")
@@ -79,5 +79,5 @@ def test_what_was_passed_over_long_ago_is_told_although_much_came_since(mqctl: R
     came = 605
     store = level_three(tmp_path / "store", came, count=came, delivered=tuple(range(5, came)))
     check = mqctl("delay", "check", "--store", store, *AT, "-o", "json")
-    (found,) = (item for item in check.json["diagnosis"]["findings"] if item["code"] == "MQ717")
-    assert (found["evidence"]["lost_count"], found["evidence"]["first_offset"]) == (5, 0)
+    (finding,) = (item for item in check.json["diagnosis"]["findings"] if item["code"] == "MQ717")
+    assert (finding["evidence"]["lost_count"], finding["evidence"]["first_offset"]) == (5, 0)

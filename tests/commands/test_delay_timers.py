@@ -27,8 +27,8 @@ def test_a9_messages_in_the_timer_are_told_live_and_from_a_store(mqctl: Run, tmp
         cluster.advance(3 * SECOND)
         live = ("--namesrv", cluster.namesrv)
         for verb in ("backlog", "check"):
-            asked = mqctl("delay", verb, *live, "-o", "json")
-            assert [(row["topic"], row["waiting_count"]) for row in asked.json["timers"]] == [("T", 2)], asked.stderr
+            answer = mqctl("delay", verb, *live, "-o", "json")
+            assert [(row["topic"], row["waiting_count"]) for row in answer.json["timers"]] == [("T", 2)], answer.stderr
             text = mqctl("delay", verb, *live).stdout
             assert "IN TIMER" in text
             assert "nothing waits" not in text
@@ -44,10 +44,10 @@ def test_a9_messages_in_the_timer_are_told_live_and_from_a_store(mqctl: Run, tmp
 def test_a9_a_broker_that_does_not_tell_its_timers_is_a_gap(mqctl: Run) -> None:
     with EmbeddedCluster(version="5.3.3") as cluster:
         cluster.fault(RequestCode.GET_TIMER_METRICS, Answer(1, "The timer message store is null"))
-        asked = mqctl("delay", "backlog", "--namesrv", cluster.namesrv)
+        answer = mqctl("delay", "backlog", "--namesrv", cluster.namesrv)
         judged = mqctl("delay", "check", "--namesrv", cluster.namesrv, "-o", "json")
-    assert "delay-timers" in asked.stderr
-    assert asked.exit_code != 0
+    assert "delay-timers" in answer.stderr
+    assert answer.exit_code != 0
     # Rules judge without them, and yet it is no whole answer.
     assert (judged.exit_code, judged.json["diagnosis"]["verdict"]) == (3, "ok")
     assert "delay-timers" in judged.stderr

@@ -47,8 +47,8 @@ def test_remarks(mqctl: Run, expression: str, said: str, code: int) -> None:
 
 
 def test_collisions_and_bits(mqctl: Run) -> None:
-    found = mqctl("filter", "collisions", "order_UP", "order_V1", "paid", "-o", "json")
-    assert (found.exit_code, [row["tags"] for row in found.json["collisions"]]) == (1, ["order_UP, order_V1"])
+    figures = mqctl("filter", "collisions", "order_UP", "order_V1", "paid", "-o", "json")
+    assert (figures.exit_code, [row["tags"] for row in figures.json["collisions"]]) == (1, ["order_UP, order_V1"])
     assert mqctl("filter", "collisions", "a", "b").exit_code == 0
     bits = mqctl("filter", "bloom", "-g", "GID_a", "-t", "TopicTest", "--groups", "32", "-o", "json").json
     assert (bits["bit_count"], bits["positions"], round(bits["false_hit_share"], 3)) == (112, [46, 22, 110], 0.192)

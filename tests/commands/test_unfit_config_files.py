@@ -78,9 +78,9 @@ def test_verify_names_the_file_and_judges_the_rest(store_copy: Callable[[str], P
     spoil(file)
     verified = run("store", "verify", "--store", store, "-o", "json")
     assert (verified.exit_code, verified.stderr) == (3, "")
-    told = json.loads(verified.stdout)
-    assert told["summary"] == whole["summary"]
-    [unread] = told["not_read"]
+    report = json.loads(verified.stdout)
+    assert report["summary"] == whole["summary"]
+    [unread] = report["not_read"]
     assert unread["part"] == "config/topics.json"
     assert f"could not read {file}: {reason}; " in unread["reason"]
 
@@ -110,9 +110,9 @@ def test_a_directory_that_one_may_not_look_into(store_copy: Callable[[str], Path
     (store / "config").chmod(0o000)
     verified = run("store", "verify", "--store", store, "-o", "json")
     assert (verified.exit_code, verified.stderr) == (3, "")
-    told = json.loads(verified.stdout)
-    assert told["summary"]["record_count"] > 0
-    assert {"config/topics.json", "config/delayOffset.json"} <= {item["part"] for item in told["not_read"]}
+    report = json.loads(verified.stdout)
+    assert report["summary"]["record_count"] > 0
+    assert {"config/topics.json", "config/delayOffset.json"} <= {item["part"] for item in report["not_read"]}
     described = run("store", "describe", "--store", store)
     assert (described.exit_code, described.stderr) == (0, "")
     assert "consumer groups  ? configured, ? with offsets" in described.stdout

@@ -39,10 +39,10 @@ def test_the_first_message_makes_its_topic(
     assert (config.read_queue_count, config.write_queue_count, config.perm) == (made, made, 6)
 
     def routed() -> bool:
-        found = namesrv.call(GetRouteInfo(topic=name))
-        if found.code != 0:
+        route_answer = namesrv.call(GetRouteInfo(topic=name))
+        if route_answer.code != 0:
             return False
-        (queues,) = TopicRouteData.from_bytes(found.body).queue_datas
+        (queues,) = TopicRouteData.from_bytes(route_answer.body).queue_datas
         return (queues.broker_name, queues.write_queue_nums, queues.perm) == (site.broker_name, made, 6)
 
     eventually(routed)

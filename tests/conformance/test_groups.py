@@ -57,11 +57,11 @@ def test_members_are_listed_and_told_of_each_other(broker: Peer, other: Peer, to
 
 def test_a_question_is_passed_on_to_a_client_and_back(broker: Peer, other: Peer, topic: str, group: str) -> None:
     join(broker, "one", group, topic)
-    asked = other.post(GetConsumerRunningInfo(consumer_group=group, client_id="one", jstack_enable=True))
+    request = other.post(GetConsumerRunningInfo(consumer_group=group, client_id="one", jstack_enable=True))
     relayed = broker.asked(RequestCode.GET_CONSUMER_RUNNING_INFO)
     assert (relayed.ext("clientId"), relayed.ext("jstackEnable")) == ("one", "true")
     broker.socket.sendall(encode(relayed.answer(0, body=b'{"properties":{}}')))
-    answer = other.answer_to(asked)
+    answer = other.answer_to(request)
     assert (answer.code, answer.body) == (0, b'{"properties":{}}')
     missing = GetConsumerRunningInfo(consumer_group=group, client_id="nobody")
     assert other.call(missing).remark == f"The Consumer <{group}> <nobody> not online"
@@ -86,11 +86,11 @@ def test_offsets_are_kept_and_shown(broker: Peer, site: Site, topic: str, group:
     for _ in range(3):
         put(broker, send(topic), b"x")
     broker.call(pull(topic, 0, group=group))  # the group exists from here on
-    asked = QueryConsumerOffset(consumer_group=group, topic=topic, queue_id=0)
-    assert broker.call(asked).ext("offset") == "0"
+    request = QueryConsumerOffset(consumer_group=group, topic=topic, queue_id=0)
+    assert broker.call(request).ext("offset") == "0"
     commit = UpdateConsumerOffset(consumer_group=group, topic=topic, queue_id=0, commit_offset=2)
     assert broker.call(commit).code == 0
-    assert broker.call(asked).ext("offset") == "2"
+    assert broker.call(request).ext("offset") == "2"
     stats = ConsumeStats.from_bytes(broker.call(GetConsumeStats(consumer_group=group, topic=topic)).body)
     progress = stats.offset_table[MessageQueue(topic, site.broker_name, 0)]
     assert (progress.broker_offset, progress.consumer_offset) == (3, 2)
@@ -108,9 +108,9 @@ def test_a_topic_comes_and_goes(broker: Peer, namesrv: Peer, site: Site, topic: 
         return TopicRouteData.from_bytes(answer.body) if answer.code == 0 else None
 
     eventually(lambda: route() is not None)
-    found = route()
-    assert found is not None
-    (queues,) = [data for data in found.queue_datas if data.broker_name == site.broker_name]
+    names = route()
+    assert names is not None
+    (queues,) = [data for data in names.queue_datas if data.broker_name == site.broker_name]
     assert (queues.read_queue_nums, queues.write_queue_nums, queues.perm) == (4, 4, 6)
     table = TopicConfigTable.from_bytes(broker.call(GetAllTopicConfig()).body).topic_config_table
     assert table[topic].read_queue_count == 4

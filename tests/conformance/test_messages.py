@@ -49,10 +49,10 @@ def test_a_message_is_found_by_its_key_and_its_unique_key(broker: Peer, topic: s
     put(broker, send(topic, properties={"KEYS": "order-1", "UNIQ_KEY": unique}), b"x")
 
     def bodies(key: str, *, by_unique_key: bool) -> list[bytes]:
-        asked = QueryMessage(
+        request = QueryMessage(
             topic=topic, key=key, max_num=10, begin_timestamp=0, end_timestamp=1 << 62, unique_key_query=by_unique_key
         )
-        answer = broker.call(asked)
+        answer = broker.call(request)
         return [message.body for message in decode_messages(answer.body)] if answer.code == 0 else []
 
     eventually(lambda: bodies("order-1", by_unique_key=False) == [b"x"])
@@ -80,8 +80,8 @@ def test_a_oneway_send_is_stored(broker: Peer, topic: str) -> None:
 def test_tags_are_filtered_by_the_broker(broker: Peer, topic: str, group: str) -> None:
     for tag in ("A", "B", "A", "C"):
         put(broker, send(topic, properties={"TAGS": tag}), tag.encode())
-    found = broker.call(pull(topic, 0, subscription="A || C", group=group))
-    assert [message.body for message in decode_messages(found.body)] == [b"A", b"A", b"C"]
+    answer = broker.call(pull(topic, 0, subscription="A || C", group=group))
+    assert [message.body for message in decode_messages(answer.body)] == [b"A", b"A", b"C"]
     nothing = broker.call(pull(topic, 0, subscription="D", group=group))
     assert (nothing.code, nothing.remark) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE")
     assert nothing.ext("nextBeginOffset") == "4"

@@ -110,8 +110,8 @@ def test_a_time_is_found_between_messages(broker: Peer, site: Site, topic: str) 
     times = [message.store_time_ms for message in decode_messages(broker.call(pull(topic, 0)).body)]
 
     def at(timestamp: int, boundary: str | None = None) -> int:
-        asked = SearchOffset(topic=topic, queue_id=0, timestamp=timestamp, boundary_type=boundary)
-        return int(broker.call(asked).ext("offset") or -1)
+        request = SearchOffset(topic=topic, queue_id=0, timestamp=timestamp, boundary_type=boundary)
+        return int(broker.call(request).ext("offset") or -1)
 
     assert at(times[0] - 1) == 0
     assert times[at(times[1])] == times[1]

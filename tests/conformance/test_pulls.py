@@ -69,10 +69,10 @@ def test_no_more_messages_than_asked_for_and_32_at_most(broker: Peer, topic: str
     few = broker.call(pull(topic, 0, group=group, count=5))
     assert (len(decode_messages(few.body)), few.ext("nextBeginOffset"), few.ext("maxOffset")) == (5, "5", "40")
     many = broker.call(pull(topic, 5, group=group, count=1000))
-    found = decode_messages(many.body)
-    assert [message.queue_offset for message in found] == list(range(5, 5 + len(found)))
-    assert len(found) <= 35
-    assert many.ext("nextBeginOffset") == str(5 + len(found))
+    messages = decode_messages(many.body)
+    assert [message.queue_offset for message in messages] == list(range(5, 5 + len(messages)))
+    assert len(messages) <= 35
+    assert many.ext("nextBeginOffset") == str(5 + len(messages))
 
 
 def test_a_large_first_message_is_given_alone(broker: Peer, topic: str, group: str) -> None:

@@ -81,10 +81,10 @@ def with_group(world: ClusterSnapshot, kind: GroupKind) -> ClusterSnapshot:
         if isinstance(value, GroupMembership):
             return replace(value, consume_type=_CONSUME_TYPES.get(kind, "CONSUME_PASSIVELY"), message_model=model)
         if isinstance(value, RunningInfo):
-            told = saying(PROP_CONSUMEORDERLY=orderly)(value)
-            told = told if len(models) > 1 else saying(messageModel=model.value)(told)
-            queues = tuple(replace(item, **_LOCK) if not item.last_lock_time_ms else item for item in told.queues)
-            return replace(told, queues=queues) if kind is GroupKind.ORDERLY else told
+            state = saying(PROP_CONSUMEORDERLY=orderly)(value)
+            state = state if len(models) > 1 else saying(messageModel=model.value)(state)
+            queues = tuple(replace(item, **_LOCK) if not item.last_lock_time_ms else item for item in state.queues)
+            return replace(state, queues=queues) if kind is GroupKind.ORDERLY else state
         return value
 
     made = everywhere(world, change)

@@ -196,9 +196,9 @@ def _with_slave() -> ClusterSnapshot:
 def _by_sql() -> ClusterSnapshot:
     wanted = Subscription(topic="Pay", expression="a > 1", expression_type="SQL92", version_ms=NOW)
     running = tuple(replace(info, subscriptions=(wanted,)) for info in LIVE.running)
-    told = with_members(subscriptions=(wanted,))
-    first = replace(told.brokers[0], config={"enablePropertyFilter": "false"})
-    return replace(told, running=running, brokers=(first, *told.brokers[1:]))
+    state = with_members(subscriptions=(wanted,))
+    first = replace(state.brokers[0], config={"enablePropertyFilter": "false"})
+    return replace(state, running=running, brokers=(first, *state.brokers[1:]))
 
 
 def _deserted() -> ClusterSnapshot:

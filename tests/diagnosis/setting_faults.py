@@ -96,8 +96,8 @@ def with_delays(overdue: int) -> ClusterSnapshot:
 
 def pulling(**config: str) -> ClusterSnapshot:
     base = using(config)
-    told = with_members(consume_type="CONSUME_ACTIVELY")
-    pairs = zip(base.brokers, told.brokers, strict=True)
+    state = with_members(consume_type="CONSUME_ACTIVELY")
+    pairs = zip(base.brokers, state.brokers, strict=True)
     return replace(base, brokers=tuple(replace(one, memberships=other.memberships) for one, other in pairs))
 
 

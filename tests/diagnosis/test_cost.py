@@ -35,10 +35,10 @@ def calls(snapshot: ClusterSnapshot) -> int:
 
     sys.setprofile(note)
     try:
-        found = diagnose(snapshot)
+        diagnosis = diagnose(snapshot)
     finally:
         sys.setprofile(None)
-    assert found.findings == ()
+    assert diagnosis.findings == ()
     return count
 
 

@@ -127,8 +127,8 @@ def test_an_offset_beyond_one_queue_does_not_hide_the_backlog_of_another() -> No
     offsets = (offset("G", "Pay", 0, 1_700), offset("G", "Pay", 1, 500, HOUR))
     broker = replace(HEALTHY, consumer_offsets=offsets)
     diagnosis = diagnose(cluster(broker), only=("MQ4*",))
-    found = {item.code: {entry.name: entry.value for entry in item.evidence} for item in diagnosis.findings}
-    assert found["MQ401"]["lag_count"] == 500
-    assert found["MQ401"]["lag_ms"] == HOUR
-    assert found["MQ404"]["beyond_count"] == 700
+    figures = {item.code: {entry.name: entry.value for entry in item.evidence} for item in diagnosis.findings}
+    assert figures["MQ401"]["lag_count"] == 500
+    assert figures["MQ401"]["lag_ms"] == HOUR
+    assert figures["MQ404"]["beyond_count"] == 700
     assert diagnosis.not_judged == ()

@@ -99,13 +99,13 @@ def test_codes_tell_their_family_and_severities_are_the_worst() -> None:
     assert all(code.startswith("MQ") and code[2:].isdigit() and 100 <= int(code[2:]) < 800 for code in RULES)
     for fault in FAULTS:
         worst = RULES[fault.code].severity.rank
-        found = [
+        misfits = [
             item
             for item in diagnose(cluster(fault.broker), settings=fault.settings).findings
             if item.code == fault.code
         ]
         allowed = worst if fault.code not in {"MQ705", "MQ409"} else Severity.FATAL.rank
-        assert all(item.severity.rank <= allowed for item in found), fault.label
+        assert all(item.severity.rank <= allowed for item in misfits), fault.label
 
 
 def test_a_rule_looks_at_one_broker_and_its_moment() -> None:

@@ -45,28 +45,28 @@ class Step:
 def steps(page: Path) -> Iterator[Step]:
     """Yields what a page runs, in its order."""
     text = page.read_text(encoding="utf-8")
-    found = [Step(text[: setup.start()].count("\n") + 1, setup[1], None) for setup in _SETUP.finditer(text)]
+    steps_read = [Step(text[: setup.start()].count("\n") + 1, setup[1], None) for setup in _SETUP.finditer(text)]
     for block in blocks(page):
         if block.info == "console":
-            found += _typed(block.line, block.text)
-    yield from sorted(found, key=lambda step: step.line)
+            steps_read += _typed(block.line, block.text)
+    yield from sorted(steps_read, key=lambda step: step.line)
 
 
 def _typed(line: int, text: str) -> list[Step]:
-    found: list[Step] = []
+    steps_read: list[Step] = []
     script: list[str] = []
     output: list[str] = []
     start = line
     for number, row in enumerate([*text.splitlines(), "$ "]):
         if row.startswith("$ "):
             if script:
-                found.append(Step(start, "\n".join(script), "\n".join(output)))
+                steps_read.append(Step(start, "\n".join(script), "\n".join(output)))
             script, output, start = [row[2:]], [], line + number
         elif script and script[-1].endswith("\\") and not output:
             script.append(row)
         else:
             output.append(row)
-    return found
+    return steps_read
 
 
 class Session:

@@ -20,12 +20,12 @@ def fill(page: Path) -> None:
         session = Session(Path(home))
         try:
             for step in steps(page):
-                found = session.run(step.script)
-                if step.expected is None or same(step.expected, found):
+                output = session.run(step.script)
+                if step.expected is None or same(step.expected, output):
                     continue
                 first = step.line - 1 + len(step.script.splitlines())
                 count = len(step.expected.splitlines())
-                replaced.append((first, first + count, found.rstrip("\n").splitlines()))
+                replaced.append((first, first + count, output.rstrip("\n").splitlines()))
         finally:
             session.close()
     for first, end, rows in reversed(replaced):

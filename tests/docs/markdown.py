@@ -96,8 +96,8 @@ def command_lines(file: Path) -> Iterator[CommandLine]:
         text = " ".join(span[2].split()).replace("\\|", "|")
         if text.startswith("mqctl "):
             for choice in _alternatives(text.split()):
-                for found in split(" ".join(choice)):
-                    yield CommandLine(f"{name}: `{text}`", found, whole=False)
+                for spelled in split(" ".join(choice)):
+                    yield CommandLine(f"{name}: `{text}`", spelled, whole=False)
 
 
 def _without(file: Path, fenced: list[Block]) -> str:

@@ -46,24 +46,24 @@ def complaint(line: CommandLine) -> str | None:
     try:
         built.make_context(" ".join(path), words)
     except typer.TyperException as error:
-        told = error.format_message()
+        complaint_text = error.format_message()
         # `mqctl report run --save` in a sentence speaks of the option.
-        return None if not line.whole and told.endswith("requires an argument.") else told
+        return None if not line.whole and complaint_text.endswith("requires an argument.") else complaint_text
     return None
 
 
 @pytest.mark.parametrize("file", markdown.files(), ids=lambda file: str(file.relative_to(REPOSITORY)))
 def test_every_mqctl_line_is_accepted(file: Path) -> None:
-    wrong = [f"{line.where}: mqctl {' '.join(line.words)}: {told}" for line in markdown.command_lines(file)
-             if (told := complaint(line)) is not None]  # fmt: skip
+    wrong = [f"{line.where}: mqctl {' '.join(line.words)}: {problem}" for line in markdown.command_lines(file)
+             if (problem := complaint(line)) is not None]  # fmt: skip
     assert not wrong, "\n".join(wrong)
 
 
 def test_the_lines_are_found(tmp_path: Path) -> None:
-    found = [line for file in markdown.files() for line in markdown.command_lines(file)]
-    assert len([line for line in found if line.whole]) > 200
-    assert len([line for line in found if not line.whole]) > 100
-    named = {line.words[:count] for line in found if line.whole for count in (1, 2, 3)}
+    lines = [line for file in markdown.files() for line in markdown.command_lines(file)]
+    assert len([line for line in lines if line.whole]) > 200
+    assert len([line for line in lines if not line.whole]) > 100
+    named = {line.words[:count] for line in lines if line.whole for count in (1, 2, 3)}
     assert [entry.path for entry in catalog.ENTRIES if entry.path not in named] == []
 
 
@@ -98,5 +98,5 @@ def test_shell_lines_are_taken_apart(line: str, words: list[tuple[str, ...]]) ->
     ],
 )
 def test_what_is_wrong_is_found(words: tuple[str, ...], whole: bool, wrong: str | None) -> None:
-    told = complaint(CommandLine("here", words, whole))
-    assert (told is None) if wrong is None else (told is not None and wrong in told)
+    problem = complaint(CommandLine("here", words, whole))
+    assert (problem is None) if wrong is None else (problem is not None and wrong in problem)

@@ -25,10 +25,10 @@ def test_there_are_twelve() -> None:
 
 @pytest.mark.parametrize(("question", "section"), QUESTIONS, ids=lambda value: value.partition("\n")[0][:30])
 def test_every_tool_answers_and_ours_falls_short_somewhere(question: str, section: str) -> None:
-    told = rows(section)
-    assert list(told) == TOOLS, question
-    assert "mqctl " in told["mqctl"][0]
-    assert len(told["mqctl"]) == 3 and told["mqctl"][2]
+    cells = rows(section)
+    assert list(cells) == TOOLS, question
+    assert "mqctl " in cells["mqctl"][0]
+    assert len(cells["mqctl"]) == 3 and cells["mqctl"][2]
 
 
 def test_what_mqadmin_says_is_what_it_said() -> None:

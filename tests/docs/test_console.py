@@ -36,11 +36,11 @@ def test_examples_say_what_happens(page: Path, tmp_path: Path) -> None:
     session = Session(tmp_path)
     try:
         for step in steps(page):
-            found = session.run(step.script)
+            output = session.run(step.script)
             if step.expected is None:
-                assert session.status == 0, f"{page.name}:{step.line}: {found}"
+                assert session.status == 0, f"{page.name}:{step.line}: {output}"
             else:
-                assert same(step.expected, found), f"{page.name}:{step.line}: $ {step.script}\n{found}"
+                assert same(step.expected, output), f"{page.name}:{step.line}: $ {step.script}\n{output}"
     finally:
         session.close()
 

@@ -21,7 +21,7 @@ IMAGE = f"mqctl:{__version__}"
 
 
 def documents(file: Path) -> list[dict[str, Any]]:
-    return [found for found in yaml.safe_load_all(file.read_text()) if found]
+    return [document for document in yaml.safe_load_all(file.read_text()) if document]
 
 
 def pods(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -35,9 +35,9 @@ def pods(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.stem)
 def test_a_manifest_starts_commands_that_exist_with_no_rights_beyond_its_volumes(file: Path) -> None:
-    found = documents(file)
-    assert all({"apiVersion", "kind", "metadata"} <= document.keys() for document in found)
-    made = [pod for document in found for pod in pods(document)]
+    manifests = documents(file)
+    assert all({"apiVersion", "kind", "metadata"} <= document.keys() for document in manifests)
+    made = [pod for document in manifests for pod in pods(document)]
     assert len(made) == 1
     names = {volume["name"] for volume in made[0]["volumes"]}
     assert made[0]["securityContext"]["runAsNonRoot"] is True

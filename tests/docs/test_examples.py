@@ -32,12 +32,12 @@ def unit(name: str) -> configparser.ConfigParser:
 
 def mqctl_lines(text: str) -> list[list[str]]:
     """Returns the command lines of mqctl in a shell line, without redirections."""
-    found = []
+    lines = []
     for part in re.split(r";|&&|\|\|? ", text):
         words = shlex.split(part.split(" > ")[0], posix=True)
         if words[:1] == ["mqctl"]:
-            found.append(words[1:])
-    return found
+            lines.append(words[1:])
+    return lines
 
 
 def parse(words: list[str]) -> None:
@@ -67,13 +67,13 @@ def test_the_workflow_runs_commands_that_exist() -> None:
 
 @pytest.mark.parametrize("name", UNITS)
 def test_units(name: str) -> None:
-    told = unit(name)
-    assert told["Unit"]["Description"]
+    problems = unit(name)
+    assert problems["Unit"]["Description"]
     if name.endswith(".timer"):
-        assert told["Timer"]["OnUnitInactiveSec"]
+        assert problems["Timer"]["OnUnitInactiveSec"]
         assert Path(name).with_suffix(".service").name in UNITS
         return
-    start = told["Service"]["ExecStart"]
+    start = problems["Service"]["ExecStart"]
     line = shlex.split(start)[2].replace("$$", "$") if start.startswith("/bin/sh -c") else start
     lines = mqctl_lines(line)
     assert lines

@@ -19,7 +19,7 @@ def test_it_shows_what_exists_and_the_readme_shows_it() -> None:
     calls = [call for line in lines for call in markdown.split(line)]
     assert ("quickstart",) in calls
     assert len(calls) > 1
-    assert [told for call in calls if (told := complaint(CommandLine("picture", call, whole=True)))] == []
+    assert [problem for call in calls if (problem := complaint(CommandLine("picture", call, whole=True)))] == []
     codes = set(re.findall(r"MQ\d{3}", text))
     assert codes
     assert codes <= RULES.keys()

@@ -22,8 +22,8 @@ def test_every_variable_that_is_read_is_documented() -> None:
     read = set()
     for file in (REPOSITORY / "mqctl").rglob("*.py"):
         read |= set(re.findall(r"\bMQCTL_[A-Z_]+\b", file.read_text(encoding="utf-8")))
-    told = set(re.findall(r"MQCTL_[A-Z_]+", " ".join(VARIABLES)))
-    assert {name for name in read if not NO_SETTINGS.fullmatch(name)} == told
+    names = set(re.findall(r"MQCTL_[A-Z_]+", " ".join(VARIABLES)))
+    assert {name for name in read if not NO_SETTINGS.fullmatch(name)} == names
 
 
 def test_every_field_is_explained_or_plain() -> None:

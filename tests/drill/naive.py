@@ -40,36 +40,36 @@ def naive_counts(path: Path) -> dict[str, int]:
     for each in events:
         if each.kind != "o":
             stories[each.producer, each.number][each.kind].append(each)
-    found = {
+    counts = {
         "lost": 0, "repeated": 0, "late": 0, "early": 0, "delivered-though-rolled-back": 0,
         "delivered-though-refused": 0, "delivered-though-unsent": 0,
     }  # fmt: skip
     for story in stories.values():
-        _message(story, began, end, found)
-    found["key-order"] = _keys(stories) if mode != "concurrent" else 0
+        _message(story, began, end, counts)
+    counts["key-order"] = _keys(stories) if mode != "concurrent" else 0
     reads: dict[tuple[int, int], int] = {}
     for each in events:
         if each.kind == "d" and each.queue in own:
             reads[each.queue, each.offset] = min(each.at, reads.get((each.queue, each.offset), each.at))
-    found["queue-order"] = (
+    counts["queue-order"] = (
         sum(any(q == r and p < o and u > t for (r, p), u in reads.items()) for (q, o), t in reads.items())
         if mode == "orderly"
         else 0
     )
     stored = [each for each in events if each.kind == "a" and each.queue in own]
-    found["stored-order"] = sum(
+    counts["stored-order"] = sum(
         any(m.queue == n.queue and n.offset <= m.offset and n.at - n.extra > m.at for n in stored) for m in stored
     )
     offsets = [each for each in events if each.kind == "o"]
-    found["committed-ahead"] = sum(
+    counts["committed-ahead"] = sum(
         any(o.queue == q and o.offset > p and o.at < t for o in offsets) for (q, p), t in reads.items()
     )
     last: dict[int, int] = {}
-    found["offset-back"] = 0
+    counts["offset-back"] = 0
     for each in offsets:
-        found["offset-back"] += each.offset < last.get(each.queue, -1)
+        counts["offset-back"] += each.offset < last.get(each.queue, -1)
         last[each.queue] = each.offset
-    return {name: count for name, count in found.items() if count}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _message(story: dict[str, list[Event]], began: dict[str, int], end: int, found: dict[str, int]) -> None:

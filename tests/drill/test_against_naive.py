@@ -69,5 +69,5 @@ def test_the_counts_are_those_of_the_definitions(
             patch.setattr(history, "_CHUNK_BYTES", 300)
         verdict = written.judged(tmp_path)
     # A membership event stands at the beginning only, a second before the first message.
-    found = {str(promise): inside + outside for promise, (inside, outside) in accused(verdict).items()}
-    assert found == naive_counts(tmp_path / "drill.history")
+    counts = {str(promise): inside + outside for promise, (inside, outside) in accused(verdict).items()}
+    assert counts == naive_counts(tmp_path / "drill.history")

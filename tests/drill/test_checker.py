@@ -135,10 +135,10 @@ def test_modes_promise_what_they_promise(tmp_path: Path) -> None:
     def swapped(mode: str) -> Written:
         return Written(mode).stored(0, 0, 5).stored(1, 1, 5).delivered(1, 1).delivered(0, 0).ends()
 
-    found = {
+    promises = {
         mode: set(accused(swapped(mode).judged(tmp_path))) for mode in ("concurrent", "orderly", "key-ordered", "pop")
     }
-    assert found == {
+    assert promises == {
         "concurrent": set(),
         "pop": set(),
         "key-ordered": {Promise.KEY_ORDER},

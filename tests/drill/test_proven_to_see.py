@@ -131,13 +131,13 @@ def test_an_offset_that_went_back_is_shown_by_the_looks_before_and_after(drilled
 def test_what_was_committed_before_it_was_consumed_lies_before_that_offset(drilled: tuple[DrillVerdict, Liar]) -> None:
     verdict, liar = drilled
     assert liar.ahead is not None
-    _, real, told = liar.ahead
+    _, real, committed = liar.ahead
     breaches = [each for each in accused(verdict, Promise.COMMITTED_AHEAD) if each.reader == "mail"]
     assert breaches
     for each in breaches:
         assert letters(each) == ("do" if each.number == UNSENT else "ado")
         offsets = {int(line.text.split()[_OFFSET]) for line in each.excerpt if line.text[0] == "d"}
-        assert real <= min(offsets) < told
+        assert real <= min(offsets) < committed
 
 
 def test_nothing_else_is_accused(drilled: tuple[DrillVerdict, Liar]) -> None:

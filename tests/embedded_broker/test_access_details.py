@@ -273,9 +273,9 @@ def test_a_key_in_the_log_steers_no_terminal(tmp_path: Path) -> None:
             peer.socket.sendall(_frame(sign(RemotingCommand(code=26, opaque=1), feigned)))
             assert "No acl config" in (peer.answer_to(1).remark or "")
         process.stdin.close()
-        told = process.stderr.read()
-    assert b"\\x1b[2J\\n2026" in told
-    assert b"\x1b" not in told
+        errors = process.stderr.read()
+    assert b"\\x1b[2J\\n2026" in errors
+    assert b"\x1b" not in errors
 
 
 def _frame(command: RemotingCommand) -> bytes:

@@ -129,14 +129,14 @@ def test_name_servers_answer_as_recorded_while_a_master_goes_and_comes_back() ->
                 for question in (331, 333, 335):
                     recording.play(admin, question, question + 1)
             slave.settimeout(SECONDS)
-            told, _ = slave.accept()
-            with told:
-                assert notice(told) == recording[365].ext_fields
+            answer, _ = slave.accept()
+            with answer:
+                assert notice(answer) == recording[365].ext_fields
                 for peer, question in ((admin, 363), (follower, 370), (admin, 372)):
                     recording.play(peer, question, question + 1)
                 with Peer(cluster.namesrv) as returned:
                     recording.play(returned, 322)
-                    assert notice(told) == recording[427].ext_fields
+                    assert notice(answer) == recording[427].ext_fields
                     for question in (429, 433, 435):
                         recording.play(admin, question, question + 1)
 

@@ -72,8 +72,8 @@ def fill(broker: Peer, topic: str, count: int, queue_id: int = 0) -> None:
 
 def answer(peer: Peer, code: int, body: bytes = b"", *, remark: str | None = None, response: int = 0) -> None:
     """Answers a request that the broker put to this client."""
-    asked = peer.asked(code)
-    peer.socket.sendall(encode(asked.answer(response, remark=remark, body=body)))
+    request = peer.asked(code)
+    peer.socket.sendall(encode(request.answer(response, remark=remark, body=body)))
 
 
 # Topics and groups
@@ -260,9 +260,9 @@ def test_a_message_is_consumed_directly(admin: Admin, broker: Peer, links: Links
     offset_id = str(OffsetId(admin.address, 0))
     question = change.consume_directly("G", "one", offset_id)
     call = links.get(admin.address).submit(question.request, deadline=Deadline(60_000))
-    asked = broker.asked(RequestCode.CONSUME_MESSAGE_DIRECTLY)
-    assert (asked.ext("brokerName"), b"body 0" in asked.body) == ("broker-a", True)
-    broker.socket.sendall(encode(asked.answer(0, body=b'{"consumeResult":"CR_SUCCESS","order":false}')))
+    request = broker.asked(RequestCode.CONSUME_MESSAGE_DIRECTLY)
+    assert (request.ext("brokerName"), b"body 0" in request.body) == ("broker-a", True)
+    broker.socket.sendall(encode(request.answer(0, body=b'{"consumeResult":"CR_SUCCESS","order":false}')))
     assert b"CR_SUCCESS" in finished(call).body
     gone = change.consume_directly("G", "one", str(OffsetId(admin.address, 1 << 40)))
     assert "no message" in (admin.refused(gone).remark or "")
@@ -280,8 +280,8 @@ def test_a_reset_by_time_goes_through_the_members(admin: Admin, broker: Peer) ->
     heartbeat(broker, "one", group="G", subscriptions={"T": "*"})
     first = MessageQueue("T", "broker-a", 0)
     assert admin(change.reset_offsets("T", "G", 0, force=True)).offset_table[first] == 0
-    told = broker.asked(RequestCode.RESET_CONSUMER_CLIENT_OFFSET)
-    assert (told.is_oneway, QueueOffsets.from_bytes(told.body).offset_table[first]) == (True, 0)
+    reset = broker.asked(RequestCode.RESET_CONSUMER_CLIENT_OFFSET)
+    assert (reset.is_oneway, QueueOffsets.from_bytes(reset.body).offset_table[first]) == (True, 0)
     assert admin(change.reset_offsets("T", "G", -1, force=False)).offset_table[first] == 3
     assert admin(change.reset_offsets("T", "G", -1, force=True)).offset_table[first] == 5
     assert admin(ask.consumer_offset("G", "T", 0)) == 3
@@ -318,8 +318,8 @@ def test_messages_by_place_key_and_queue_entry(admin: Admin, broker: Peer) -> No
     entries = admin(ask.queue_entries("T", 0, 1, 10))
     assert entries is not None
     assert (entries.min_queue_index, entries.max_queue_index, len(entries.queue_data)) == (0, 3, 2)
-    found = admin(message.message_at(entries.queue_data[0].physic_offset))
-    assert (found.queue_offset, found.body) == (1, b"body 1")
+    message_read = admin(message.message_at(entries.queue_data[0].physic_offset))
+    assert (message_read.queue_offset, message_read.body) == (1, b"body 1")
     assert admin(ask.queue_entries("T", 0, 3, 10)) is None
     assert admin.refused(message.message_at(1 << 40)).code == ResponseCode.SYSTEM_ERROR
     by_key = partial(message.messages_by_key, "T", begin_ms=0, end_ms=1 << 62)

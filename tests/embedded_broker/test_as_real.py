@@ -42,10 +42,10 @@ def test_a_held_pull_gets_what_is_dispatched_later_and_a_kill_loses_nothing() ->
 
 def test_requests_of_one_connection_are_answered_in_another_order() -> None:
     with EmbeddedCluster(as_real=True) as cluster, Peer(cluster.broker().address) as peer:
-        asked = [peer.post(GetMaxOffset(topic="TBW102", queue_id=0)) for _ in range(50)]
-        answered = [peer.receive(lambda command: command.is_response).opaque for _ in asked]
-        assert sorted(answered) == asked
-        assert answered != asked
+        pending = [peer.post(GetMaxOffset(topic="TBW102", queue_id=0)) for _ in range(50)]
+        answered = [peer.receive(lambda command: command.is_response).opaque for _ in pending]
+        assert sorted(answered) == pending
+        assert answered != pending
 
 
 def test_the_command_line_has_the_switch() -> None:

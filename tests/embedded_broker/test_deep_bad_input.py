@@ -93,10 +93,10 @@ def half(peer: Peer, key: str) -> RemotingCommand:
 
 
 def end(sent: RemotingCommand, how: int, *, group: str = "GP", queue_offset: int | None = None) -> EndTransaction:
-    told = int(sent.ext("queueOffset") or -1)
+    offset = int(sent.ext("queueOffset") or -1)
     return EndTransaction(
         producer_group=group,
-        tran_state_table_offset=told if queue_offset is None else queue_offset,
+        tran_state_table_offset=offset if queue_offset is None else queue_offset,
         commit_log_offset=OffsetId.parse(sent.ext("msgId") or "").physical_offset,
         commit_or_rollback=how,
         msg_id="K",

@@ -71,9 +71,9 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
 def units(cluster: EmbeddedCluster) -> list[ExtUnit]:
     def read(broker: object) -> list[ExtUnit]:
         storage = broker.storage  # type: ignore[attr-defined]
-        found = [storage.ext.unit(TOPIC, 0, code) for _, _, code in storage.entries(TOPIC, 0, 0, 999)]
-        assert all(unit is not None for unit in found)
-        return found
+        bitmaps = [storage.ext.unit(TOPIC, 0, code) for _, _, code in storage.entries(TOPIC, 0, 0, 999)]
+        assert all(unit is not None for unit in bitmaps)
+        return bitmaps
 
     return cluster.broker().on_loop(read)
 
@@ -85,12 +85,12 @@ def fill(peer: Peer, count: int) -> None:
 
 
 def pulled(peer: Peer, group: str = "GC_sql") -> list[bytes]:
-    found: list[bytes] = []
+    bodies: list[bytes] = []
     offset = 0
     while (answer := peer.call(replaced(sql_pull(offset), consumer_group=group))).code in (0, 20):
-        found += [message.body for message in decode_messages(answer.body)] if answer.code == 0 else []
+        bodies += [message.body for message in decode_messages(answer.body)] if answer.code == 0 else []
         offset = int(answer.ext("nextBeginOffset") or 0)
-    return found
+    return bodies
 
 
 def test_messages_that_match_have_the_bits_and_only_they_are_delivered(
@@ -101,9 +101,9 @@ def test_messages_that_match_have_the_bits_and_only_they_are_delivered(
         subscribe(peer, "a > 20")
         positions = BloomShape.of().positions(element("GC_sql", TOPIC))
         fill(peer, 40)
-        found = units(cluster)
-        assert [unit.bitmap for unit in found[:3]] == [b""] * 3, "nobody had subscribed yet"
-        assert [holds_all(unit.bitmap, positions) for unit in found[3:]] == [number > 20 for number in range(40)]
+        bitmaps = units(cluster)
+        assert [unit.bitmap for unit in bitmaps[:3]] == [b""] * 3, "nobody had subscribed yet"
+        assert [holds_all(unit.bitmap, positions) for unit in bitmaps[3:]] == [number > 20 for number in range(40)]
         assert pulled(peer) == [b"%d" % number for number in range(21, 40)]
         assert [message.tags for message in decode_messages(peer.call(pull(TOPIC, 0)).body)] == ["T"] * 32
     root = cluster.broker().store

@@ -89,8 +89,8 @@ def test_remoting_and_grpc_clients_read_each_other(shared: EmbeddedCluster, wire
         stored_as = {"TAGS": "T", "KEYS": "k3", "shape": "round"}
         assert peer.call(send(topic, properties=stored_as), b"by remoting").code == 0
     wire.telemetry(CLIENT).send(settings("SIMPLE_CONSUMER", topic, group="GBoth"))
-    found = list(messages_of(wire.receive(wanted(topic, "GBoth"), CLIENT)))
-    assert [(one.body, dict(one.user_properties), list(one.system_properties.keys)) for one in found] == [
+    messages = list(messages_of(wire.receive(wanted(topic, "GBoth"), CLIENT)))
+    assert [(one.body, dict(one.user_properties), list(one.system_properties.keys)) for one in messages] == [
         (b"by grpc", {"colour": "red"}, ["k1", "k2"]),
         (b"by remoting", {"shape": "round"}, ["k3"]),
     ]
@@ -211,8 +211,8 @@ def test_stacks_come_by_telemetry_from_a_client_that_gives_them(shared: Embedded
         answer.thread_stack_trace.nonce = question.print_thread_stack_trace_command.nonce
         answer.thread_stack_trace.thread_stack_trace = "at shop.Billing.wait(Billing.java:7)"
         stream.send(answer)
-        told = ConsumerRunningInfo.from_bytes(peer.answer_to(opaque).body)
-    assert (told.jstack, told.properties["grpcClientVersion"]) == ("at shop.Billing.wait(Billing.java:7)", "5.1.2")
+        info = ConsumerRunningInfo.from_bytes(peer.answer_to(opaque).body)
+    assert (info.jstack, info.properties["grpcClientVersion"]) == ("at shop.Billing.wait(Billing.java:7)", "5.1.2")
 
 
 def test_the_endpoint_goes_and_comes_back_on_its_port(wire: GrpcWire) -> None:

@@ -175,9 +175,9 @@ def test_a_stream_that_asks_and_never_reads_loses_answers_and_nothing_else(
     command = pb.TelemetryCommand()
     command.settings.publishing.SetInParent()
     said = command.SerializeToString()
-    asked = (b"\0" + len(said).to_bytes(4, "big") + said) * (_WINDOW_BYTES // (5 + len(said)))
+    frame = (b"\0" + len(said).to_bytes(4, "big") + said) * (_WINDOW_BYTES // (5 + len(said)))
     before = shared.on_loop(lambda running: len(asyncio.all_tasks()))
-    with HalfOpen(shared.grpc, "Telemetry", 1, said=asked, ends=True):
+    with HalfOpen(shared.grpc, "Telemetry", 1, said=frame, ends=True):
         wait_until(lambda: "reads nothing" in caplog.text, "answers are dropped")
         assert is_served(wire)
     wait_until(lambda: shared.on_loop(lambda running: len(asyncio.all_tasks())) <= before, "the stream is gone")

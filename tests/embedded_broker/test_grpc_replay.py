@@ -239,7 +239,7 @@ def test_a_broker_tells_of_its_proxys_clients_as_recorded() -> None:
     A real one leaves 307 without an answer; the embedded endpoint passes it on.
     """
     frames = [one for one in recorded_pop_frames() if one.session == "local_proxy"]
-    told = {one.request_seq: one.command for one in frames if one.is_ours}
+    answers = {one.request_seq: one.command for one in frames if one.is_ours}
     clients = {"client-host@1@1@cons": "SIMPLE_CONSUMER", "client-host@1@4@push": "PUSH_CONSUMER"}
     with EmbeddedCluster(grpc=True, virtual_time=True) as cluster, GrpcWire(cluster.grpc) as wire:
         _make(cluster.broker().address)
@@ -249,17 +249,17 @@ def test_a_broker_tells_of_its_proxys_clients_as_recorded() -> None:
             assert streams[name].next().HasField("settings")
         with Peer(cluster.broker().address, version=479) as peer:
             assert peer.call(send("GTN", properties={"UNIQ_KEY": "01007D112233446B02BC7C00000001"}), b"l0").code == 0
-            asked = {one.request_code: one for one in frames if not one.is_ours}
-            members = peer.call(GetConsumerConnectionList.from_ext(asked[203].command.ext_fields))
-            opaque = peer.post(ConsumeMessageDirectly.from_ext(asked[309].command.ext_fields))
+            requests = {one.request_code: one for one in frames if not one.is_ours}
+            members = peer.call(GetConsumerConnectionList.from_ext(requests[203].command.ext_fields))
+            opaque = peer.post(ConsumeMessageDirectly.from_ext(requests[309].command.ext_fields))
             question = streams["client-host@1@4@push"].next().verify_message_command
             assert question.message.body == b"l0"
             answer = pb.TelemetryCommand(status=pb.Status(code=pb.Code.OK))
             answer.verify_message_result.nonce = question.nonce
             streams["client-host@1@4@push"].send(answer)
             consumed = peer.answer_to(opaque)
-    assert _known(members.body) == _known(told[asked[203].seq].body)
-    assert consumed.body == told[asked[309].seq].body
+    assert _known(members.body) == _known(answers[requests[203].seq].body)
+    assert consumed.body == answers[requests[309].seq].body
 
 
 def _known(body: bytes) -> Any:

@@ -93,16 +93,16 @@ def end(broker: subprocess.Popen[str]) -> None:
 
 def everything(address: str) -> list[int]:
     """Pulls all messages of the topic."""
-    found: list[int] = []
+    numbers: list[int] = []
     with Peer(address) as peer:
         for queue_id in range(QUEUES):
             offset = 0
             while (answer := peer.call(pull("T", offset, queue_id=queue_id))).code == 0:
                 messages = decode_messages(answer.body)
                 assert [message.queue_offset for message in messages] == list(range(offset, offset + len(messages)))
-                found += [int(message.body) for message in messages]
+                numbers += [int(message.body) for message in messages]
                 offset += len(messages)
-    return found
+    return numbers
 
 
 @pytest.mark.parametrize("flush_disk_type", [SYNC_FLUSH, ASYNC_FLUSH])
@@ -117,9 +117,9 @@ def test_what_was_acknowledged_outlives_repeated_kills(tmp_path: Path, flush_dis
     shape = dict(item.split("=") for item in SETTINGS)
     with EmbeddedCluster(data_dir=tmp_path, settings=shape, virtual_time=True) as cluster:
         cluster.advance(20_000)
-        found = everything(cluster.broker().address)
-    assert traffic.acknowledged <= set(found)
-    direct = [number for number in found if number % DELAYED_EVERY]
+        numbers = everything(cluster.broker().address)
+    assert traffic.acknowledged <= set(numbers)
+    direct = [number for number in numbers if number % DELAYED_EVERY]
     assert len(direct) == len(set(direct))  # only what was delivered by the schedule may come twice
     report = verify(StoreDirectory.open(tmp_path / "broker-a"))
     assert [damage for damage in report.damages if damage.grade is DamageGrade.DAMAGE] == []

@@ -115,7 +115,9 @@ def test_a_client_that_does_not_answer_is_asked_no_more_than_the_limit() -> None
         waiting = [asker.post(question) for _ in range(2)]  # there is room again
         assert asker.call(question).code == ResponseCode.CONSUME_MSG_TIMEOUT
         silent.call(GetMaxOffset(topic="T", queue_id=0))
-        assert len([asked for asked in silent.unasked if asked.code == RequestCode.GET_CONSUMER_RUNNING_INFO]) == 4
+        assert (
+            len([request for request in silent.unasked if request.code == RequestCode.GET_CONSUMER_RUNNING_INFO]) == 4
+        )
 
 
 _ASKED = 3_000

@@ -52,8 +52,8 @@ def body(**fields: object) -> bytes:
 def test_topics_are_created_together_or_not_at_all(peer: Peer) -> None:
     wanted = body(topicConfigList=[topic("A", 5, message_type="FIFO"), topic("B")])
     assert peer.call(CreateTopicList(), wanted).code == 0
-    found = json.loads(peer.call(GetTopicConfig(topic="A")).body)
-    assert (found["readQueueNums"], found["attributes"]) == (5, {"message.type": "FIFO"})
+    config = json.loads(peer.call(GetTopicConfig(topic="A")).body)
+    assert (config["readQueueNums"], config["attributes"]) == (5, {"message.type": "FIFO"})
     refused = peer.call(CreateTopicList(), body(topicConfigList=[topic("C"), topic("SCHEDULE_TOPIC_XXXX")]))
     assert refused.code != 0
     assert "conflict with system topic" in (refused.remark or "")

@@ -35,8 +35,8 @@ def test_a_route_answer_has_the_form_the_version_asks_for(namesrv: Peer) -> None
     assert f'"brokerAddrs":{{"0":"{address}"}}'.encode() in namesrv.call(GetRouteInfo(topic="TBW102")).body
     namesrv.version = 393
     assert f'"brokerAddrs":{{0:"{address}"}}'.encode() in namesrv.call(GetRouteInfo(topic="TBW102")).body
-    asked = GetRouteInfo(topic="TBW102", accept_standard_json_only=True)
-    assert f'"brokerAddrs":{{"0":"{address}"}}'.encode() in namesrv.call(asked).body
+    request = GetRouteInfo(topic="TBW102", accept_standard_json_only=True)
+    assert f'"brokerAddrs":{{"0":"{address}"}}'.encode() in namesrv.call(request).body
 
 
 def test_an_unknown_topic_is_refused_in_the_words_of_the_release(namesrv: Peer) -> None:

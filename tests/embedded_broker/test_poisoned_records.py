@@ -103,12 +103,12 @@ def test_half_messages_behind_a_poisoned_one_are_checked(poison: dict[str, str])
         plant(cluster, HALF_TOPIC, {"UNIQ_KEY": "poison", **wanted})
         half(cluster, peer, "sound")
         pass_time(cluster, peer, 2 * TICK_MS)
-        asked = {checked(peer)[0].key}
+        checked_keys = {checked(peer)[0].key}
         if "filler" in poison:
             assert aside(peer, HALF_TOPIC) == 1
         else:
-            asked.add(checked(peer)[0].key)
-        assert "sound" in asked
+            checked_keys.add(checked(peer)[0].key)
+        assert "sound" in checked_keys
 
 
 def test_a_half_message_whose_copies_cannot_fit_is_refused_when_it_is_sent() -> None:

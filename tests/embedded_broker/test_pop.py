@@ -62,7 +62,7 @@ def popped(answer: RemotingCommand, broker_name: str = "broker-a") -> list[tuple
         if entry:
             flag, queue, start = entry.split(" ")
             starts[flag, int(queue)] = int(start)
-    found = []
+    messages = []
     for message in decode_messages(answer.body):
         if "POP_CK" in message.properties:
             receipt = Receipt.parse(message.properties["POP_CK"])
@@ -77,8 +77,8 @@ def popped(answer: RemotingCommand, broker_name: str = "broker-a") -> list[tuple
                 queue_id=message.queue_id,
                 offset=message.queue_offset,
             )
-        found.append((message, receipt))
-    return found
+        messages.append((message, receipt))
+    return messages
 
 
 def bodies(answer: RemotingCommand) -> list[str]:

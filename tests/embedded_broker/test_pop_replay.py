@@ -21,10 +21,10 @@ APART = ("buffer_merge", "grpc_proxy", "local_proxy")
 @pytest.fixture
 def replay() -> Iterator[Replay]:
     with EmbeddedCluster(version="5.3.3", virtual_time=True, settings={"enablePropertyFilter": "true"}) as cluster:
-        found = Replay(cluster)
-        found.choose_draws()
-        yield found
-        found.close()
+        session = Replay(cluster)
+        session.choose_draws()
+        yield session
+        session.close()
 
 
 def of_one_broker() -> list[PopFrame]:

@@ -54,17 +54,17 @@ def recording(version: str) -> Recording:
     with tarfile.open(_SAMPLE) as archive:
         files = {member.name: archive.extractfile(member) for member in archive.getmembers()}
         contents = {name: file.read() for name, file in files.items() if file is not None}
-    found = Recording([], {})
+    recording_read = Recording([], {})
     for entry in json.loads(contents["index.json"]):
         if not entry["file"].startswith(version):
             continue
         data = contents[entry["file"]]
         if entry["kind"] == "response":
             answer = decode(data)
-            found.answers.setdefault((entry["request_code"], answer.serialize_type, answer.code), answer)
+            recording_read.answers.setdefault((entry["request_code"], answer.serialize_type, answer.code), answer)
         else:
-            found.requests.append((entry["file"], data))
-    return found
+            recording_read.requests.append((entry["file"], data))
+    return recording_read
 
 
 def exchanges(version: str) -> Iterator[tuple[str, RemotingCommand, RemotingCommand | None]]:

@@ -276,8 +276,8 @@ def test_a_clone_of_nothing_leaves_the_target_alone(side: Side) -> None:
 def test_a_correction_compares_with_a_group_in_5(side: Side) -> None:
     assert side.commit(3) == 0
     query = QueryCorrectionOffset(compare_group="G", topic="T")
-    found = CorrectionOffsets.from_bytes(side.peer.call(query).body).correction_offsets
-    assert found == {0: 3}
+    corrected = CorrectionOffsets.from_bytes(side.peer.call(query).body).correction_offsets
+    assert corrected == {0: 3}
     assert side.commit(-1) == 0
     answer = side.peer.call(query)
     if side.is_v5:
@@ -305,9 +305,9 @@ def test_a_reset_through_members_in_the_words_of_the_source(side: Side) -> None:
     assert heartbeat(side.peer, "one", group="G", subscriptions={"T": "*"}).code == 0
     done = side.peer.call(reset())
     assert (done.code, done.remark) == (0, UNSET)
-    told = side.peer.asked(RequestCode.RESET_CONSUMER_CLIENT_OFFSET)
-    assert told.ext("isForce") == "false"
-    assert told.ext("queueId") == ("-1" if side.is_v5 else None)
+    resets = side.peer.asked(RequestCode.RESET_CONSUMER_CLIENT_OFFSET)
+    assert resets.ext("isForce") == "false"
+    assert resets.ext("queueId") == ("-1" if side.is_v5 else None)
 
 
 def test_a_tool_in_cpp_has_members_told_in_the_form_of_cpp(side: Side) -> None:
@@ -317,8 +317,8 @@ def test_a_tool_in_cpp_has_members_told_in_the_form_of_cpp(side: Side) -> None:
     assert heartbeat(side.peer, "one", group="G", subscriptions={"T": "*"}).code == 0
     command = reset().command(opaque=900, version=side.peer.version, language=Language.CPP)
     side.peer.socket.sendall(encode(command))
-    told = side.peer.asked(RequestCode.RESET_CONSUMER_CLIENT_OFFSET)
-    assert {entry.queue_id for entry in QueueOffsetList.from_bytes(told.body).offset_table} == {0, 1, 2, 3}
+    resets = side.peer.asked(RequestCode.RESET_CONSUMER_CLIENT_OFFSET)
+    assert {entry.queue_id for entry in QueueOffsetList.from_bytes(resets.body).offset_table} == {0, 1, 2, 3}
 
 
 def test_members_of_a_group_that_is_not_there_are_asked_with_a_null_pointer(side: Side) -> None:
@@ -394,7 +394,9 @@ def test_long_lists_are_written_in_portions_as_they_would_be_at_once(side: Side)
     assert len(ConsumeTimeSpans.from_bytes(spans).consume_time_span_set) == 150
     assert ConsumeTimeSpans.from_bytes(spans).to_bytes() == spans
     body = side.peer.call(GetConsumeStatsInBroker(is_order=False)).body
-    (tables,) = [found for item in BrokerConsumeStats.from_bytes(body).consume_stats_list if (found := item.get("G"))]
+    (tables,) = [
+        stats_table for item in BrokerConsumeStats.from_bytes(body).consume_stats_list if (stats_table := item.get("G"))
+    ]
     assert sum(len(table.offset_table) for table in tables) >= 150
     assert BrokerConsumeStats.from_bytes(body).to_bytes(is_v5=side.is_v5) == body
 

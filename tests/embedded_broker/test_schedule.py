@@ -68,12 +68,12 @@ class Running:
         self.storage.append(message)
 
     def delivered(self, topic: str = "TopicDelay", queue_id: int = 1) -> list[Message]:
-        found = []
+        bodies = []
         for physical_offset, _, code in self.storage.entries(topic, queue_id, 0, 1_000):
             message = decode_message(self.storage.message_at(physical_offset) or b"")
             assert code == java_string_hash("TagD")
-            found.append(message)
-        return found
+            bodies.append(message)
+        return bodies
 
     def stop(self) -> None:
         self.schedule.stop()

@@ -165,9 +165,9 @@ def test_what_a_pull_is_refused_for(broker: Peer) -> None:
 def test_tags_are_filtered_and_scanned_over(broker: Peer) -> None:
     for tag in ("A", "B", "A", "C"):
         broker.call(send("T", properties={"TAGS": tag}), tag.encode())
-    found = broker.call(pull("T", 0, subscription="A || C"))
-    assert [message.body for message in decode_messages(found.body)] == [b"A", b"A", b"C"]
-    assert found.ext("nextBeginOffset") == "4"
+    answer = broker.call(pull("T", 0, subscription="A || C"))
+    assert [message.body for message in decode_messages(answer.body)] == [b"A", b"A", b"C"]
+    assert answer.ext("nextBeginOffset") == "4"
     none = broker.call(pull("T", 0, subscription="D"))
     assert (none.code, none.remark) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE")
     assert none.ext("nextBeginOffset") == "4"
@@ -175,15 +175,15 @@ def test_tags_are_filtered_and_scanned_over(broker: Peer) -> None:
 
 def test_offsets_of_a_group(cluster: EmbeddedCluster, broker: Peer) -> None:
     broker.call(send("T"), b"x")
-    asked = QueryConsumerOffset(consumer_group="GC", topic="T", queue_id=0)
-    assert broker.call(asked).ext("offset") == "0"
+    request = QueryConsumerOffset(consumer_group="GC", topic="T", queue_id=0)
+    assert broker.call(request).ext("offset") == "0"
     broker.call(pull("T", 0, commit=1))
-    assert broker.call(asked).ext("offset") == "1"
+    assert broker.call(request).ext("offset") == "1"
     broker.post(UpdateConsumerOffset(consumer_group="GC", topic="T", queue_id=0, commit_offset=7), oneway=True)
-    assert broker.call(asked).ext("offset") == "7"
+    assert broker.call(request).ext("offset") == "7"
     cluster.broker().restart()
     with Peer(cluster.broker().address) as again:
-        assert again.call(asked).ext("offset") == "7"
+        assert again.call(request).ext("offset") == "7"
         assert again.call(pull("T", 0)).code == 0
 
 

@@ -27,17 +27,17 @@ def first(side: Side, topic: str, queue_id: int = 0) -> Message | None:
 
 def test_5_stores_region_tracing_and_a_unique_id_with_each_message(side: Side) -> None:
     sent = side.peer.call(send("Plain", properties={"TAGS": "A", "POP_CK": "1 2 3"}), b"x")
-    found = first(side, "Plain")
-    assert found is not None
+    message = first(side, "Plain")
+    assert message is not None
     names = {"TAGS", "CLUSTER"}
     if side.is_v5:
         names |= {"WAIT", "MSG_REGION", "TRACE_ON", "UNIQ_KEY"}
-        key = found.properties["UNIQ_KEY"]
+        key = message.properties["UNIQ_KEY"]
         assert (len(key), key.upper(), sent.ext("transactionId")) == (32, key, key)
     else:
         names |= {"POP_CK"}
         assert sent.ext("transactionId") is None
-    assert set(found.properties) == names
+    assert set(message.properties) == names
     keyed = side.peer.call(send("Plain", properties={"UNIQ_KEY": "7F000001"}), b"x")
     assert keyed.ext("transactionId") == ("7F000001" if side.is_v5 else None)
 
@@ -87,9 +87,9 @@ def test_delay_levels_of_a_batch_are_refused_and_those_of_its_messages_do_nothin
     body = encode_batch([BatchElement(b"one", format_properties({"KEYS": "k", "DELAY": "3"}))])
     assert side.peer.call(send("Batch", batch=True, properties={"DELAY": "1"}), body).code == 13
     assert side.peer.call(send("Batch", batch=True), body).code == 0
-    found = first(side, "Batch")
-    assert found is not None
-    assert found.body == b"one"
+    message = first(side, "Batch")
+    assert message is not None
+    assert message.body == b"one"
 
 
 def test_the_last_delivery_of_a_retried_send(side: Side) -> None:

@@ -54,7 +54,7 @@ def shape_of(store: StoreDirectory) -> StoreSettings:
 
 def bodies(storage: Storage) -> list[int]:
     """The numbers of all messages that can be read, which `put_numbered` wrote."""
-    found = []
+    bodies_read = []
     for queue_id in range(QUEUES):
         offset = storage.min_offset("TopicTest", queue_id)
         while offset < storage.max_offset("TopicTest", queue_id):
@@ -65,9 +65,9 @@ def bodies(storage: Storage) -> list[int]:
                 assert len(record) == size
                 decoded = decode_message(record)
                 assert (decoded.queue_id, decoded.queue_offset) == (queue_id, offset + number)
-                found.append(int(decoded.body.split(b" ")[0]))
+                bodies_read.append(int(decoded.body.split(b" ")[0]))
             offset += len(entries)
-    return sorted(found)
+    return sorted(bodies_read)
 
 
 def sound(root: Path) -> bool:
@@ -333,9 +333,9 @@ def test_a_power_failure_takes_nothing_that_was_flushed(steps: list[str], surviv
                 count += 1
                 clock.advance(1_500)
             elif step == "commit":
-                told: list[StorageError | None] = []
-                storage.when_durable(told.append)
-                assert told == [None]
+                failures: list[StorageError | None] = []
+                storage.when_durable(failures.append)
+                assert failures == [None]
                 acknowledged = count
             elif step == "write out":
                 storage.dispatcher.write_out()
@@ -346,11 +346,11 @@ def test_a_power_failure_takes_nothing_that_was_flushed(steps: list[str], surviv
         storage.abandon()
         again = Storage(root, shape, clock)
         again.open()
-        found = bodies(again)
-        assert found == list(range(len(found)))
-        assert acknowledged <= len(found) <= count
-        put_numbered(again, len(found))
-        assert bodies(again) == [*found, len(found)]
+        stored = bodies(again)
+        assert stored == list(range(len(stored)))
+        assert acknowledged <= len(stored) <= count
+        put_numbered(again, len(stored))
+        assert bodies(again) == [*stored, len(stored)]
         again.close()
         assert sound(root)
 
@@ -416,9 +416,9 @@ def test_nothing_acknowledged_is_lost_to_kills_under_traffic(tmp_path: Path, flu
     storage = Storage(tmp_path, SMALL, VirtualClock(NOW_MS))
     recovery = storage.open()
     assert not recovery.clean
-    found = bodies(storage)
-    assert found == list(range(len(found)))
-    assert len(found) >= acknowledged
+    stored = bodies(storage)
+    assert stored == list(range(len(stored)))
+    assert len(stored) >= acknowledged
     storage.close()
     assert sound(tmp_path)
 

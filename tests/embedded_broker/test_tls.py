@@ -93,8 +93,8 @@ def test_many_threads_share_one_secured_connection(permissive: EmbeddedCluster, 
     settings = LinkSettings(tls=TlsSettings(ca_file=str(authority.file)))
     with Links(settings) as links, ThreadPoolExecutor(8) as threads:
         address = permissive.broker().address
-        asked = [threads.submit(links.ask, address, runtime_info(), Deadline(30_000)) for _ in range(800)]
-        assert len([one.result() for one in asked]) == 800
+        pending = [threads.submit(links.ask, address, runtime_info(), Deadline(30_000)) for _ in range(800)]
+        assert len([one.result() for one in pending]) == 800
 
 
 def test_words_that_contradict_each_other(authority: Authority, tmp_path: Path) -> None:

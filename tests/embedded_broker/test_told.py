@@ -32,30 +32,32 @@ def _recorded(version: str, code: int) -> RemotingCommand:
     if (version, code) == ("5.3.3", 26):
         return next(item.answer for item in recorded_access() if item.request.code == code)
     answers = recording(version).answers
-    return next(answer for (asked, _, got), answer in answers.items() if (asked, got) == (code, 0) and answer.body)
+    return next(
+        answer for (code_asked, _, got), answer in answers.items() if (code_asked, got) == (code, 0) and answer.body
+    )
 
 
 @RELEASES
 def test_runtime_information_has_the_recorded_keys(version: str) -> None:
     with EmbeddedCluster(version=version) as cluster, Peer(cluster.broker().address) as peer:
-        told = KVTable.from_bytes(peer.call(GetBrokerRuntimeInfo()).body).table
-        paths = [name for name in told if name.startswith("commitLogDiskRatio_")]
+        table = KVTable.from_bytes(peer.call(GetBrokerRuntimeInfo()).body).table
+        paths = [name for name in table if name.startswith("commitLogDiskRatio_")]
         assert paths == [f"commitLogDiskRatio_{cluster.broker().store}/commitlog"]
     known = KVTable.from_bytes(_recorded(version, 28).body).table
     plain = {name for name in known if not name.startswith(_OF_THE_MOMENT)}
-    assert {name for name in told if not name.startswith(_OF_THE_MOMENT)} == plain
+    assert {name for name in table if not name.startswith(_OF_THE_MOMENT)} == plain
 
 
 @RELEASES
 def test_properties_are_those_of_the_release_with_its_defaults(version: str) -> None:
     known = parse_settings(_recorded(version, 26).body)
     with EmbeddedCluster(version=version) as cluster, Peer(cluster.broker().address) as peer:
-        told = parse_settings(peer.call(GetBrokerConfig()).body)
+        properties = parse_settings(peer.call(GetBrokerConfig()).body)
         plain = BrokerSettings().properties()
-        assert {name for name in known.keys() - told.keys() if plain.get(name) != ""} == set()  # null is not told
+        assert {name for name in known.keys() - properties.keys() if plain.get(name) != ""} == set()  # null is not told
         assert "maxTransferCountOnMessageInMemory" in BrokerSettings().properties()
         unused = {name for name, value in told_properties(is_v5=version == "5.3.3").items() if value is not None}
-        assert {name for name in unused - _SET_THERE if told[name] != known[name]} == set()
+        assert {name for name in unused - _SET_THERE if properties[name] != known[name]} == set()
         assert peer.call(UpdateBrokerConfig(), b"waitTimeMillsInPullQueue=7000\nnoSuchProperty=1").code == 0
         changed = parse_settings(peer.call(GetBrokerConfig()).body)
         assert changed["waitTimeMillsInPullQueue"] == "7000"
@@ -66,13 +68,13 @@ def test_properties_are_those_of_the_release_with_its_defaults(version: str) -> 
 def test_a_name_server_tells_every_property_and_routes_in_its_own_form(version: str) -> None:
     with EmbeddedCluster(version=version) as cluster:
         with Peer(cluster.namesrv) as peer:
-            told = parse_settings(peer.call(GetNamesrvConfig()).body)
+            properties = parse_settings(peer.call(GetNamesrvConfig()).body)
         with Peer(cluster.namesrv, serialize_type=SerializeType.ROCKETMQ) as peer:
             forms = [peer.call(GetRouteInfo(topic=topic)).serialize_type for topic in ("TBW102", "none")]
     recorded = recording(version).answers
-    bodies = [answer.body for (asked, _, got), answer in recorded.items() if (asked, got) == (319, 0)]
+    bodies = [answer.body for (code_asked, _, got), answer in recorded.items() if (code_asked, got) == (319, 0)]
     assert bodies
-    assert parse_settings(bodies[0]).keys() == told.keys()
+    assert parse_settings(bodies[0]).keys() == properties.keys()
     assert set(forms) == {SerializeType.JSON if version == "5.3.3" else SerializeType.ROCKETMQ}
 
 

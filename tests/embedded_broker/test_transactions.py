@@ -80,10 +80,10 @@ def half(
 
 
 def stored(peer: Peer, topic: str, offset: int = 0, queue_id: int = 0) -> list[Message]:
-    found: list[Message] = []
-    while batch := decode_messages(peer.call(pull(topic, offset + len(found), queue_id=queue_id)).body):
-        found += batch
-    return found
+    messages: list[Message] = []
+    while batch := decode_messages(peer.call(pull(topic, offset + len(messages), queue_id=queue_id)).body):
+        messages += batch
+    return messages
 
 
 def ops(cluster: EmbeddedCluster) -> list[Message]:
@@ -111,9 +111,9 @@ def pass_time(cluster: EmbeddedCluster, peer: Peer, ms: int) -> None:
 
 
 def checked(peer: Peer) -> tuple[Half, RemotingCommand]:
-    asked = peer.asked(CHECK)
-    half_offset, physical_offset = (int(asked.ext(name) or -1) for name in ("tranStateTableOffset", "commitLogOffset"))
-    return Half("GP", half_offset, physical_offset, asked.ext("msgId") or ""), asked
+    check = peer.asked(CHECK)
+    half_offset, physical_offset = (int(check.ext(name) or -1) for name in ("tranStateTableOffset", "commitLogOffset"))
+    return Half("GP", half_offset, physical_offset, check.ext("msgId") or ""), check
 
 
 def test_a_committed_message_appears_where_it_was_sent_to(timed: EmbeddedCluster, producer: Peer) -> None:
@@ -189,11 +189,11 @@ def test_producers_are_asked_about_what_they_left_open(timed: EmbeddedCluster, p
     done = half(timed, producer, "K2")
     producer.call(done.end())
     pass_time(timed, producer, TICK_MS)
-    copy, asked = checked(producer)
-    assert (copy.half_offset, copy.key, asked.ext("transactionId")) == (2, "K1", "K1")
-    assert OffsetId.parse(asked.ext("offsetMsgId") or "").physical_offset == copy.physical_offset
-    assert asked.is_oneway
-    body = decode_message(asked.body)
+    copy, check = checked(producer)
+    assert (copy.half_offset, copy.key, check.ext("transactionId")) == (2, "K1", "K1")
+    assert OffsetId.parse(check.ext("offsetMsgId") or "").physical_offset == copy.physical_offset
+    assert check.is_oneway
+    body = decode_message(check.body)
     assert (body.topic, body.queue_id, body.queue_offset, body.body) == ("TopicTx", 3, 2, b"half")
     assert body.properties["TRANSACTION_CHECK_TIMES"] == "1"
     assert copy.physical_offset > one.physical_offset
@@ -231,8 +231,8 @@ def test_after_fifteen_checks_it_is_given_up_and_can_be_resumed(timed: EmbeddedC
     half(timed, producer, "K1")
     for count in range(1, 16):
         pass_time(timed, producer, TICK_MS)
-        _, asked = checked(producer)
-        assert decode_message(asked.body).properties["TRANSACTION_CHECK_TIMES"] == str(count)
+        _, check = checked(producer)
+        assert decode_message(check.body).properties["TRANSACTION_CHECK_TIMES"] == str(count)
     pass_time(timed, producer, TICK_MS)
     assert not producer.unasked
     (given_up,) = stored(producer, DISCARD_TOPIC)
@@ -297,8 +297,8 @@ def test_five_gathers_op_messages_and_refuses_late_ends() -> None:
         assert (progress(peer, HALF_TOPIC), progress(peer, OP_TOPIC)) == (3, 2)
         open_one = half(cluster, peer, "K4")
         cluster.advance(30_000)
-        copy, asked = checked(peer)
-        assert (asked.ext("topic"), copy.half_offset > open_one.half_offset) == ("TopicTx", True)
+        copy, check = checked(peer)
+        assert (check.ext("topic"), copy.half_offset > open_one.half_offset) == ("TopicTx", True)
 
 
 @pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
@@ -369,4 +369,4 @@ def test_progress_beyond_the_queues_goes_back_to_their_ends(tmp_path: Path) -> N
             assert one.key == "open"
             assert peer.call(one.end(checked=True)).code == 0
             pass_time(cluster, peer, TICK_MS)
-            assert [asked for asked in peer.unasked if asked.code == CHECK] == []
+            assert [request for request in peer.unasked if request.code == CHECK] == []

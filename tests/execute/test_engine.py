@@ -64,9 +64,9 @@ def test_a_change_that_stops_ends_with_2_and_its_record_says_how_far_it_came(
     _, code = run_steps(Steps(error).change(), YES)
     (record,) = journal.steps(KIND).all()
     assert (code, record.state, [part.state for part in record.parts]) == (2, "interrupted", ["confirmed", "planned"])
-    told = capsys.readouterr().err
-    assert said in told
-    assert f"next: run the same command again; or mqctl undo {record.id}" in told
+    errors = capsys.readouterr().err
+    assert said in errors
+    assert f"next: run the same command again; or mqctl undo {record.id}" in errors
 
 
 def test_nobody_else_changes_the_same_thing_meanwhile(journal: Journal) -> None:

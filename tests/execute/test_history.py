@@ -43,8 +43,8 @@ def test_history_holds_every_kind_of_change(mqctl: Callable[..., Outcome], tmp_p
     journal.replays.write(replay)
     outcome = mqctl("history", "-o", "json", env={"MQCTL_STATE_DIR": str(tmp_path)})
     assert outcome.exit_code == 0, outcome.stderr
-    found = [(item["kind"], item["subject"], item["state"], item["back"]) for item in outcome.json["changes"]]
-    assert found == [
+    changes = [(item["kind"], item["subject"], item["state"], item["back"]) for item in outcome.json["changes"]]
+    assert changes == [
         ("replay-publish", "T2", "interrupted", "mqctl replay resume R"),
         ("dlq-resend", "G", "interrupted", "mqctl dlq resend -g G --resume D"),
         ("topic-create", "T", "interrupted", f"mqctl undo {setting().id}"),

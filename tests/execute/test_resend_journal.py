@@ -105,10 +105,10 @@ def test_a_head_that_is_torn_off_is_told(tmp_path: Path) -> None:
 
 
 def test_a_copy_keeps_what_is_the_message_and_tells_where_it_comes_from() -> None:
-    found = travelling_properties(letter(1, PROPERTIES), "Pay", "ID")
+    properties = travelling_properties(letter(1, PROPERTIES), "Pay", "ID")
     expected = {"KEYS": "k1", "TAGS": "A", "UNIQ_KEY": "U", "mine": "x"}
     provenance = {"MQCTL_RESENT_FROM": "L1", "MQCTL_RESENT_BY": "ID"}
-    assert found == {**expected, **provenance}
+    assert properties == {**expected, **provenance}
     retried = travelling_properties(letter(1, PROPERTIES), "%RETRY%G", "ID")
     assert retried == {**expected, **provenance, "RETRY_TOPIC": "Pay"}
     unnamed = travelling_properties(letter(1, {}), "Pay", "ID")

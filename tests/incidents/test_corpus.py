@@ -25,8 +25,8 @@ def test_every_row_is_there_once_and_says_what_it_is() -> None:
     assert [incident.number for incident in INCIDENTS] == list(range(1, 61))
     for incident in INCIDENTS:
         named = incident.code in RULES and incident.world is not None and incident.healthy is not None
-        told = bool(incident.shown_by and incident.unseen)
-        assert [named, told, bool(incident.waits_for)].count(True) == 1, incident.number
+        explained = bool(incident.shown_by and incident.unseen)
+        assert [named, explained, bool(incident.waits_for)].count(True) == 1, incident.number
 
 
 @pytest.mark.parametrize("incident", _NAMED, ids=lambda incident: f"{incident.number}-{incident.code}")

@@ -102,9 +102,9 @@ class Client:
 
     def messages(self, count: int) -> list[Event]:
         """Returns its first messages, waiting until there are so many."""
-        while len(found := self.of("message")) < count:
+        while len(heard := self.of("message")) < count:
             self.wait("message")
-        return found
+        return heard
 
     def of(self, kind: str) -> list[Event]:
         """Returns the events of a kind that have been waited for or passed over so far."""

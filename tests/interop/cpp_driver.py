@@ -135,8 +135,8 @@ def pull(library: Any, settings: dict[str, Any]) -> None:
     consumer.start()
     report("ready")
     for _ in commands():
-        found = [received(message) for message in consumer.pull(settings["topic"], settings.get("expression", "*"))]
-        report("pulled", messages=found)
+        messages = [received(message) for message in consumer.pull(settings["topic"], settings.get("expression", "*"))]
+        report("pulled", messages=messages)
     consumer.shutdown()
 
 

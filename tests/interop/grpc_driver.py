@@ -131,9 +131,9 @@ class Clients:
         report("recalled", message_id=self._clients["producer"].recall_message(command["topic"], command["handle"]))
 
     def _receive(self, command: dict[str, Any]) -> None:
-        found = self._clients[command["name"]].receive(command.get("most", 16), command.get("invisible_s", 15))
-        self._held[command["name"]] = found
-        report("received", messages=[received(message) for message in found])
+        messages = self._clients[command["name"]].receive(command.get("most", 16), command.get("invisible_s", 15))
+        self._held[command["name"]] = messages
+        report("received", messages=[received(message) for message in messages])
 
     def _ack(self, command: dict[str, Any]) -> None:
         for message in self._held.pop(command["name"], ()):

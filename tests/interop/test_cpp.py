@@ -51,10 +51,10 @@ def test_pulls_get_everything_in_order_and_filtered(create_topic: MakeTopic, sta
     for number in range(70):
         _send(producer, "TopicPull", [f"{number}"], tags="TagA" if number % 2 else "TagB")
     everything = start_client("cpp", "pull", "GC", "TopicPull")
-    found = everything.ask("pull")["messages"]
-    assert sorted(int(message["body"]) for message in found) == list(range(70))
+    messages = everything.ask("pull")["messages"]
+    assert sorted(int(message["body"]) for message in messages) == list(range(70))
     for queue_id in (0, 1):
-        offsets = [message["queue_offset"] for message in found if message["queue_id"] == queue_id]
+        offsets = [message["queue_offset"] for message in messages if message["queue_id"] == queue_id]
         assert offsets == list(range(len(offsets))), "in order, without holes"
     assert everything.ask("pull")["messages"] == []
     some = start_client("cpp", "pull", "GD", "TopicPull", name="some", expression="TagA")

@@ -59,7 +59,7 @@ def test_what_we_order_by_key_others_hear_in_order(
         key, place = got["body"].split()
         places.setdefault(key, []).append(int(place))
         queues.setdefault(key, set()).add(got["queue_id"])
-    assert all(len(found) == 1 for found in queues.values())
+    assert all(len(owners_of) == 1 for owners_of in queues.values())
     if kind == "cpp":  # Node has no orderly listener
         assert all(numbers == sorted(numbers) for numbers in places.values())
 

@@ -102,19 +102,19 @@ def _start(client: Client, role: str, name: str, topic: str, **more: object) -> 
 
 def _received(client: Client, name: str, count: int) -> list[Event]:
     """Receives until there are so many messages, and acknowledges them."""
-    found: list[Event] = []
-    while len(found) < count:
+    events: list[Event] = []
+    while len(events) < count:
         event = client.ask("receive", name=name)
         assert event["event"] == "received", event
-        found += event["messages"]
+        events += event["messages"]
         assert client.ask("ack", name=name)["event"] == "acked"
-    return found
+    return events
 
 
 def _pushed(client: Client, name: str, count: int) -> list[Event]:
-    while len(found := [event for event in client.of("message") if event["name"] == name]) < count:
+    while len(events := [event for event in client.of("message") if event["name"] == name]) < count:
         client.wait("message")
-    return found
+    return events
 
 
 @with_each
@@ -124,11 +124,11 @@ def test_what_it_sends_it_receives_and_remoting_clients_read(client: Client, clu
     with Peer(cluster.broker().address) as peer:
         assert peer.call(send(topic, properties={"TAGS": "TagA", "KEYS": "k3"}), b"by remoting").code == 0
         _start(client, "simple", group, "Normal")
-        found = {event["body"]: event for event in _received(client, group, 2)}
-        own = found["body 订单"]
+        by_body = {event["body"]: event for event in _received(client, group, 2)}
+        own = by_body["body 订单"]
         assert (own["tag"], own["keys"], own["properties"]) == ("TagA", ["k1", "k2"], {"colour": "red"})
         assert (own["message_id"], own["attempt"]) == (sent["message_id"], 1)
-        assert found["by remoting"]["keys"] == ["k3"]
+        assert by_body["by remoting"]["keys"] == ["k3"]
         bodies = b"".join(peer.call(pull(topic, 0, queue_id=number)).body for number in range(2))
     assert "body 订单".encode() in bodies and b"by remoting" in bodies
 
@@ -141,9 +141,9 @@ def test_a_push_consumer_gets_all_and_what_fails_again(client: Client, cluster: 
     _sent(client, "Normal", "not mine", tag="Other")
     for number in range(3):
         _sent(client, "Normal", f"push {number}", tag="Mine")
-    found = _pushed(client, name, 4)
-    assert {event["body"] for event in found} == {f"push {number}" for number in range(3)}
-    assert sorted(event["attempt"] for event in found) == [1, 1, 1, 2]
+    pushed = _pushed(client, name, 4)
+    assert {event["body"] for event in pushed} == {f"push {number}" for number in range(3)}
+    assert sorted(event["attempt"] for event in pushed) == [1, 1, 1, 2]
 
 
 @with_each

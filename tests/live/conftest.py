@@ -92,9 +92,9 @@ def consume(cluster: EmbeddedCluster) -> Iterator[Consume]:
     running: list[subprocess.Popen[str]] = []
 
     def start(does: str, *, name: str = "one", ready: int = 1, **more: object) -> subprocess.Popen[str]:
-        told = {"namesrv": cluster.namesrv, "group": "G", "topic": "Pay", "name": name, "does": does, **more}
+        settings = {"namesrv": cluster.namesrv, "group": "G", "topic": "Pay", "name": name, "does": does, **more}
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.live.stacks.stack_process", json.dumps(told)],
+            [sys.executable, "-m", "tests.live.stacks.stack_process", json.dumps(settings)],
             cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -24,12 +24,12 @@ def heard(messages: Sequence[ReceivedMessage], context: ConsumeContext) -> Consu
 
 def main() -> None:
     """Consumes until nobody wants it any more."""
-    told = json.loads(sys.argv[1])
+    told_settings = json.loads(sys.argv[1])
     client = ClientSettings(
-        name_servers=told["namesrv"],
+        name_servers=told_settings["namesrv"],
         client_ip="127.0.0.1",
-        instance_name=told["name"],
-        room=told.get("room"),
+        instance_name=told_settings["name"],
+        room=told_settings.get("room"),
         persist_period_ms=100,
         route_period_ms=300,
         heartbeat_period_ms=300,
@@ -39,9 +39,9 @@ def main() -> None:
     )
     rule = room_rule("prefix:-")
     nearby = NearbyRoom(Average(), rule.broker_room, rule.client_room)
-    strategy = nearby if told.get("nearby") else Average()
-    consumer = PushConsumer(told["group"], client, heard, settings, strategy=strategy)
-    for topic, expression in told["topics"].items():
+    strategy = nearby if told_settings.get("nearby") else Average()
+    consumer = PushConsumer(told_settings["group"], client, heard, settings, strategy=strategy)
+    for topic, expression in told_settings["topics"].items():
         consumer.subscribe(topic, expression)
     with consumer:
         sys.stdin.read()

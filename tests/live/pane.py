@@ -64,8 +64,8 @@ def pane(words: tuple[str, ...], env: Mapping[str, str], home: Path, *, columns:
         "LC_ALL": "C.UTF-8",
         **env,
     }
-    told = shlex.join(f"{name}={value}" for name, value in settings.items())
-    command = f"env -i {told} {shlex.quote(sys.executable)} -m mqctl {shlex.join(words)}"
+    environment = shlex.join(f"{name}={value}" for name, value in settings.items())
+    command = f"env -i {environment} {shlex.quote(sys.executable)} -m mqctl {shlex.join(words)}"
     with tempfile.TemporaryDirectory(prefix="mq") as server:  # pytest's own directories are too long for a socket
         shown = Pane(Path(server))
         size = ("-x", str(columns), "-y", str(rows))

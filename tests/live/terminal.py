@@ -60,5 +60,5 @@ def run_on_terminal(words: tuple[object, ...], env: Mapping[str, str], keys: Map
                 os.write(ours, waiting.pop(text))
     finally:
         os.close(ours)
-    _, told = process.communicate(timeout=60)
-    return Seen(process.returncode, (seen + told).decode())
+    _, errors = process.communicate(timeout=60)
+    return Seen(process.returncode, (seen + errors).decode())

@@ -207,8 +207,8 @@ def test_an_answer_with_wrong_fields_is_named_and_the_rest_is_shown(
     three.fault(RequestCode.GET_ALL_CONSUMER_OFFSET, Answer(0, body=body), server="broker-b")
     outcome = asked("group", "lag", "-g", "G", "-o", "json")
     assert (outcome.exit_code, lags(outcome)) == (74, {"broker-a": 2, "broker-c": 2}), outcome.stderr
-    told = f"The answer of {three.broker('broker-b').address} to GET_ALL_CONSUMER_OFFSET cannot be read"
-    assert told in outcome.stderr
+    message = f"The answer of {three.broker('broker-b').address} to GET_ALL_CONSUMER_OFFSET cannot be read"
+    assert message in outcome.stderr
 
 
 @pytest.mark.parametrize("body", [b'{"brokerAddrTable":7}', b"{", b"[1]"])
@@ -246,14 +246,14 @@ def test_a_group_with_no_members(asked: Run) -> None:
 def test_a_topic_on_one_broker_only(asked: Run, three: EmbeddedCluster) -> None:
     change(three, "broker-b", put_topic(TopicConfig(name="Only", read_queue_count=2, write_queue_count=2)))
     change(three, "broker-b", commit_offset("G", "Only", 0, 0))
-    found: dict[str, Any] = {
+    answers: dict[str, Any] = {
         noun: asked("topic", noun, "-t", "Only", "-o", "json") for noun in ("describe", "groups", "route", "stats")
     }
-    assert {noun: outcome.exit_code for noun, outcome in found.items()} == dict.fromkeys(found, 0)
-    assert [row["broker"] for row in found["describe"].json["brokers"]] == ["broker-b"]
-    assert [row["broker"] for row in found["route"].json["brokers"]] == ["broker-b"]
-    assert {row["broker"] for row in found["stats"].json["queues"]} == {"broker-b"}
-    assert found["groups"].json["groups"] == [{"group": "G", "brokers": "broker-b"}]
+    assert {noun: outcome.exit_code for noun, outcome in answers.items()} == dict.fromkeys(answers, 0)
+    assert [row["broker"] for row in answers["describe"].json["brokers"]] == ["broker-b"]
+    assert [row["broker"] for row in answers["route"].json["brokers"]] == ["broker-b"]
+    assert {row["broker"] for row in answers["stats"].json["queues"]} == {"broker-b"}
+    assert answers["groups"].json["groups"] == [{"group": "G", "brokers": "broker-b"}]
     lag = asked("group", "lag", "-g", "G", "-t", "Only", "-o", "json")
     assert (lag.exit_code, {row["broker_name"] for row in lag.json["queues"]}) == (0, {"broker-b"})
     assert asked("message", "peek", "-t", "Only", "-o", "json").json["messages"] == []

@@ -43,8 +43,8 @@ def learn(live: Run) -> None:
 )
 def test_real_names(live: Run, words: tuple[str, ...], names: list[str]) -> None:
     learn(live)
-    found = tab(live, *words)
-    assert [name for name in found if not name.startswith("%")] == names
+    offered = tab(live, *words)
+    assert [name for name in offered if not name.startswith("%")] == names
 
 
 def test_clients_and_producers(live: Run, cluster: EmbeddedCluster) -> None:

@@ -47,14 +47,14 @@ class Exporter:
 
 def parsed(text: str) -> Metrics:
     """Returns the numbers by name of the sample, then by labels."""
-    found: Metrics = {}
+    metrics: Metrics = {}
     for family in text_string_to_metric_families(text):
         assert family.documentation, family.name
         for sample in family.samples:
             labels = " ".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
-            assert labels not in found.setdefault(sample.name, {})
-            found[sample.name][labels] = sample.value
-    return found
+            assert labels not in metrics.setdefault(sample.name, {})
+            metrics[sample.name][labels] = sample.value
+    return metrics
 
 
 @contextmanager
@@ -64,10 +64,10 @@ def exporting(namesrv: str, tmp_path: Path, *words: str) -> Iterator[Exporter]:
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
     try:
         assert process.stderr is not None
-        told = process.stderr.readline()
-        found = re.fullmatch(r"mqctl: metrics at (http://127\.0\.0\.1:\d+/metrics); Ctrl-C ends it\n", told)
-        assert found is not None, told
-        yield Exporter(process, found[1])
+        line = process.stderr.readline()
+        match = re.fullmatch(r"mqctl: metrics at (http://127\.0\.0\.1:\d+/metrics); Ctrl-C ends it\n", line)
+        assert match is not None, line
+        yield Exporter(process, match[1])
     finally:
         process.kill()
         process.communicate()
@@ -77,20 +77,20 @@ def test_a_scrape_tells_what_the_commands_tell(live: Run, cluster: EmbeddedClust
     fail(cluster, "broker-a", 0, level=-1)
     with Peer(cluster.broker("broker-a").address) as one, exporting(cluster.namesrv, tmp_path) as exporter:
         heartbeat(one, "client-1", group="G", subscriptions={"Pay": "A"})
-        found = exporter.scrape()
+        metrics = exporter.scrape()
     lag = next(row for row in live("group", "lag", "-o", "json").json["groups"] if row["topic"] == "Pay")
-    assert found["mqctl_up"] == {"": 1}
-    assert found["mqctl_group_lag_messages"][PAY] == lag["lag_count"] > 0
-    assert 0 < found["mqctl_group_lag_seconds"][PAY] <= lag["lag_ms"] / 1000
-    assert found["mqctl_group_members"][OF_G] == 1
-    assert found["mqctl_group_dead_letter_messages"] == {OF_G: 1}
-    assert found["mqctl_delay_late_seconds"] == {
+    assert metrics["mqctl_up"] == {"": 1}
+    assert metrics["mqctl_group_lag_messages"][PAY] == lag["lag_count"] > 0
+    assert 0 < metrics["mqctl_group_lag_seconds"][PAY] <= lag["lag_ms"] / 1000
+    assert metrics["mqctl_group_members"][OF_G] == 1
+    assert metrics["mqctl_group_dead_letter_messages"] == {OF_G: 1}
+    assert metrics["mqctl_delay_late_seconds"] == {
         "broker=broker-a cluster=DefaultCluster": 0,
         "broker=broker-b cluster=DefaultCluster": 0,
     }
-    assert set(found["mqctl_broker_up"].values()) == {1}
-    assert all(0 <= share <= 1 for share in found["mqctl_broker_disk_used_ratio"].values())
-    assert "mqctl_unknown_parts" not in found
+    assert set(metrics["mqctl_broker_up"].values()) == {1}
+    assert all(0 <= share <= 1 for share in metrics["mqctl_broker_disk_used_ratio"].values())
+    assert "mqctl_unknown_parts" not in metrics
 
 
 def test_scrapes_share_one_look_for_a_while(cluster: EmbeddedCluster, tmp_path: Path) -> None:
@@ -108,13 +108,13 @@ def test_what_is_not_known_is_nan_and_counted(cluster: EmbeddedCluster, tmp_path
     cluster.fault(43, Drop(), server="broker-b")
     try:
         with exporting(cluster.namesrv, tmp_path, "--timeout", "3s") as exporter:
-            found = exporter.scrape()
+            metrics = exporter.scrape()
     finally:
         cluster.clear_faults()
-    assert math.isnan(found["mqctl_group_lag_messages"][PAY])
-    assert math.isnan(found["mqctl_group_lag_seconds"][PAY])
-    assert found["mqctl_unknown_parts"]["broker=broker-b part=consumer-offsets"] >= 1
-    assert found["mqctl_up"] == {"": 1}
+    assert math.isnan(metrics["mqctl_group_lag_messages"][PAY])
+    assert math.isnan(metrics["mqctl_group_lag_seconds"][PAY])
+    assert metrics["mqctl_unknown_parts"]["broker=broker-b part=consumer-offsets"] >= 1
+    assert metrics["mqctl_up"] == {"": 1}
 
 
 def test_without_a_name_server_there_is_no_old_number_and_it_comes_back(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_it_ends_clean(cluster: EmbeddedCluster, tmp_path: Path, number: int) ->
     with exporting(cluster.namesrv, tmp_path) as exporter:
         exporter.scrape()
         exporter.process.send_signal(number)
-        out, told = exporter.process.communicate(timeout=60)
-        assert (exporter.process.returncode, out, told) == (0, "", "")
+        out, errors = exporter.process.communicate(timeout=60)
+        assert (exporter.process.returncode, out, errors) == (0, "", "")
 
 
 @pytest.mark.quick
@@ -156,8 +156,8 @@ def test_brokers_are_counted_against_those_that_were_there(live: Run, tmp_path: 
             )
 
         def counted() -> tuple[dict[str, float], ...]:
-            found = scrape()
-            return tuple(found[name] for name in ("mqctl_up", "mqctl_brokers", "mqctl_brokers_expected"))
+            metrics = scrape()
+            return tuple(metrics[name] for name in ("mqctl_up", "mqctl_brokers", "mqctl_brokers_expected"))
 
         def of(count: int) -> dict[str, float]:
             return {"cluster=DefaultCluster": count}

@@ -162,19 +162,19 @@ def test_a_request_that_fails_ends_a_read_command_with_the_code_of_its_cause(
     read = READS[name]
     cluster.record_requests()
     assert run(name)[0] == 0
-    asked = {request.code for request in cluster.requests(server="broker-b")}
+    codes_asked = {request.code for request in cluster.requests(server="broker-b")}
     cluster.record_requests(on=False)
-    assert asked
+    assert codes_asked
     ends = {}
-    for code in sorted(asked & set(read.codes) if read.codes else asked):
+    for code in sorted(codes_asked & set(read.codes) if read.codes else codes_asked):
         for cause, (action, end) in FAULTS.items():
             cluster.clear_faults()
             cluster.fault(code, action, server="broker-b")
-            got, _, told = run(name, "--timeout", "20s")
+            got, _, errors = run(name, "--timeout", "20s")
             # A broker that closes a connection is lost for the rest of the look as well.
             wanted = 0 if code in read.unhurt and got == 0 else read.end or end
-            ends[code, cause] = (got, wanted, "not read: " in told or bool(read.end) or not wanted)
-    assert {key: found for key, found in ends.items() if found[0] != found[1] or not found[2]} == {}
+            ends[code, cause] = (got, wanted, "not read: " in errors or bool(read.end) or not wanted)
+    assert {key: end_codes for key, end_codes in ends.items() if end_codes[0] != end_codes[1] or not end_codes[2]} == {}
 
 
 @pytest.mark.parametrize("name", [name for name, read in READS.items() if read.end is None and not read.codes])

@@ -191,8 +191,10 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
         ("find", "-t", "Pay", "--unique-key", sent["message_id"]),
         ("peek", "-t", "Pay", "--tags", "B", "--from-start"),
     ):
-        (found,) = json(live, "message", *words, "--body", "json")["messages"]
-        assert (found["queue_offset"], found["body"], found["tags"]) == (sent["queue_offset"], {"n": 1}, "B"), words
+        (message,) = json(live, "message", *words, "--body", "json")["messages"]
+        assert (message["queue_offset"], message["body"], message["tags"]) == (sent["queue_offset"], {"n": 1}, "B"), (
+            words
+        )
     before = json(live, "group", "lag", "-g", "G")["groups"][0]["lag_count"]
     newest = json(live, "message", "peek", "-t", "Pay", "--broker", "broker-a", "-q", "0", "--count", "2")["messages"]
     assert len(newest) == 2
@@ -295,7 +297,7 @@ def test_a_snapshot_is_not_written_over_and_nobody_is_asked(
     file.write_text("precious")
     cluster.record_requests()
     outcome = live("snapshot", "save", file)
-    asked = cluster.requests(RequestCode.GET_BROKER_RUNTIME_INFO)
+    requests = cluster.requests(RequestCode.GET_BROKER_RUNTIME_INFO)
     cluster.record_requests(on=False)
     assert (outcome.exit_code, "--force" in outcome.stderr, file.read_text()) == (76, True, "precious")
-    assert asked == []
+    assert requests == []

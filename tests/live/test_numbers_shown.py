@@ -104,16 +104,16 @@ def differing(live: Run, cast: Cast, *wanted: dict[str, str]) -> dict[tuple[str,
 
 def test_n10_of_two_that_differ_both_are_marked(live: Run, cluster: EmbeddedCluster) -> None:
     with Cast(cluster) as cast:
-        found = differing(live, cast, {"Pay": "A"}, {"Pay": "B"})
-    assert found == {("Pay", "m0"): True, ("Pay", "m1"): True}
+        differences = differing(live, cast, {"Pay": "A"}, {"Pay": "B"})
+    assert differences == {("Pay", "m0"): True, ("Pay", "m1"): True}
 
 
 def test_n10_the_one_that_lacks_a_topic_is_marked(live: Run, cluster: EmbeddedCluster) -> None:
     for name in ("broker-a", "broker-b"):
         change(cluster, name, put_topic(TopicConfig(name="Ship", read_queue_count=2, write_queue_count=2)))
     with Cast(cluster) as cast:
-        found = differing(live, cast, {"Pay": "*", "Ship": "*"}, {"Pay": "*"}, {"Pay": "*"})
-    assert {key for key, marked in found.items() if marked} == {("Ship", "m1"), ("Ship", "m2")}
+        differences = differing(live, cast, {"Pay": "*", "Ship": "*"}, {"Pay": "*"}, {"Pay": "*"})
+    assert {key for key, marked in differences.items() if marked} == {("Ship", "m1"), ("Ship", "m2")}
 
 
 @pytest.fixture

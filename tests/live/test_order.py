@@ -60,13 +60,17 @@ def test_holders_are_named_and_who_waits_for_an_owner_that_is_gone(mqctl: Run, o
         assert links.ask(ordered.broker().address, question, Deadline(60_000)) == {QUEUES[1]}
     with member(ordered, Heard(), "one") as one:
         wait_until(lambda: len(held(one)) == 3, "three queues locked")
-        found = locks(mqctl, ordered)
-        assert {number: row["state"] for number, row in found.items()} == {
+        lock_rows = locks(mqctl, ordered)
+        assert {number: row["state"] for number, row in lock_rows.items()} == {
             0: "held", 1: "waiting", 2: "held", 3: "held",
         }  # fmt: skip
-        assert (found[0]["holders"], found[1]["holders"], found[1]["waiting"]) == (one.client_id, None, one.client_id)
-        assert found[0]["free_time_ms"] - found[0]["last_lock_time_ms"] == 60_000
-        assert found[1]["free_time_ms"] is None  # nobody tells when an owner that is gone renewed it last
+        assert (lock_rows[0]["holders"], lock_rows[1]["holders"], lock_rows[1]["waiting"]) == (
+            one.client_id,
+            None,
+            one.client_id,
+        )
+        assert lock_rows[0]["free_time_ms"] - lock_rows[0]["last_lock_time_ms"] == 60_000
+        assert lock_rows[1]["free_time_ms"] is None  # nobody tells when an owner that is gone renewed it last
 
 
 def test_an_owner_that_cannot_let_go_is_named(mqctl: Run, ordered: EmbeddedCluster) -> None:
@@ -91,8 +95,8 @@ def test_an_owner_that_cannot_let_go_is_named(mqctl: Run, ordered: EmbeddedClust
                 return any(item.dropped and item.try_unlock_times for item in one.rebalancing.process_queues.values())
 
             wait_until(given_up, "a queue that cannot be let go")
-            found = locks(mqctl, ordered)
-            hung = [row for row in found.values() if row["state"] == "hung"]
+            lock_rows = locks(mqctl, ordered)
+            hung = [row for row in lock_rows.values() if row["state"] == "hung"]
             assert hung
             assert all((row["holders"], row["waiting"]) == (one.client_id, two.client_id) for row in hung)
             assert all(row["free_time_ms"] is None and "has not come back" in row["note"] for row in hung)

@@ -117,9 +117,9 @@ def test_f8_check_and_doctor_say_how_grave_it_is_alike(site: Site) -> None:
         for source in (("--namesrv", site.cluster.namesrv), ("--store", site.cluster.broker().store)):
             check = site.run("transaction", "check", *source, "-o", "json").json["diagnosis"]["findings"]
             doctor = site.run("doctor", *source, "--only", "MQ72*", "-o", "json").json["findings"]
-            told = [{(item["code"], item["severity"]) for item in found} for found in (check, doctor)]
-            assert told[0] == told[1]
-            severities |= {severity for code, severity in told[0] if code == "MQ720"}
+            graded = [{(item["code"], item["severity"]) for item in findings} for findings in (check, doctor)]
+            assert graded[0] == graded[1]
+            severities |= {severity for code, severity in graded[0] if code == "MQ720"}
         site.cluster.advance(70_000)
     assert severities == {"info", "warning"}
 

@@ -326,7 +326,11 @@ def play_the_drill_to_its_end(stage: Stage, run: Callable[..., Outcome], steps: 
         words = ["playbook", "run", "failover-drill", "-p", "group=settle", "-p", "window=1s"]
         while True:
             document = run(*words, "--choose", f"phase={phase}", "-o", "json").json
-            told = {item["id"]: item for item in document["steps"]}
-            if document["ending"] == "complete" and told[step]["result"] == result and told[step]["exit_code"] == 0:
+            by_step = {item["id"]: item for item in document["steps"]}
+            if (
+                document["ending"] == "complete"
+                and by_step[step]["result"] == result
+                and by_step[step]["exit_code"] == 0
+            ):
                 break
             assert monotonic() < end, document

@@ -158,8 +158,8 @@ def test_in_the_background_other_commands_find_it_and_its_time_scale(scenario: R
     assert (cluster["state"], cluster["namesrv"]) == ("running", document["namesrv"])
     children = {child.pid for child in psutil.Process(cluster["pid"]).children(recursive=True)}
     assert len(children) == 3
-    found = scenario("doctor", "-o", "json")
-    assert ([item["code"] for item in found.json["findings"]], found.json["time_scale"]) == (["MQ203"], 60)
+    report = scenario("doctor", "-o", "json")
+    assert ([item["code"] for item in report.json["findings"]], report.json["time_scale"]) == (["MQ203"], 60)
     named = scenario("doctor", "--namesrv", document["namesrv"], "-o", "json")
     store = scenario("doctor", "--store", document["stores"]["broker-a"], "--quick", "-o", "json")
     assert (named.json["time_scale"], store.json["time_scale"]) == (60, 60)

@@ -122,8 +122,8 @@ def test_a_newer_form_is_refused_by_name(mqctl: Run, tmp_path: Path, kind: str, 
 
 @pytest.mark.parametrize("word", ["-o", "--output"])
 def test_the_version_tells_the_forms(mqctl: Run, word: str) -> None:
-    told = mqctl("--version", word, "json").json
-    assert (told["schema"], told["version"], told["forms"]) == ("version/1", __version__, FORMS)
+    forms = mqctl("--version", word, "json").json
+    assert (forms["schema"], forms["version"], forms["forms"]) == ("version/1", __version__, FORMS)
 
 
 def test_the_version_stands_alone(mqctl: Run) -> None:

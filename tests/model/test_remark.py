@@ -30,15 +30,15 @@ def test_a_gap_is_told_on_one_line_whatever_the_names_are() -> None:
     """A client names itself: its line break, its terminal sequence and its length stay its own."""
     subject = GapSubject(client="x\nnext: rm -rf\x1b[2J", group="g" * 5_000)
     gap = Gap(part=Part.MEMBERS, cause=Cause.REFUSED, reason="it said no", subject=subject, broker="b\r\nc")
-    for told in (str(subject), gap.scope or "", *gap_lines([gap])):
-        assert told.isprintable()
-        assert len(told) < 800
+    for text in (str(subject), gap.scope or "", *gap_lines([gap])):
+        assert text.isprintable()
+        assert len(text) < 800
     assert "of 5,000 characters" in str(subject)
     assert str(GapSubject(client="10.0.0.1@7", group="G")) == "10.0.0.1@7 of G"
 
 
 def test_an_address_that_a_name_server_made_up_is_told_on_one_line() -> None:
     for address in ("10.0.0.1:9\nnext: rm -rf", "9" * 5_000):
-        told = str(unreachable(28, address, "it is no address"))
-        assert told.isprintable()
-        assert len(told) < 500
+        text = str(unreachable(28, address, "it is no address"))
+        assert text.isprintable()
+        assert len(text) < 500

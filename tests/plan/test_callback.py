@@ -36,11 +36,11 @@ def nearest(times: list[int], time_ms: int) -> int:
 def searches(stored: dict[MessageQueue, list[int]], time_ms: int) -> tuple[list[Search], dict[MessageQueue, int]]:
     exact = {queue: bisect_left(times, time_ms) for queue, times in stored.items()}
     firsts = [times[exact[queue]] for queue, times in stored.items() if exact[queue] < len(times)]
-    found = [
+    searched = [
         Search(time_ms=moment, found={queue: nearest(times, moment) for queue, times in stored.items()})
         for moment in instants(time_ms, firsts)
     ]
-    return found, exact
+    return searched, exact
 
 
 @given(
@@ -51,10 +51,10 @@ def test_nothing_is_skipped_and_no_more_replayed_than_any_single_instant_costs(
     stored: list[list[int]], time_ms: int
 ) -> None:
     by_queue = dict(zip(QUEUES, stored, strict=False))
-    found, exact = searches(by_queue, time_ms)
-    chosen = best_search(found, exact)
+    offsets, exact = searches(by_queue, time_ms)
+    chosen = best_search(offsets, exact)
     assert all(chosen.found[queue] <= offset for queue, offset in exact.items())
-    plain = found[0]
+    plain = offsets[0]
     assert plain.time_ms == time_ms
     if all(plain.found[queue] <= offset for queue, offset in exact.items()):
         assert sum(chosen.found.values()) >= sum(plain.found.values())
@@ -64,8 +64,8 @@ def test_nothing_is_skipped_and_no_more_replayed_than_any_single_instant_costs(
 def test_one_queue_is_exact_to_the_message(times: list[int], data: st.DataObject) -> None:
     """But behind its last message, where the search answers with that one."""
     time_ms = data.draw(st.integers(times[0], times[-1]))
-    found, exact = searches({QUEUES[0]: times}, time_ms)
-    assert best_search(found, exact).found == exact
+    offsets, exact = searches({QUEUES[0]: times}, time_ms)
+    assert best_search(offsets, exact).found == exact
 
 
 def test_a_broker_that_can_only_skip_is_not_told() -> None:

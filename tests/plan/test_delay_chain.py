@@ -35,13 +35,13 @@ def test_chains_of_the_default_table(remaining_ms: int, levels: tuple[int, ...],
 def fewest(coins: list[int], amount: int) -> tuple[int, int]:
     """The nearest sum not above `amount`, and the fewest coins that make it, by trying everything."""
     reached, level = {0}, {0}
-    found = {0: 0}
+    steps_to = {0: 0}
     for hops in count(1):
         level = {total + coin for total in level for coin in coins if total + coin <= amount} - reached
         if not level:
-            return max(reached), found[max(reached)]
+            return max(reached), steps_to[max(reached)]
         reached |= level
-        found |= dict.fromkeys(level, hops)
+        steps_to |= dict.fromkeys(level, hops)
     raise AssertionError
 
 

@@ -92,9 +92,9 @@ def test_what_is_wrong_is_said_with_line_and_key(tmp_path: Path, before: str, af
     assert GOOD.count(before) >= 1
     with pytest.raises(ConfigurationError) as caught:
         read(tmp_path, GOOD.replace(before, after, 1))
-    told = f"{caught.value.problem}: {caught.value.reason}"
-    assert said in told
-    assert f"playbook.yaml, line {line}" in told, told
+    message = f"{caught.value.problem}: {caught.value.reason}"
+    assert said in message
+    assert f"playbook.yaml, line {line}" in message, message
 
 
 @pytest.mark.parametrize("text", ["", "- a list", "just words", "\ttab: 1"])

@@ -71,10 +71,10 @@ def command_lines(text: str) -> list[str]:
 
 def codes(text: str) -> set[str]:
     """Returns the codes in a text; `MQ701 to MQ706` names all between."""
-    found = set(re.findall(r"MQ\d{3}", text))
+    codes_named = set(re.findall(r"MQ\d{3}", text))
     for first, last in re.findall(r"MQ(\d{3}) ?(?:to|至) ?MQ(\d{3})", text):
-        found |= {f"MQ{number}" for number in range(int(first), int(last) + 1)}
-    return found
+        codes_named |= {f"MQ{number}" for number in range(int(first), int(last) + 1)}
+    return codes_named
 
 
 def values(playbook: Playbook) -> dict[str, str]:
@@ -104,16 +104,16 @@ def test_what_findings_tell_are_its_parameters(slug: str) -> None:
 def test_every_step_parses(slug: str, given: str) -> None:
     playbook = load_playbook(slug)
     chosen = {item.name for item in playbook.parameters if given == "all" or item.required}
-    told = bound(playbook, [f"{name}={value}" for name, value in values(playbook).items() if name in chosen])
+    lines_bound = bound(playbook, [f"{name}={value}" for name, value in values(playbook).items() if name in chosen])
     for step in playbook.steps:
         if step.command is None:
             continue
-        parses(template.filled(step.command, told, unknown=True))
+        parses(template.filled(step.command, lines_bound, unknown=True))
         if step.changes:
-            name = template.fill(step.confirm or "", told, unknown=True)
-            parses([*template.filled(step.command, told, unknown=True), "--execute", "--confirm", name])
+            name = template.fill(step.confirm or "", lines_bound, unknown=True)
+            parses([*template.filled(step.command, lines_bound, unknown=True), "--execute", "--confirm", name])
         if step.asks:
-            parses([*template.filled(step.command, told, unknown=True), "--execute"])
+            parses([*template.filled(step.command, lines_bound, unknown=True), "--execute"])
 
 
 @pytest.mark.parametrize("slug", SLUGS)

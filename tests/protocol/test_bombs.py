@@ -102,11 +102,11 @@ def test_many_small_bombs_share_one_limit() -> None:
     bomb = message(body=packed)
     bomb = replace(bomb, sys_flag=flag)
     unpacker = Unpacker(3_500_000)
-    found = [unpacker.stored(bomb) for _ in range(50)]
-    assert [len(item.body) for item in found] == [1_000_000] * 3 + [len(packed)] * 47
-    assert [item.problem for item in found[:3]] == [None] * 3
-    assert all("unpack to more than 3500000 bytes" in (item.problem or "") for item in found[3:])
-    unpacker.forget(found[0])
+    unpacked = [unpacker.stored(bomb) for _ in range(50)]
+    assert [len(item.body) for item in unpacked] == [1_000_000] * 3 + [len(packed)] * 47
+    assert [item.problem for item in unpacked[:3]] == [None] * 3
+    assert all("unpack to more than 3500000 bytes" in (item.problem or "") for item in unpacked[3:])
+    unpacker.forget(unpacked[0])
     assert unpacker.stored(bomb).body == bytes(1_000_000)
 
 

@@ -27,9 +27,9 @@ def _scalar_lists_as_sets(value: object) -> object:
 @pytest.mark.parametrize("store", ["store-clean", "store-killed", "store-rolled-clean", "store-5.3.3"])
 def test_config_files_are_rewritten_byte_for_byte(golden_store: Callable[[str], Path], store: str) -> None:
     root = golden_store(store)
-    found = [path for name in FILES for path in root.rglob(f"{name}.json*")]
-    assert len(found) >= 4
-    for path in found:
+    paths = [path for name in FILES for path in root.rglob(f"{name}.json*")]
+    assert len(paths) >= 4
+    for path in paths:
         recorded = path.read_bytes()
         assert dump_bytes(_scalar_lists_as_sets(loads(recorded)), pretty=True) == recorded, path
 

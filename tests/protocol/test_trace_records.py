@@ -18,12 +18,12 @@ FIVE = "rocketmq-5.3.3/frames/frames/01675_broker_s2c_resp12.bin"
 
 def recorded(full_golden: Path, name: str) -> list[TraceRecord]:
     frame = decode((full_golden / name).read_bytes())
-    found: list[TraceRecord] = []
+    trace_records: list[TraceRecord] = []
     for message in decode_messages(frame.body):
         records, unreadable = decode_traces(message.body)
         assert unreadable == 0
-        found += records
-    return found
+        trace_records += records
+    return trace_records
 
 
 @pytest.mark.golden_full

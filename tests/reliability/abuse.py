@@ -201,8 +201,8 @@ def under(attack: Callable[[Target], None], target: Target, seconds: float) -> O
             healthy.stdin.close()
             over.set()
             watching.join()
-        told = json.loads(healthy.stdout.readline())
-    return Outcome(told["answers"], told["failed"], most[0])
+        figures = json.loads(healthy.stdout.readline())
+    return Outcome(figures["answers"], figures["failed"], most[0])
 
 
 def _watch(target: Target, most: list[int], over: threading.Event) -> None:

@@ -95,9 +95,9 @@ class AdminLedger:
             held: whether what was written had to survive (not where power was lost without SYNC_FLUSH).
         """
         problems = []
-        found = made(peer)
-        for name in sorted({*self.possible, *found}):
-            values, value = self.possible.get(name, [None]), found.get(name)
+        state = made(peer)
+        for name in sorted({*self.possible, *state}):
+            values, value = self.possible.get(name, [None]), state.get(name)
             if value not in values and held:
                 problems.append(f"{name} is {value}, after {values} were acknowledged")
             self.taken += value not in values[self._acknowledged.pop(name, 0) :]
@@ -123,7 +123,7 @@ def tables(peer: Peer) -> tuple[dict[str, TopicConfig], dict[str, SubscriptionGr
 def made(peer: Peer) -> dict[str, Value]:
     """Returns what administrators made, as a broker tells it."""
     topics, groups = tables(peer)
-    found: dict[str, Value] = {
+    state: dict[str, Value] = {
         name: (one.read_queue_count, one.perm) for name, one in topics.items() if name.startswith("Made")
     }
-    return found | {name: (one.retry_max_times,) for name, one in groups.items() if name.startswith("GM")}
+    return state | {name: (one.retry_max_times,) for name, one in groups.items() if name.startswith("GM")}

@@ -41,12 +41,12 @@ class Survived:
 
     @classmethod
     def read(cls, config: Path) -> Survived:
-        found = cls()
+        survived = cls()
         for name in NAMES:
             main, backup = _document(config / name), _document(config / f"{name}.bak")
-            found.values[name] = (main if main is not None else backup) or {}
-            found.sources["main" if main is not None else "backup" if backup is not None else "none"] += 1
-        return found
+            survived.values[name] = (main if main is not None else backup) or {}
+            survived.sources["main" if main is not None else "backup" if backup is not None else "none"] += 1
+        return survived
 
     def table(self, name: str, key: str) -> dict[str, Any]:
         """Returns one table of a file."""
@@ -127,11 +127,11 @@ def _is_clients(key: str) -> bool:
 
 
 def _delay_offsets(survived: Survived, broker: EmbeddedBroker) -> dict[int, int]:
-    found = {}
+    offsets = {}
     for key, offset in survived.table("delayOffset.json", "offsetTable").items():
         low, high = broker.on_loop(_bounds_of(int(key) - 1))
-        found[int(key)] = max(low, min(int(offset), high))
-    return found
+        offsets[int(key)] = max(low, min(int(offset), high))
+    return offsets
 
 
 def _bounds_of(queue_id: int) -> Callable[[Broker], tuple[int, int]]:

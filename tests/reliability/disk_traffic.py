@@ -86,12 +86,15 @@ class DiskTraffic:
         """Lets time pass; a producer that is asked about its transactions answers."""
         self.cluster.advance(ms)
         heartbeat(self.peer, "producer")
-        newest = {asked.ext("msgId"): asked for asked in self.peer.unasked if asked.code == _CHECK}
+        newest = {wanted_ms.ext("msgId"): wanted_ms for wanted_ms in self.peer.unasked if wanted_ms.code == _CHECK}
         self.peer.unasked.clear()
-        for key, asked in newest.items():
+        for key, wanted_ms in newest.items():
             number = (key or "")[1:]
             how = COMMIT if f"paid {number}" not in self.ledger.forbidden else ROLLBACK
-            half_offset, place = int(asked.ext("tranStateTableOffset") or -1), int(asked.ext("commitLogOffset") or -1)
+            half_offset, place = (
+                int(wanted_ms.ext("tranStateTableOffset") or -1),
+                int(wanted_ms.ext("commitLogOffset") or -1),
+            )
             self.peer.call(self._end(key or "", half_offset, place, how, checked=True))
 
     # Producing

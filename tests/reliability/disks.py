@@ -313,16 +313,16 @@ class Round:
 
     def _beyond(self, peer: Peer) -> list[tuple[int, int, int]]:
         """Queue, offset and end of every offset of the group that is beyond its queue's end."""
-        found = []
+        beyond = []
         for queue_id in range(QUEUES):
             text = peer.call(QueryConsumerOffset(consumer_group="G", topic=PLAIN, queue_id=queue_id)).ext("offset")
             end = int(peer.call(GetMaxOffset(topic=PLAIN, queue_id=queue_id)).ext("offset") or 0)
             if text is not None and int(text) > end:
-                found.append((queue_id, int(text), end))
-        self.figures.offsets_beyond += len(found)
-        if found and self.held:
-            self.problem(f"offsets beyond the end: {found}")
-        return found
+                beyond.append((queue_id, int(text), end))
+        self.figures.offsets_beyond += len(beyond)
+        if beyond and self.held:
+            self.problem(f"offsets beyond the end: {beyond}")
+        return beyond
 
     def _named(self, beyond: list[tuple[int, int, int]]) -> None:
         """Counts the queues that `doctor` names."""
@@ -339,9 +339,9 @@ class Round:
         """A pull beyond the end is told the end, and goes on from there."""
         for queue_id, offset, end in beyond:
             answer = peer.call(pull(PLAIN, offset, queue_id=queue_id, group="G"))
-            told = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
-            if (answer.code, told) != (ResponseCode.PULL_OFFSET_MOVED, end):
-                self.problem(f"offset {offset} beyond {end} was answered with {answer.code} and {told}")
+            next_offset = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
+            if (answer.code, next_offset) != (ResponseCode.PULL_OFFSET_MOVED, end):
+                self.problem(f"offset {offset} beyond {end} was answered with {answer.code} and {next_offset}")
                 continue
             self.figures.corrected += 1
             peer.call(UpdateConsumerOffset(consumer_group="G", topic=PLAIN, queue_id=queue_id, commit_offset=end))

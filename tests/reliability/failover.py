@@ -248,9 +248,9 @@ class Consumer:
         if answer.code != 0:
             self._stop.wait(0.002)
             return
-        found = decode_messages(answer.body)
-        self.bodies.update(message.body.decode() for message in found)
-        self.from_slave += len(found) if broker_id else 0
+        messages = decode_messages(answer.body)
+        self.bodies.update(message.body.decode() for message in messages)
+        self.from_slave += len(messages) if broker_id else 0
         self.offsets[queue_id] = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
         peer.call(
             UpdateConsumerOffset(

@@ -180,8 +180,8 @@ class Layer:
                 path = os.readlink(f"/proc/self/fd/{path}")  # noqa: PTH115 - the layer is below pathlib
         if not isinstance(path, str | os.PathLike):
             return None
-        found = Path(os.path.abspath(os.fspath(path)))  # noqa: PTH100 - names that do not exist yet, links as they are
-        return found if found.is_relative_to(self._root) else None
+        path_meant = Path(os.path.abspath(os.fspath(path)))  # noqa: PTH100 - names that do not exist yet, links as they are
+        return path_meant if path_meant.is_relative_to(self._root) else None
 
     # What stands in for functions of os
 

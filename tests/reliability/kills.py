@@ -183,8 +183,8 @@ class Traffic:
             heartbeat(peer, "producer")
             try:
                 while True:
-                    asked = peer.receive(lambda command: command.code == _CHECK, seconds=_QUIET_SECONDS)
-                    self._answer(peer, asked)
+                    check_request = peer.receive(lambda command: command.code == _CHECK, seconds=_QUIET_SECONDS)
+                    self._answer(peer, check_request)
             except TimeoutError:
                 return
 

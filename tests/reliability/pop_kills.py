@@ -206,13 +206,13 @@ def revived_already(store: Path, revived: Mapping[int, int]) -> Counter[str]:
         elif (message.topic, message.tags) == (_REVIVE, CK_TAG):
             is_done = message.queue_offset <= revived.get(message.queue_id, -1)
             again += [] if is_done else [PopCheckPoint.from_bytes(message.body)]
-    found: Counter[str] = Counter()
+    revived_counts: Counter[str] = Counter()
     for checkpoint in again:
         for offset in checkpoint.offsets:
             body, times = bodies[checkpoint.topic, checkpoint.queue_id, offset]
             if copies[body, times + 1]:
-                found[body] += 1
-    return found
+                revived_counts[body] += 1
+    return revived_counts
 
 
 def popped(peer: Peer, invisible_ms: int) -> list[PoppedMessage]:

@@ -21,13 +21,13 @@ def test_no_lie_of_a_server_breaks_a_read_command() -> None:
     command = [sys.executable, "-m", "tests.reliability.answers", "--numbers", f"0:{_RUNS}", "--seed", "1"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4_000:]
-    told = json.loads(done.stdout)
-    assert told["problems"] == []
-    assert told["runs"] == _RUNS
-    assert told["altered_answers"] > _RUNS
-    assert told["commands"] <= _RUNS, "each command is to be run"
-    assert told["ends"]["0"] > 10
-    assert len(told["ends"]) >= 4, "lies are to be noticed, in more than one way"
+    figures = json.loads(done.stdout)
+    assert figures["problems"] == []
+    assert figures["runs"] == _RUNS
+    assert figures["altered_answers"] > _RUNS
+    assert figures["commands"] <= _RUNS, "each command is to be run"
+    assert figures["ends"]["0"] > 10
+    assert len(figures["ends"]) >= 4, "lies are to be noticed, in more than one way"
 
 
 @pytest.mark.quick

@@ -176,9 +176,9 @@ def test_new_log_files_behind_a_gap_are_set_aside(tmp_path: Path) -> None:
     assert lost != last
     lost.unlink()
     again = opened(tmp_path)
-    found = bodies(again)
+    stored = bodies(again)
     again.close()
-    assert set(found) >= set(range(60))
+    assert set(stored) >= set(range(60))
     assert list((tmp_path / "commitlog.set-aside").glob(f"*/commitlog/{last.name}"))
     assert sound(tmp_path)
 

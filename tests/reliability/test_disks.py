@@ -158,8 +158,8 @@ def test_the_periodic_flush_takes_nothing_from_those_who_wait(tmp_path: Path) ->
     storage.open()
     clock.advance(5_000)
     put(storage)
-    told: list[StorageError | None] = []
-    storage.when_durable(told.append)
+    failures: list[StorageError | None] = []
+    storage.when_durable(failures.append)
     synced: list[str] = []
     original = storage.disk.sync_file
     clock.advance(shape.flush_interval_commit_log)
@@ -171,7 +171,7 @@ def test_the_periodic_flush_takes_nothing_from_those_who_wait(tmp_path: Path) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(storage.disk), "sync_file", sync_file)
         deferred.pop()()  # type: ignore[operator]
-    assert told == [None]
+    assert failures == [None]
     assert storage.log.path(0) in synced
     storage.close()
 
@@ -214,24 +214,24 @@ def test_a_flush_that_failed_between_two_log_files_is_made_up_for(tmp_path: Path
     """The end of a log file was forgotten when the periodic flush of it failed: what came after it was cut off."""
     clock = VirtualClock(NOW_MS)
     storage = Storage(tmp_path, replace(SMALL, flush_disk_type=SYNC_FLUSH, mapped_file_size_commit_log=4_096), clock)
-    told: list[StorageError | None] = []
+    failures: list[StorageError | None] = []
     with faulty_files(tmp_path, Random(5)) as files:
         storage.open()
         while storage.log.position < 4_096 - 2 * 200:
             put(storage)
-        storage.when_durable(told.append)
+        storage.when_durable(failures.append)
         files.fail_after(0, errno.EIO, what="sync")
         while storage.log.position < 4_096:
             put(storage)
-        storage.when_durable(told.append)
+        storage.when_durable(failures.append)
         clock.advance(storage.settings.flush_interval_commit_log)
         storage.flusher.stop()
         files.heal()
         last = put(storage)
-        storage.when_durable(told.append)
+        storage.when_durable(failures.append)
         storage.abandon()
         files.lose_power(0.0)
-    assert [error is None for error in told] == [True, False, True]
+    assert [error is None for error in failures] == [True, False, True]
     again = Storage(tmp_path, storage.settings, clock)
     assert again.open().log_end == last.physical_offset + last.size_bytes
     again.close()
@@ -301,11 +301,11 @@ def test_the_next_life_syncs_what_the_last_one_left(tmp_path: Path) -> None:
         again = Storage(tmp_path, settings, clock)
         again.open()
         last = put(again)
-        told: list[StorageError | None] = []
-        again.when_durable(told.append)
+        failures: list[StorageError | None] = []
+        again.when_durable(failures.append)
         again.abandon()
         files.lose_power(0.0)
-    assert told == [None]
+    assert failures == [None]
     third = Storage(tmp_path, settings, clock)
     assert third.open().log_end == last.physical_offset + last.size_bytes
     third.close()

@@ -34,9 +34,9 @@ def test_no_reader_fails_on_hostile_input(seed: int) -> None:
 
 
 def failing_input(told: str) -> bytes:
-    found = re.search(r"input of \d+ bytes: (b.*)$", told, re.MULTILINE)
-    assert found is not None, told
-    data = ast.literal_eval(found[1])
+    match = re.search(r"input of \d+ bytes: (b.*)$", told, re.MULTILINE)
+    assert match is not None, told
+    data = ast.literal_eval(match[1])
     assert isinstance(data, bytes)
     return data
 
@@ -58,11 +58,11 @@ def test_the_fuzzer_finds_what_it_is_there_for(monkeypatch: pytest.MonkeyPatch) 
     def named(data: bytes) -> None:
         raise BadInputError("A test cannot be read", reason="it is one")
 
-    found = run(_target(surprises), inputs=500, seed_number=1)
-    assert len(found.failures) == 1
-    assert "IndexError" in found.failures[0]
-    assert b"\xff" in failing_input(found.failures[0])
-    assert len(failing_input(found.failures[0])) == 1
+    failure = run(_target(surprises), inputs=500, seed_number=1)
+    assert len(failure.failures) == 1
+    assert "IndexError" in failure.failures[0]
+    assert b"\xff" in failing_input(failure.failures[0])
+    assert len(failing_input(failure.failures[0])) == 1
     monkeypatch.setattr("tests.reliability.fuzz.engine.MEMORY_PER_INPUT_BYTES", 1 << 20)
     assert TooLarge.__name__ in run(_target(eats), inputs=50, seed_number=1).failures[0]
     fine = run(_target(named), inputs=100, seed_number=1)
@@ -120,8 +120,8 @@ def test_inputs_that_get_further_are_edited_further(tmp_path: Path, monkeypatch:
     """A failure four locks deep: blind edits do not get there, edits of what opened one lock do."""
     monkeypatch.setattr("tests.reliability.fuzz.coverage._OURS", __file__)
     target = Target("t", lambda: [b"abc"], _locks, tuple(b"k e y !".split()))
-    found = run(target, inputs=20_000, seed_number=1)
-    assert "ZeroDivisionError" in found.failures[0]
+    failure = run(target, inputs=20_000, seed_number=1)
+    assert "ZeroDivisionError" in failure.failures[0]
     assert target.guide.kept
     blind = Target("t", lambda: [b"abc"], _locks, tuple(b"k e y !".split()), guided=False)
     assert run(blind, inputs=20_000, seed_number=1).failures == []

@@ -160,8 +160,8 @@ def test_an_index_file_whose_header_was_lost_is_made_anew(tmp_path: Path) -> Non
     data = path.read_bytes()
     path.write_bytes(bytes(40) + b"\1" * 400 + data[440:])
     again = opened(tmp_path, NOW_MS + 1_000)
-    found = again.find_by_key("TopicTest", "k1", 0, NOW_MS + 1_000, 10).records
-    assert [decode_message(record).body for record in found] == [b"0", b"1", b"2"]
+    records = again.find_by_key("TopicTest", "k1", 0, NOW_MS + 1_000, 10).records
+    assert [decode_message(record).body for record in records] == [b"0", b"1", b"2"]
     again.close()
     assert sound(tmp_path)
 

@@ -43,8 +43,8 @@ def test_nothing_grows_and_nothing_gets_lost() -> None:
         assert [line for line in figures["problems"] if " went " not in line] == []
         assert figures["acknowledged"] > 100
         assert figures["deliveries"] > figures["acknowledged"]
-        found = {series_of(line) for line in figures["problems"]}
-        again = found if again is None else again & found
+        series = {series_of(line) for line in figures["problems"]}
+        again = series if again is None else again & series
         if not again:
             return
     pytest.fail(f"in {_RUNS} runs: {sorted(again or ())}; the last one: {figures['problems']}")
@@ -54,25 +54,25 @@ def test_planted_leaks_are_found_by_a_run() -> None:
     kinds = ("connections", "memory", "threads", "latency")
     status, figures = soaked("--minutes", "0.09", *(word for kind in kinds for word in ("--plant", kind)))
     assert status == 1
-    found = {series_of(line) for line in figures["problems"]}
+    series = {series_of(line) for line in figures["problems"]}
     assert {
         "broker 4.9.8 sockets",
         "broker 5.3.3 handles",
         "client rss_kib",
         "client threads",
         "4.9.8 send p50_ms",
-    } <= found
+    } <= series
 
 
 def noisy(random: Random, number: int) -> dict[str, float]:
     """A sample of a busy machine: some jitter, and now and then a burst that makes everything slow."""
     burst = random.choice((1, 1, 1, 1, 1, 1, 1, 6))
-    found = {f"x {name}": value * random.uniform(0.97, 1.03) for name, value in _USUAL.items()}
+    values = {f"x {name}": value * random.uniform(0.97, 1.03) for name, value in _USUAL.items()}
     for name in ("x p50_ms", "x p99_ms"):
-        found[name] *= burst * random.uniform(0.7, 1.5)
-    found["x per_second"] *= random.uniform(0.8, 1.2) / (1.0 if burst == 1 else 2.0)
-    found["x disk_kib"] += 64 * (number % 8)
-    return {**found, MACHINE: random.uniform(0.9, 1.1) * burst}
+        values[name] *= burst * random.uniform(0.7, 1.5)
+    values["x per_second"] *= random.uniform(0.8, 1.2) / (1.0 if burst == 1 else 2.0)
+    values["x disk_kib"] += 64 * (number % 8)
+    return {**values, MACHINE: random.uniform(0.9, 1.1) * burst}
 
 
 @pytest.mark.parametrize("seed", range(20))

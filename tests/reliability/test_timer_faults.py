@@ -66,8 +66,8 @@ def came(cluster: EmbeddedCluster) -> list[int]:
 def damages(cluster: EmbeddedCluster) -> list[DamageCode]:
     """What is wrong with the store of a broker that was stopped."""
     cluster.broker().stop()
-    found = verify(StoreDirectory.open(cluster.broker().store)).graded(DamageGrade.DAMAGE)
-    return [damage.code for damage in found]
+    damaged = verify(StoreDirectory.open(cluster.broker().store)).graded(DamageGrade.DAMAGE)
+    return [damage.code for damage in damaged]
 
 
 @pytest.mark.parametrize("flush", [SYNC_FLUSH, ASYNC_FLUSH])
@@ -320,5 +320,5 @@ def _broken(store: Path, what: str) -> None:
 def test_the_timer_files_are_verified(what: str, codes: set[DamageCode], tmp_path: Path) -> None:
     store = _waiting_store(tmp_path)
     _broken(store, what)
-    found = verify(StoreDirectory.open(store)).graded(DamageGrade.DAMAGE)
-    assert {damage.code for damage in found} == codes
+    damage_seen = verify(StoreDirectory.open(store)).graded(DamageGrade.DAMAGE)
+    assert {damage.code for damage in damage_seen} == codes

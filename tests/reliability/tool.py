@@ -117,8 +117,8 @@ class Home:
                     process.wait(kill_after_s)
                 except subprocess.TimeoutExpired:
                     process.kill()
-            out, told = process.communicate(timeout=_SECONDS)
-        return Outcome(process.returncode, out, told)
+            out, errors = process.communicate(timeout=_SECONDS)
+        return Outcome(process.returncode, out, errors)
 
     # One round
 
@@ -153,14 +153,14 @@ class Home:
 
     def _as_usual(self, kind: str) -> Usual:
         words, _ = self._begin(kind)
-        told = self.root / "instants"
+        instants = self.root / "instants"
         begun = time.monotonic()
-        outcome = self.under(Fault(str(self.root), KILL, _NEVER, told=str(told)), words)
+        outcome = self.under(Fault(str(self.root), KILL, _NEVER, told=str(instants)), words)
         seconds = time.monotonic() - begun
         assert outcome.exit_code == 0, (kind, outcome)
         after = self._look(kind)
-        count, asking = map(int, told.read_text(encoding="utf-8").split())
-        told.unlink()
+        count, asking = map(int, instants.read_text(encoding="utf-8").split())
+        instants.unlink()
         if kind in LOCAL_KINDS:
             self.run("local", "down")
         self._known = self._history() or set()
@@ -305,12 +305,12 @@ class Home:
 
     def _brokers(self) -> list[psutil.Process]:
         mine = str(self.root)
-        found = []
+        brokers = []
         for process in psutil.process_iter(["cmdline", "environ"]):
             place = (process.info["environ"] or {}).get("MQCTL_STATE_DIR", "")
             if "embedded_broker" in (process.info["cmdline"] or ()) and place.startswith(mine):
-                found.append(process)
-        return found
+                brokers.append(process)
+        return brokers
 
     def check_leftovers(self) -> None:
         """Two hours later, once every command has run again, nothing is there but what belongs there."""

@@ -60,38 +60,38 @@ def prepare(cluster: EmbeddedCluster) -> None:
 
 def state_of(cluster: EmbeddedCluster) -> State:
     """Returns all of a cluster that the commands change."""
-    found: State = {}
+    state: State = {}
     with closing(Links()) as links:
         for name in BROKERS:
             address = cluster.broker(name).address
             topics = links.ask(address, ask.topic_configs(), Deadline(_LIMIT_MS))
             groups = links.ask(address, ask.group_configs(), Deadline(_LIMIT_MS))
             offsets = links.ask(address, ask.all_consumer_offsets(), Deadline(_LIMIT_MS)).offset_table
-            found[f"{name} topics"] = {topic: topics.get(topic) for topic in _TOPICS}
-            found[f"{name} groups"] = {group: groups.get(group) for group in _GROUPS}
-            found[f"{name} offsets"] = {group: dict(offsets.get(f"Pay@{group}", {})) for group in ("G", "H")}
+            state[f"{name} topics"] = {topic: topics.get(topic) for topic in _TOPICS}
+            state[f"{name} groups"] = {group: groups.get(group) for group in _GROUPS}
+            state[f"{name} offsets"] = {group: dict(offsets.get(f"Pay@{group}", {})) for group in ("G", "H")}
             settings = links.ask(address, ask.broker_settings(), Deadline(_LIMIT_MS))
-            found[f"{name} settings"] = settings.get("fileReservedTime")
-            found[f"{name} sent"] = _sent(address)
+            state[f"{name} settings"] = settings.get("fileReservedTime")
+            state[f"{name} sent"] = _sent(address)
         first = cluster.namesrv.split(";")[0]
         where = links.ask(first, ns.route("Pay"), Deadline(_LIMIT_MS))
-        found["perms"] = {data.broker_name: data.perm for data in where.queue_datas}
+        state["perms"] = {data.broker_name: data.perm for data in where.queue_datas}
         try:
-            found["order"] = links.ask(first, ns.kv_value("ORDER_TOPIC_CONFIG", "Pay"), Deadline(_LIMIT_MS))
+            state["order"] = links.ask(first, ns.kv_value("ORDER_TOPIC_CONFIG", "Pay"), Deadline(_LIMIT_MS))
         except NotFoundError:
-            found["order"] = None
+            state["order"] = None
     sent: Counter[str] = Counter()
     for name in BROKERS:
-        counted = found.pop(f"{name} sent")
+        counted = state.pop(f"{name} sent")
         assert isinstance(counted, Counter)
         sent += counted
-    found["sent"] = dict(sorted(sent.items()))
-    return found
+    state["sent"] = dict(sorted(sent.items()))
+    return state
 
 
 def _sent(address: str) -> Counter[str]:
     """Counts the messages that came by replays and resends, wherever a command chose to put them."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     with Peer(address) as peer:
         for topic in ("Again", "Pay"):
             for queue_id in range(2):
@@ -99,9 +99,9 @@ def _sent(address: str) -> Counter[str]:
                 while (answer := peer.call(pull(topic, offset, queue_id=queue_id))).code == 0:
                     for message in decode_messages(answer.body):
                         if topic == "Again" or "MQCTL_RESENT_FROM" in message.properties:
-                            found[f"{topic} {message.properties['KEYS'].split(' ')[0]}"] += 1
+                            counts[f"{topic} {message.properties['KEYS'].split(' ')[0]}"] += 1
                     offset = PullMessageReply.from_ext(answer.ext_fields).next_begin_offset
-    return found
+    return counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,10 +89,12 @@ def test_every_next_command_is_one_of_ours() -> None:
 
 @pytest.mark.parametrize("source", ["--namesrv x:1", "--snapshot x.snap", "--namesrv x:1 --proxy y:8080"])
 def test_next_commands_are_accepted_wherever_the_evidence_is_from(source: str) -> None:
-    found = [item for fault in ALL_FAULTS for item in diagnose(cluster(fault.broker), settings=fault.settings).findings]
-    assert {item.code for item in found} >= RULES.keys()
+    reported = [
+        item for fault in ALL_FAULTS for item in diagnose(cluster(fault.broker), settings=fault.settings).findings
+    ]
+    assert {item.code for item in reported} >= RULES.keys()
     wrong = []
-    lines = sorted({sentences(item, None, source).next_command or "" for item in found} - {""})
+    lines = sorted({sentences(item, None, source).next_command or "" for item in reported} - {""})
     for line in lines:
         _, *words = shlex.split(line)
         path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])

@@ -125,9 +125,9 @@ def test_n11_reasons_agree_with_their_counts(lang: Lang) -> None:
     for key in Reason:
         names = places(CATALOGUES[lang][1][f"why_{key}"])
         for count in COUNTS:
-            told = reason(Why(key, {name: value(name, count) for name in names}), lang, more_count=count)
-            check(told, lang)
-            assert lang is Lang.EN or re.search("[\u4e00-\u9fff]", told), told
+            sentence = reason(Why(key, {name: value(name, count) for name in names}), lang, more_count=count)
+            check(sentence, lang)
+            assert lang is Lang.EN or re.search("[\u4e00-\u9fff]", sentence), sentence
 
 
 @pytest.mark.parametrize("code", EN)
@@ -135,13 +135,13 @@ def test_n11_a_sentence_tells_a_count_once(code: str) -> None:
     """`{lost_count:was/were}` brings its number, `{lost_count:/was/were}` follows one that has told it."""
     text = EN[code]
     for template in (*text.what.values(), text.effect, text.advice):
-        told = set()
+        counts_said = set()
         for _, name, words, _ in Formatter().parse(template):
             if name and words and words.startswith("/"):
-                assert name in told, template
+                assert name in counts_said, template
             elif name and words and " " not in words and "/" in words:
-                assert name not in told, template
-            told.add(name)
+                assert name not in counts_said, template
+            counts_said.add(name)
 
 
 def check(sentence: str, lang: Lang) -> None:
@@ -197,8 +197,8 @@ def test_n11_every_head_has_its_chinese() -> None:
                 continue
             if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
                 heads.add(node.args[1].value)
-            told = (item.value for item in node.keywords if item.arg in ("none", "empty", "title"))
-            titles |= {item.value for item in told if isinstance(item, ast.Constant) and item.value}
+            keywords = (item.value for item in node.keywords if item.arg in ("none", "empty", "title"))
+            titles |= {item.value for item in keywords if isinstance(item, ast.Constant) and item.value}
     keys = {head for head in heads if "_" in str(head)}  # a CSV column is headed by its key
     assert heads - keys - HEADS.keys() == set()
     assert titles - TITLES.keys() - HEADS.keys() == set()

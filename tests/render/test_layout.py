@@ -97,10 +97,10 @@ def test_one_long_name_does_not_change_how_all_rows_are_read() -> None:
 def test_lines_fit_and_no_word_or_number_is_broken(grid: Grid, room: int) -> None:
     shown = _shown(grid, room)
     assert all(width(line) <= room for line in shown)
-    told = "\n".join(shown)
+    text = "\n".join(shown)
     for row in grid.rows:
         for cell, number in zip(row, grid.right, strict=True):
-            assert all(word in told for word in ([cell] if number else cell.split(" ") if cell.isascii() else []))
+            assert all(word in text for word in ([cell] if number else cell.split(" ") if cell.isascii() else []))
 
 
 @given(text=_text, room=st.integers(1, 60))

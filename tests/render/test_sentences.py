@@ -214,5 +214,5 @@ def test_a_failure_is_told_in_the_language_of_the_command_line(mqctl: Callable[.
     assert "mqctl: 无法打开存储目录 /nonexistent: 目录不存在" in mqctl(*words, env={"MQCTL_LANG": "zh"}).stderr
     assert "没有这个选项：--foo" in mqctl("group", "lag", "--foo", env={"MQCTL_LANG": "zh"}).stderr
     assert "MQCTL_LANG=xx is not a language" in mqctl("doctor", env={"MQCTL_LANG": "xx"}).stderr
-    told = mqctl(*words, "-o", "json", env={"MQCTL_LANG": "zh"})
-    assert json.loads(told.stderr)["problem"] == "could not open the store /nonexistent"
+    outcome = mqctl(*words, "-o", "json", env={"MQCTL_LANG": "zh"})
+    assert json.loads(outcome.stderr)["problem"] == "could not open the store /nonexistent"

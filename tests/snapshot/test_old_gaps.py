@@ -50,9 +50,9 @@ def test_commands_answer_from_an_old_file_and_from_one_that_it_was_saved_to_alik
         (("broker", "list"), 0),
         (("doctor",), 1),
     ):
-        told, again = (mqctl(*words, "--snapshot", file) for file in (OLD, new))
-        assert (told.exit_code, again.exit_code) == (code, code), (words, told)
-        assert told.stderr == again.stderr
+        answer, again = (mqctl(*words, "--snapshot", file) for file in (OLD, new))
+        assert (answer.exit_code, again.exit_code) == (code, code), (words, answer)
+        assert answer.stderr == again.stderr
 
 
 @pytest.mark.parametrize(

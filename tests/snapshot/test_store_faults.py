@@ -58,9 +58,9 @@ def plain_store(root: Path, *, times_ms: list[int], offsets: str = "", topics: s
 def test_an_offset_beyond_the_queue(offset: int, code: str | None, name: str, value: int, store_copy: Stores) -> None:
     root = store_copy(ROLLED)
     edit(root, "consumerOffset.json", r"0:1500", f"0:{offset}")
-    found = findings(root, "MQ402", "MQ404")
-    assert [item.code for item in found] == ([code] if code else [])
-    assert [numbers(item)[name] for item in found] == ([value] if code else [])
+    by_code = findings(root, "MQ402", "MQ404")
+    assert [item.code for item in by_code] == ([code] if code else [])
+    assert [numbers(item)[name] for item in by_code] == ([value] if code else [])
 
 
 def test_deleted_files_make_an_offset_expire(store_copy: Stores, full_golden: Path) -> None:
@@ -136,8 +136,8 @@ def test_dead_letters_that_nobody_can_read(tmp_path: Path) -> None:
     (tmp_path / "config" / "topics.json").write_text(
         '{"topicConfigTable":{"%DLQ%G":{"topicName":"%DLQ%G","readQueueNums":1,"writeQueueNums":1,"perm":2}}}'
     )
-    found = findings(tmp_path, "MQ4*", "MQ6*")
-    assert {item.code for item in found} == {"MQ406", "MQ407"}
+    by_code = findings(tmp_path, "MQ4*", "MQ6*")
+    assert {item.code for item in by_code} == {"MQ406", "MQ407"}
 
 
 def test_clocks_of_producers_and_broker(tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ def test_clocks_of_producers_and_broker(tmp_path: Path) -> None:
         item = message("Pay", store_time_ms=time_ms)
         builder.append(replace(item, born_time_ms=time_ms + ahead))
     builder.write(tmp_path)
-    found = {item.variant: numbers(item) for item in findings(tmp_path, "MQ107")}
-    assert found["producer"]["max_born_ahead_ms"] == 20_000
-    assert found["broker"]["max_step_back_ms"] == 7_000
-    assert found["broker"]["step_back_count"] == 1
+    by_variant = {item.variant: numbers(item) for item in findings(tmp_path, "MQ107")}
+    assert by_variant["producer"]["max_born_ahead_ms"] == 20_000
+    assert by_variant["broker"]["max_step_back_ms"] == 7_000
+    assert by_variant["broker"]["step_back_count"] == 1
 
 
 def test_one_key_that_fills_a_queue(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_damage_in_the_commit_log_is_fatal_and_named_once(store_copy: Stores) ->
     with (root / "commitlog" / "00000000000001048576").open("r+b") as file:
         file.seek(200_000)
         file.write(b"\xff" * 40)
-    found = findings(root, "MQ104")
-    assert found
-    assert {item.severity for item in found} == {"fatal"}
-    assert "commitlog/00000000000001048576" in {item.subject.file for item in found}
+    by_code = findings(root, "MQ104")
+    assert by_code
+    assert {item.severity for item in by_code} == {"fatal"}
+    assert "commitlog/00000000000001048576" in {item.subject.file for item in by_code}

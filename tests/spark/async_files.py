@@ -52,10 +52,10 @@ def behind_url(directory: Path, line: Line, *, is_async: bool = True) -> Iterato
         async_impl = is_async
 
         async def _find(self, path: str, **_: Any) -> dict[str, dict[str, Any]]:
-            found = [each for each in directory.rglob("*") if each.is_file()]
+            files = [each for each in directory.rglob("*") if each.is_file()]
             return {
                 f"{path}/{each.relative_to(directory)}": {"size": each.stat().st_size, "mtime": each.stat().st_mtime}
-                for each in found
+                for each in files
             }
 
         async def _cat_file(self, path: str, start: int = 0, end: int | None = None, **_: Any) -> bytes:

@@ -37,15 +37,15 @@ def offsets_of(store: Path) -> dict[tuple[str, str], dict[int, int]]:
 
 def entries_of(queue: Path) -> dict[int, tuple[int, int]]:
     """Reads a consume queue: queue offset -> (physical offset, size), fillers included, unwritten ones not."""
-    found = {}
+    entries = {}
     for file in sorted(queue.iterdir()):
         data = file.read_bytes()
         for number in range(len(data) // 20):
             physical, size, _ = struct.unpack_from(">qiq", data, number * 20)
             if size <= 0:
                 break
-            found[int(file.name) // 20 + number] = (physical, size)
-    return found
+            entries[int(file.name) // 20 + number] = (physical, size)
+    return entries
 
 
 def record(log: dict[int, bytes], physical: int, size: int) -> tuple[int, str | None] | None:
@@ -80,7 +80,7 @@ def plain_backlog(store: Path) -> dict[tuple[str, str, int], Found]:
     """Computes the backlog by (group, topic, queue id)."""
     log = {int(file.name): file.read_bytes() for file in (store / "commitlog").iterdir() if file.name.isdigit()}
     lowest = min(log, default=0)
-    found: dict[tuple[str, str, int], Found] = {}
+    by_place: dict[tuple[str, str, int], Found] = {}
     for (topic, group), committed in offsets_of(store).items():
         directory = store / "consumequeue" / topic
         queues = {int(each.name): entries_of(each) for each in directory.iterdir()} if directory.is_dir() else {}
@@ -88,9 +88,9 @@ def plain_backlog(store: Path) -> dict[tuple[str, str, int], Found]:
             offset = committed.get(queue_id)
             if queue_id not in queues:
                 if offset != 0:
-                    found[(group, topic, queue_id)] = Found(no_queue=True)
+                    by_place[(group, topic, queue_id)] = Found(no_queue=True)
                 continue
-            result = found.setdefault((group, topic, queue_id), Found())
+            result = by_place.setdefault((group, topic, queue_id), Found())
             if offset is None:
                 continue
             entries = queues[queue_id]
@@ -105,4 +105,4 @@ def plain_backlog(store: Path) -> dict[tuple[str, str, int], Found]:
                     result.dangling += 1
                 else:
                     result.tags.setdefault(message[1], []).append((message[0], entries[at][1]))
-    return found
+    return by_place

@@ -18,10 +18,10 @@ Track = tuple[str, Message]
 def messages_of(store: Path, *, system: bool = False) -> list[Message]:
     """Every record of a store, decoded one by one."""
     log = StoreDirectory.open(store).commit_log
-    found = [
+    messages = [
         log.record_at(file.start + position) for file in log.files for position in log.walk(file).positions.tolist()
     ]
-    return [each for each in found if system or not is_system_topic(each.topic)]
+    return [each for each in messages if system or not is_system_topic(each.topic)]
 
 
 def key_of(message: Message, name: str = "") -> str | None:
@@ -40,14 +40,14 @@ def plain_gini(values: list[int]) -> float:
 
 def plain_keys(stores: dict[str, list[Message]]) -> dict[tuple[str, str, int, str], tuple[int, int]]:
     """(topic, store, queue id, key) -> messages and bytes."""
-    found: dict[tuple[str, str, int, str], tuple[int, int]] = {}
+    by_place: dict[tuple[str, str, int, str], tuple[int, int]] = {}
     for store, messages in stores.items():
         for each in messages:
             key = key_of(each)
             if key is not None:
-                number, size = found.get((each.topic, store, each.queue_id, key), (0, 0))
-                found[(each.topic, store, each.queue_id, key)] = (number + 1, size + each.size_bytes)
-    return found
+                number, size = by_place.get((each.topic, store, each.queue_id, key), (0, 0))
+                by_place[(each.topic, store, each.queue_id, key)] = (number + 1, size + each.size_bytes)
+    return by_place
 
 
 def java_selected(key: str, queues: int) -> int:
@@ -59,17 +59,17 @@ def java_selected(key: str, queues: int) -> int:
 
 def sequences(stores: dict[str, list[Message]], name: str = "") -> dict[tuple[str, str], list[Track]]:
     """(topic, key) -> its messages in the order of storing, without retries and dead letters."""
-    found: dict[tuple[str, str], list[Track]] = defaultdict(list)
+    tracks: dict[tuple[str, str], list[Track]] = defaultdict(list)
     for number, store in enumerate(stores):
         del number
         for each in stores[store]:
             key = key_of(each, name)
             if key is not None and group_of(each.topic) is None:
-                found[(each.topic, key)].append((store, each))
+                tracks[(each.topic, key)].append((store, each))
     order = {store: number for number, store in enumerate(stores)}
-    for own in found.values():
+    for own in tracks.values():
         own.sort(key=lambda item: (item[1].store_time_ms, order[item[0]], item[1].physical_offset))
-    return found
+    return tracks
 
 
 def host_of(message: Message) -> str:
@@ -78,9 +78,9 @@ def host_of(message: Message) -> str:
 
 def plain_order(tracks: dict[tuple[str, str], list[Track]]) -> dict[str, dict[str, int]]:
     """Figures of the order report by topic."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    counters: dict[str, Counter[str]] = defaultdict(Counter)
     for (topic, _), own in tracks.items():
-        sums = found[topic]
+        sums = counters[topic]
         sums["messages"] += len(own)
         sums["keys"] += 1
         moves = 0
@@ -91,14 +91,14 @@ def plain_order(tracks: dict[tuple[str, str], list[Track]]) -> dict[str, dict[st
                 sums["inversions"] += 1
         sums["moves"] += moves
         sums["moved_keys"] += moves > 0
-    return {topic: dict(sums) for topic, sums in found.items()}
+    return {topic: dict(sums) for topic, sums in counters.items()}
 
 
 def plain_duplicates(tracks: dict[tuple[str, str], list[Track]]) -> dict[str, dict[str, int]]:
     """Figures of the duplicates report by topic."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    counters: dict[str, Counter[str]] = defaultdict(Counter)
     for (topic, _), own in tracks.items():
-        sums = found[topic]
+        sums = counters[topic]
         sums["messages"] += len(own)
         sums["keys"] += 1
         sums["repeated_keys"] += len(own) > 1
@@ -106,7 +106,7 @@ def plain_duplicates(tracks: dict[tuple[str, str], list[Track]]) -> dict[str, di
         sums["same_host_copies"] += sum(
             host_of(left[1]) == host_of(right[1]) for left, right in itertools.pairwise(own)
         )
-    return {topic: dict(sums) for topic, sums in found.items()}
+    return {topic: dict(sums) for topic, sums in counters.items()}
 
 
 def by_host(messages: Iterable[Message]) -> Counter[tuple[str, str]]:

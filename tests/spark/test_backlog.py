@@ -50,15 +50,15 @@ def figures(messages: Iterable[tuple[int, int]]) -> tuple[int, int, int | None, 
 def by_queue(truth: dict[tuple[str, str, int], Found]) -> dict[tuple[str, str, int], tuple[object, ...]]:
     return {
         where: (
-            *figures(each for tag in found.tags.values() for each in tag),
-            found.lag,
-            found.lost,
-            found.dangling,
-            int(found.lag is None and not found.no_queue),
-            int(found.lag is not None and found.lag < 0),
-            int(found.no_queue),
+            *figures(each for tag in expected_figures.tags.values() for each in tag),
+            expected_figures.lag,
+            expected_figures.lost,
+            expected_figures.dangling,
+            int(expected_figures.lag is None and not expected_figures.no_queue),
+            int(expected_figures.lag is not None and expected_figures.lag < 0),
+            int(expected_figures.no_queue),
         )
-        for where, found in truth.items()
+        for where, expected_figures in truth.items()
     }
 
 
@@ -96,8 +96,8 @@ def test_tag_figures_equal_the_slow_reference_over_two_stores(
     stores = [golden_store(name) for name in ("store-clean", "store-5.3.3")]
     truth: dict[tuple[str, str, str | None], list[tuple[int, int]]] = {}
     for store in stores:
-        for (group, topic, _), found in plain_backlog(store).items():
-            for tag, messages in found.tags.items():
+        for (group, topic, _), expected_figures in plain_backlog(store).items():
+            for tag, messages in expected_figures.tags.items():
                 truth.setdefault((group, topic, tag), []).extend(messages)
     rows = run(spark, Selection(tuple(map(str, stores)), system=True), "tag")
     assert len(rows) == len(truth)
@@ -120,8 +120,8 @@ def test_groups_and_topics_narrow_the_report_and_system_ones_are_left_out(
     assert (row.group, row.topic, row.queue_id) == ("CG_push", None, None)
     assert row.messages == sum(
         len(tag)
-        for (group, topic, _), found in everything.items()
-        for tag in found.tags.values()
+        for (group, topic, _), expected_figures in everything.items()
+        for tag in expected_figures.tags.values()
         if (group, topic) == ("CG_push", "TopicTest")
     )
 
@@ -217,8 +217,10 @@ def test_source_tables_hold_every_record_and_entry(golden_store: Callable[[str],
             decoded[message.physical_offset] = (message.properties.get("TAGS"), len(message.body))
     assert rows == decoded
     queues = table("consume_queue")
-    found = {(row["topic"], row["queue_id"], row["queue_offset"]): row["physical_offset"] for row in queues.collect()}
-    assert found == {
+    offset_of = {
+        (row["topic"], row["queue_id"], row["queue_offset"]): row["physical_offset"] for row in queues.collect()
+    }
+    assert offset_of == {
         (topic, queue_id, at): int(entry["physical_offset"])
         for topic, queue_id in opened.queue_ids()
         for first, entries in opened.consume_queue(topic, queue_id).runs()
@@ -268,9 +270,9 @@ def test_a_cut_queue_has_the_figures_of_a_whole_one(
             totals.setdefault((group, each.queue_id), Segment()).add(segment)
     truth = plain_backlog(store)
     assert {where: {tag: sums.messages for tag, sums in total.by_tag.items()} for where, total in totals.items()} == {
-        (group, queue_id): {tag: len(messages) for tag, messages in found.tags.items()}
-        for (group, _, queue_id), found in truth.items()
-        if found.tags
+        (group, queue_id): {tag: len(messages) for tag, messages in expected_figures.tags.items()}
+        for (group, _, queue_id), expected_figures in truth.items()
+        if expected_figures.tags
     }
 
 
@@ -316,14 +318,14 @@ def test_arrivals_add_up_to_the_backlog(golden_store: Callable[[str], Path]) -> 
     store = golden_store("store-killed")
     query = Query((Cut("arrivals", ()),), bucket_ms=1_000)
     rows = PlainEngine().rows("backlog", Selection((str(store),), system=True), query, ("kind", "group", "time_ms"))
-    found = {(row["group"], row["time_ms"]): row["messages"] for row in rows if row["kind"] == "arrival"}
+    arrivals = {(row["group"], row["time_ms"]): row["messages"] for row in rows if row["kind"] == "arrival"}
     truth: dict[tuple[object, object], int] = {}
     for (group, _, _), own in plain_backlog(store).items():
         for messages in own.tags.values():
             for time, _ in messages:
                 key = (group, time // 1_000 * 1_000)
                 truth[key] = truth.get(key, 0) + 1
-    assert found == truth != {}
+    assert arrivals == truth != {}
 
 
 def test_what_arrived_when_and_a_forecast(golden_store: Callable[[str], Path], spark: SparkSession) -> None:
@@ -338,7 +340,7 @@ def test_what_arrived_when_and_a_forecast(golden_store: Callable[[str], Path], s
             truth[where] = truth.get(where, 0) + 1
     assert {(row.group, row.topic, row.time_ms): row.messages for row in rows} == truth != {}
     topics = run(spark, Selection((str(store),), system=True), "topic")
-    told = forecast(topics, per_second=2.0, retention_ms=3_600_000)
-    assert [(row.drain_ms, row.expires_ms) for row in told] == [
+    predicted = forecast(topics, per_second=2.0, retention_ms=3_600_000)
+    assert [(row.drain_ms, row.expires_ms) for row in predicted] == [
         (row.messages * 500, None if row.oldest_ms is None else row.oldest_ms + 3_600_000) for row in topics
     ]

@@ -41,8 +41,8 @@ def total(report: SkewReport) -> int:
 
 
 def only(read: list[StoreRead]) -> StoreRead:
-    (found,) = read
-    return found
+    (damage,) = read
+    return damage
 
 
 def test_a_torn_tail_is_read_up_to_the_last_whole_record(tmp_path: Path) -> None:
@@ -136,8 +136,8 @@ def test_a_topic_with_ten_thousand_queues(tmp_path: Path) -> None:
     (topic,) = report.topics
     assert (topic.queues, topic.messages, len(report.queues)) == (10_000, 10_300, 10_000)
     assert topic.gini == pytest.approx(plain_gini([2] * 3 + [1] * 97), abs=0.001)
-    found = order.order(PlainEngine(), Selection((str(tmp_path / "store"),)), top=3, bucket_ms=1_000)
-    assert [(row.keys, row.moved_keys) for row in found.topics] == [(50, 50)]
+    ordered = order.order(PlainEngine(), Selection((str(tmp_path / "store"),)), top=3, bucket_ms=1_000)
+    assert [(row.keys, row.moved_keys) for row in ordered.topics] == [(50, 50)]
 
 
 def test_the_longest_keys_and_thousands_of_properties(tmp_path: Path) -> None:

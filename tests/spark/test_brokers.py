@@ -47,9 +47,9 @@ def test_stores_of_both_versions_in_one_read_keep_their_queues_apart(mqctl: Run,
         for broker, store in (("old", old), ("new", new))
         for each in messages_of(store)
     )
-    found = {(row["topic"], row["broker"], row["queue_id"]): row["messages"] for row in rows}
-    assert len(found) == len(rows)
-    assert {where: number for where, number in found.items() if number} == dict(truth)
+    message_counts = {(row["topic"], row["broker"], row["queue_id"]): row["messages"] for row in rows}
+    assert len(message_counts) == len(rows)
+    assert {where: number for where, number in message_counts.items() if number} == dict(truth)
     table = mqctl("report", "skew", *stores, "--no-spark").stdout
     assert "broker" in table
     assert " old " in table
@@ -67,9 +67,9 @@ def test_every_report_that_names_a_store_names_its_broker(mqctl: Run, golden_sto
     for report in ("skew", "tags", "capacity", "delay", "transactions", "retries", "order"):
         value = mqctl("report", report, "--store", store, "--no-spark", "-o", "json").json["report"]
         rows = [row for section in value.values() if isinstance(section, list) for row in section]
-        told = [row["broker"] for row in rows if isinstance(row, dict) and "store" in row]
-        assert set(told) <= {"broker-a"}, report
-        assert told or report in ("order", "retries", "transactions"), report
+        brokers = [row["broker"] for row in rows if isinstance(row, dict) and "store" in row]
+        assert set(brokers) <= {"broker-a"}, report
+        assert brokers or report in ("order", "retries", "transactions"), report
 
 
 def test_a_name_without_a_directory_is_a_usage_error(mqctl: Run) -> None:
@@ -92,9 +92,9 @@ def test_every_table_of_the_source_has_the_broker_as_a_column(
     for table in ("messages", "consume_queue", "index", "consumer_offsets", "delay_offsets", "topics", "groups"):
         options = {"table": table, "stores": json.dumps(stores), "system": "true"}
         rows = spark.read.format("rocketmq").options(**options).load().select("store", "broker").distinct().collect()
-        found = {row["store"]: row["broker"] for row in rows}
-        assert found == {store: None if store == str(silent) else "broker-a" for store in found}, table
-        assert found, table
-    told = {**options, "table": "messages", "brokers": json.dumps(["a", "b", "c"])}
-    rows = spark.read.format("rocketmq").options(**told).load().select("store", "broker").distinct().collect()
+        brokers_of = {row["store"]: row["broker"] for row in rows}
+        assert brokers_of == {store: None if store == str(silent) else "broker-a" for store in brokers_of}, table
+        assert brokers_of, table
+    options_given = {**options, "table": "messages", "brokers": json.dumps(["a", "b", "c"])}
+    rows = spark.read.format("rocketmq").options(**options_given).load().select("store", "broker").distinct().collect()
     assert {row["store"]: row["broker"] for row in rows} == dict(zip(stores, "abc", strict=True))

@@ -71,9 +71,9 @@ def daemon(environ: dict[str, str], words: list[str], sign: str) -> Iterator[str
                 seen.append(said.get(timeout=PATIENCE_S))
             except Empty:
                 pytest.fail("".join(seen[-20:]) or "the process said nothing")
-            found = re.search(sign, seen[-1])
-            if found:
-                yield found.group(1)
+            match = re.search(sign, seen[-1])
+            if match:
+                yield match.group(1)
                 break
     finally:
         process.terminate()

@@ -62,10 +62,10 @@ def test_recorded_stores(name: str, store_copy: Callable[[str], Path]) -> None:
         offsets.setdefault(f"{topic}@everything", {})[queue_id] = 0
         offsets.setdefault(f"{topic}@later", {})[queue_id] = 3
     set_offsets(store, offsets)
-    found = both(store, whole(store))
-    assert found
+    counts = both(store, whole(store))
+    assert counts
     both(store, whole(store), width_ms=500)
-    times = [s for tags, *_ in found.values() for s in tags.values()]
+    times = [s for tags, *_ in counts.values() for s in tags.values()]
     middle = sorted(oldest for _, _, oldest, _ in times)[len(times) // 2] if times else 0
     both(store, whole(store), Bounds(middle, middle + 5_000), 100)
     wanted = Selection((str(store),), system=True)
@@ -116,9 +116,9 @@ def test_more_tags_and_strays_than_the_tables_begin_with(tmp_path: Path) -> None
     builder.entries[("T", 1)] = again + again[::-1] + again * 2  # back and forth: all but the first are out of order
     store = builder.write(tmp_path)
     set_offsets(store, {"T@g": {0: 0, 1: 0}, "T@h": {0: 6_000, 1: 13_000}})
-    found = both(store, whole(store), width_ms=10)
-    assert len(found[("T", 0, 0, "g")][0]) == 7_000
-    assert found[("T", 1, 0, "g")][0]["tag-1"][0] == 4
+    counts = both(store, whole(store), width_ms=10)
+    assert len(counts[("T", 0, 0, "g")][0]) == 7_000
+    assert counts[("T", 1, 0, "g")][0]["tag-1"][0] == 4
 
 
 def test_shares_cut_by_place_hold_every_entry_once(

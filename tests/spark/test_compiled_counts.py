@@ -54,10 +54,10 @@ def both(wanted: Selection, query: Query) -> list[Row]:
 def test_recorded_stores(name: str, key: str, golden_store: Callable[[str], Path]) -> None:
     store = str(golden_store(name))
     query = Query(CUTS, bucket_ms=250, key_property=key, value_property="CLUSTER" if key else "WAIT")
-    found = both(Selection((store,), system=True), query)
-    assert sum(row["cut"] == "keys" for row in found) > 1
+    counts = both(Selection((store,), system=True), query)
+    assert sum(row["cut"] == "keys" for row in counts) > 1
     both(Selection((store,)), query)
-    times = [row for row in found if row["cut"] == "all"]
+    times = [row for row in counts if row["cut"] == "all"]
     low, high = int(str(times[0]["oldest_ms"])), int(str(times[0]["newest_ms"]))
     narrow = Selection((store,), queue_ids=(1, 3), store_time_ms=Bounds(low + 1, (low + high) // 2 + 1))
     both(narrow, query)
@@ -89,8 +89,8 @@ def test_the_heaviest_keys_are_kept_and_the_rest_is_summed(tmp_path: Path, monke
     store = builder.write(tmp_path)
     query = Query(CUTS[1:4])
     monkeypatch.setattr(grouping, "KEEP_ALL", 50)
-    found = both(Selection((str(store),)), query)
-    assert {row["is_rest"] for row in found if row["cut"] == "keys"} == {True, False}
+    counts = both(Selection((str(store),)), query)
+    assert {row["is_rest"] for row in counts if row["cut"] == "keys"} == {True, False}
 
 
 def test_a_store_with_damaged_spots_and_a_torn_tail(store_copy: Callable[[str], Path]) -> None:
@@ -102,9 +102,9 @@ def test_a_store_with_damaged_spots_and_a_torn_tail(store_copy: Callable[[str], 
             file.write(b"\xda\xa3\x20\xa7" * 20)
     with logs[-1].open("r+b") as file:
         file.truncate(logs[-1].stat().st_size // 2 + 11)
-    found = both(Selection((str(store),)), Query(CUTS))
-    assert any(row.get("skipped_bytes") for row in found)
-    assert any(row["cut"] == "damage" for row in found)
+    counts = both(Selection((str(store),)), Query(CUTS))
+    assert any(row.get("skipped_bytes") for row in counts)
+    assert any(row["cut"] == "damage" for row in counts)
 
 
 def test_splits_cut_anywhere_count_every_record_once(golden_store: Callable[[str], Path]) -> None:
@@ -163,5 +163,5 @@ def test_raw_properties_of_any_bytes(tmp_path: Path) -> None:
     (directory / f"{0:020}").write_bytes(data)
     (tmp_path / "config").mkdir()
     (tmp_path / "consumequeue").mkdir()
-    found = both(Selection((str(tmp_path),)), Query(CUTS, value_property="TAGS"))
-    assert next(row for row in found if row["cut"] == "all")["messages"] == len(odd)
+    counts = both(Selection((str(tmp_path),)), Query(CUTS, value_property="TAGS"))
+    assert next(row for row in counts if row["cut"] == "all")["messages"] == len(odd)

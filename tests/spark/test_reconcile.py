@@ -51,26 +51,26 @@ def listed(directory: Path, text: str) -> Listed:
 
 def test_a_list_of_the_business_side(spark: SparkSession, store: Path, tmp_path: Path) -> None:
     file = listed(tmp_path, 'n,"order id"\n1,o-1\n2,o-2\n3,o-2\n4, o-9 \n5,\n6,"o-3"\n')
-    found = reconciled(spark, Selection((str(store),), topics=("Pay",)), file, key=KEYS, top=5)
-    assert [row.key for row in found.missing] == ["o-9"]
-    assert [(row.key, row.expected_count, row.stored_count) for row in found.short] == [("o-2", 2, 1)]
-    assert [(row.key, row.expected_count, row.stored_count) for row in found.repeated] == [("o-1", 1, 2)]
-    assert [row.key for row in found.extra] == ["o-4"]
-    assert (found.matched_key_count, found.expected_count, found.expected_keyless_count) == (1, 5, 1)
-    assert (found.stored_count, found.stored_key_count, found.stored_keyless_count) == (5, 4, 1)
-    (first,) = found.repeated
+    rows = reconciled(spark, Selection((str(store),), topics=("Pay",)), file, key=KEYS, top=5)
+    assert [row.key for row in rows.missing] == ["o-9"]
+    assert [(row.key, row.expected_count, row.stored_count) for row in rows.short] == [("o-2", 2, 1)]
+    assert [(row.key, row.expected_count, row.stored_count) for row in rows.repeated] == [("o-1", 1, 2)]
+    assert [row.key for row in rows.extra] == ["o-4"]
+    assert (rows.matched_key_count, rows.expected_count, rows.expected_keyless_count) == (1, 5, 1)
+    assert (rows.stored_count, rows.stored_key_count, rows.stored_keyless_count) == (5, 4, 1)
+    (first,) = rows.repeated
     assert first.first_ms is not None and first.last_ms is not None and first.first_ms <= first.last_ms
-    assert (found.lost, found.surplus) == (True, True)
-    assert [row.skipped_bytes for row in found.read] == [0]
+    assert (rows.lost, rows.surplus) == (True, True)
+    assert [row.skipped_bytes for row in rows.read] == [0]
 
 
 def test_another_topic_and_another_property(spark: SparkSession, store: Path) -> None:
     def against(topic: str, other: str, key: str) -> dict[str, int]:
         stored, expected = (Selection((str(store),), topics=(name,)) for name in (topic, other))
-        found = reconciled(spark, stored, expected, key=key, top=0)
-        assert (found.missing, found.extra, found.repeated) == ([], [], [])  # none are shown, all are counted
+        rows = reconciled(spark, stored, expected, key=key, top=0)
+        assert (rows.missing, rows.extra, rows.repeated) == ([], [], [])  # none are shown, all are counted
         return {
-            name: getattr(found, f"{name}_key_count") for name in ("matched", "missing", "extra", "repeated", "short")
+            name: getattr(rows, f"{name}_key_count") for name in ("matched", "missing", "extra", "repeated", "short")
         }
 
     assert against("Pay", "Old", "ORDER") == {"matched": 1, "missing": 0, "extra": 1, "repeated": 1, "short": 0}

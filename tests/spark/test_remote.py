@@ -116,9 +116,9 @@ def rare_store(root: Path) -> Path:
 def test_files_without_an_asked_topic_are_not_read(memory: Counted, tmp_path: Path) -> None:
     store = rare_store(tmp_path / "store")
     url = memory.upload(store)
-    found = skew(PlainEngine(), Selection((url,), topics=("Rare",)), top=1)
-    assert sum(row.messages for row in found.topics) == 99
-    (read,) = found.read
+    skewed = skew(PlainEngine(), Selection((url,), topics=("Rare",)), top=1)
+    assert sum(row.messages for row in skewed.topics) == 99
+    (read,) = skewed.read
     assert read.messages < 1_100
     everything = sum(path.stat().st_size for path in (store / "commitlog").iterdir())
     queues = sum(path.stat().st_size for path in (store / "consumequeue").rglob("*") if path.is_file())
@@ -142,8 +142,8 @@ def test_queues_that_do_not_account_for_the_log_hide_no_messages(lost: str, tmp_
         entries = np.fromfile(queues / "Rare" / "0" / f"{0:020}", dtype=np.uint8)
         entries[32 * 20 : 33 * 20] = 0
         entries.tofile(queues / "Rare" / "0" / f"{0:020}")
-    found = skew(PlainEngine(), Selection((str(store),), topics=("Rare",)), top=1)
-    assert sum(row.messages for row in found.topics) == 99
+    skewed = skew(PlainEngine(), Selection((str(store),), topics=("Rare",)), top=1)
+    assert sum(row.messages for row in skewed.topics) == 99
 
 
 def test_a_backlog_from_queues_reads_no_more_of_the_log_than_a_few_records(memory: Counted, tmp_path: Path) -> None:
@@ -298,8 +298,12 @@ def test_errors_keep_their_parts_on_the_way_to_the_driver() -> None:
     from mqctl.spark.carried import CarriedError, delivered_error
 
     error = StorageError("could not read bytes 0 to 8 of s3://b/x", reason="gone", remedy="look there")
-    found: MqctlError = delivered_error(str(CarriedError(error, "worker-7")))
-    assert (type(found), found.problem, found.reason) == (StorageError, error.problem, "gone (on worker-7)")
+    error_again: MqctlError = delivered_error(str(CarriedError(error, "worker-7")))
+    assert (type(error_again), error_again.problem, error_again.reason) == (
+        StorageError,
+        error.problem,
+        "gone (on worker-7)",
+    )
 
 
 def test_a_recording_lives_in_a_bucket_and_one_that_is_away_is_an_error_with_its_cause(

@@ -34,9 +34,9 @@ def bare_path(tmp_path: Path) -> Path:
     directory = tmp_path / "bin"
     directory.mkdir()
     for name in SHELL_PROGRAMS:
-        found = shutil.which(name)
-        if found:
-            (directory / name).symlink_to(found)
+        path = shutil.which(name)
+        if path:
+            (directory / name).symlink_to(path)
     return directory
 
 

@@ -324,8 +324,8 @@ def test_commits_and_rollbacks_are_told_apart_with_their_times(tmp_path: Path, e
     for body, after in ((b"1", 500), (b"0,2,", 3_000), (b"3", 9_000)):
         builder.append(message("RMQ_SYS_TRANS_OP_HALF_TOPIC", 0, body, {"TAGS": "d"}, store_time_ms=START_MS + after))
     report = transactions.transactions(engine, wanted(builder.write(tmp_path / "store")), top=2)
-    found = {row.topic: row for row in report.groups}
-    orders, elsewhere = found["Orders"], found["Elsewhere"]
+    by_topic = {row.topic: row for row in report.groups}
+    orders, elsewhere = by_topic["Orders"], by_topic["Elsewhere"]
     assert (orders.ended, orders.committed, orders.rolled_back, orders.unknown) == (3, 1, 2, 0)
     assert (orders.mean_commit_ms, orders.mean_rollback_ms) == (500, 3_000)
     assert (elsewhere.ended, elsewhere.committed, elsewhere.rolled_back, elsewhere.unknown) == (1, 0, 0, 1)

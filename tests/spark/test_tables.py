@@ -118,8 +118,8 @@ def test_a_range_of_store_times_leaves_files_unread(golden_store: Store, monkeyp
     planned = [split for share in log_splits(Selection((str(store),), store_time_ms=middle), 4) for split in share]
     everything = [split for share in log_splits(Selection((str(store),)), 4) for split in share]
     assert 0 < len(planned) < len(everything)
-    found = read(planned, Selection((str(store),), store_time_ms=middle))
-    assert found == sorted(
+    rows = read(planned, Selection((str(store),), store_time_ms=middle))
+    assert rows == sorted(
         message.physical_offset
         for message in messages
         if message.store_time_ms == middle.low and not is_system_topic(message.topic)
@@ -129,8 +129,8 @@ def test_a_range_of_store_times_leaves_files_unread(golden_store: Store, monkeyp
 def read(splits: list[LogSplit], wanted: Selection) -> list[int]:
     return sorted(
         offset
-        for found, _ in shares_of(splits, wanted)
-        for chunk in found
+        for share, _ in shares_of(splits, wanted)
+        for chunk in share
         for offset in chunk.found.physical_offset.tolist()
     )
 
@@ -170,8 +170,10 @@ def test_damage_is_passed_over_and_measured(store_copy: Store) -> None:
         raw.write(b"\x00\x00\x00\x5b")
     damaged = Coverage(str(store), file.start)
     split = LogSplit(str(store), file.start, 0, file.size_bytes, file.size_bytes)
-    found = [p for chunk in chunks(split, Selection((str(store),), system=True), damaged) for p in chunk.found.position]
-    assert found == positions[:3] + positions[4:]
+    passed = [
+        p for chunk in chunks(split, Selection((str(store),), system=True), damaged) for p in chunk.found.position
+    ]
+    assert passed == positions[:3] + positions[4:]
     assert damaged.skipped_bytes == positions[4] - positions[3]
     assert damaged.damaged_at == (file.start + positions[3],)
     assert damaged.messages == len(positions) - 1
@@ -234,5 +236,5 @@ def test_the_used_part_of_a_file_is_found_whether_the_rest_is_a_hole_or_zeros(
     path.write_bytes((bytes(max(0, used - 1)) + b"x"[: min(used, 1)]).ljust(0 if hole else 1 << 20, b"\0"))
     with path.open("r+b") as file:
         file.truncate(1 << 20)
-    found = scan.used_bytes(MappedFile(path, 0, 1 << 20))
-    assert used <= found <= -(-used // 8) * 8
+    used_byte_count = scan.used_bytes(MappedFile(path, 0, 1 << 20))
+    assert used <= used_byte_count <= -(-used // 8) * 8

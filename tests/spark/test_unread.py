@@ -60,8 +60,8 @@ def test_timers_that_wait_are_those_of_slots_not_read_yet(tmp_path: Path) -> Non
     due = {"Orders": [START_MS + at * 1_000 for at in (60, 120, 180, 240)], "Bills": [START_MS + hour] * 3}
     store = timer_store(tmp_path / "store", due, read_ms=START_MS + 60_000, marks=())
     report = delay(PlainEngine(), Selection((str(store),)), at_ms=START_MS + 150_000, bucket_ms=60_000)
-    found = {row.topic: (row.waiting, row.overdue, row.not_due, row.head_due_ms) for row in report.timers}
-    assert found == {"Orders": (3, 1, 2, START_MS + 120_000), "Bills": (3, 0, 3, START_MS + hour)}
+    timers = {row.topic: (row.waiting, row.overdue, row.not_due, row.head_due_ms) for row in report.timers}
+    assert timers == {"Orders": (3, 1, 2, START_MS + 120_000), "Bills": (3, 0, 3, START_MS + hour)}
     assert sum(row.waiting for row in report.due if row.topic == "Orders") == 3
     only = delay(PlainEngine(), Selection((str(store),), topics=("Bills",)), at_ms=START_MS, bucket_ms=60_000)
     assert [row.topic for row in only.timers] == ["Bills"]

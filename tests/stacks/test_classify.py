@@ -163,8 +163,8 @@ def test_a_users_rules_come_first_and_may_name_classes_of_their_own() -> None:
         "libraries": ["com.acme.framework.*", "com.acme.gateway"],
         "application": ["org.apache.acme.*"],
     }
-    found = Classifier(user_rules(content, "rules.yaml")).classify(thread)
-    assert (found.cls, found.rule, str(found.line)) == ("acme", "gateway", "shop.A.b(A.java:1)")
+    thread_class = Classifier(user_rules(content, "rules.yaml")).classify(thread)
+    assert (thread_class.cls, thread_class.rule, str(thread_class.line)) == ("acme", "gateway", "shop.A.b(A.java:1)")
 
 
 @pytest.mark.parametrize(

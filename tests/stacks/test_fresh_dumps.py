@@ -21,11 +21,11 @@ LABELS: dict[str, list[str]] = json.loads((DUMPS / "labels.json").read_text(enco
 def wrong(dump: StackDump) -> dict[str, str]:
     """Returns the consume threads that are called by something else than what they do."""
     classifier = Classifier()
-    found = {thread.name: classifier.classify(thread).cls for thread in dump.threads}
-    named = {name: understand(name) for name in found}
+    classes = {thread.name: classifier.classify(thread).cls for thread in dump.threads}
+    named = {name: understand(name) for name in classes}
     return {
         name: cls
-        for name, cls in found.items()
+        for name, cls in classes.items()
         if named[name].role is Role.CONSUME and cls not in LABELS[named[name].group or ""]
     }
 

@@ -15,8 +15,8 @@ from tests.stacks.samples import dumps
 
 
 def _one(report: StackReport, pool: str) -> StackGroup:
-    (found,) = (item for item in report.consuming() if item.group == pool)
-    return found
+    (pool_report,) = (item for item in report.consuming() if item.group == pool)
+    return pool_report
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +99,8 @@ def _dump(at_ms: int, *threads: StackThread) -> StackDump:
     ],
 )
 def test_motion_by_calls_and_by_processor_time(first: StackThread, second: StackThread, motion: Motion) -> None:
-    (found,) = report_threads([_dump(1_000, first), _dump(2_000, second)]).groups
-    assert found.motion is motion
+    (group,) = report_threads([_dump(1_000, first), _dump(2_000, second)]).groups
+    assert group.motion is motion
 
 
 def test_a_deadlock_is_proven_by_the_jvm_only(java: StackReport) -> None:
@@ -192,5 +192,5 @@ def test_python_threads_that_take_turns_under_the_interpreter_lock_compute(used_
         return StackDump(source="pid 1", tool=DumpTool.PY_SPY, threads=threads, taken_at_ms=at_ms)
 
     report = report_threads([look(1_000, 0.0), look(2_000, used_ms)])
-    found = {item.cls: item.count for item in report.consuming()}
-    assert found == ({StackClass.CPU: 20} if cls == StackClass.CPU else {StackClass.CPU: 1, StackClass.WAIT: 19})
+    counts = {item.cls: item.count for item in report.consuming()}
+    assert counts == ({StackClass.CPU: 20} if cls == StackClass.CPU else {StackClass.CPU: 1, StackClass.WAIT: 19})

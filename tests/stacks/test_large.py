@@ -87,8 +87,8 @@ def test_a_hundred_megabytes_stay_small(kind: str, threads: int, note: str) -> N
     done = subprocess.run(
         [sys.executable, "-c", _PROBE, kind], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )
-    told = json.loads(done.stdout)
-    assert told["threads"] >= threads
-    assert told["rss_kib"] < 300 << 10
-    assert any(note in item for item in told["notes"]) or not note
-    assert told["truncated"] is (bool(note) if threads else None)
+    figures = json.loads(done.stdout)
+    assert figures["threads"] >= threads
+    assert figures["rss_kib"] < 300 << 10
+    assert any(note in item for item in figures["notes"]) or not note
+    assert figures["truncated"] is (bool(note) if threads else None)

@@ -26,8 +26,8 @@ EXPECTED = {
 
 
 def _thread(dump: StackDump, name: str) -> StackThread:
-    (found,) = (thread for thread in dump.threads if thread.name == name)
-    return found
+    (parsed_thread,) = (thread for thread in dump.threads if thread.name == name)
+    return parsed_thread
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -278,5 +278,5 @@ def test_any_text_never_raises(anything: str) -> None:
 def test_a_native_id_with_leading_zeros_is_a_decimal_number() -> None:
     head = '"t" #1 prio=5 os_prio=0 cpu=1.00ms elapsed=1.00s tid=0x1 nid={} runnable  [0x2]\n'
     head += "   java.lang.Thread.State: RUNNABLE\n\tat a.B.c(B.java:1)\n"
-    found = [read_dumps(head.format(text), source="x")[0].threads[0].native_id for text in ("01", "0x1f", "4711")]
-    assert found == [1, 31, 4711]
+    ids = [read_dumps(head.format(text), source="x")[0].threads[0].native_id for text in ("01", "0x1f", "4711")]
+    assert ids == [1, 31, 4711]

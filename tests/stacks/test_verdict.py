@@ -62,11 +62,11 @@ def judge(text: str, held: ConsumerFacts, count: int = 2, limits: StackLimits | 
 def test_a_verdict_is_as_sure_as_its_evidence(
     held: ConsumerFacts, count: int, severity: Severity | None, confidence: Confidence
 ) -> None:
-    (found,) = judge(HTTP, held, count)
-    assert (found.code, found.variant, found.group) == ("MQ322", "http", "G")
-    assert (found.severity, found.confidence) == (severity, confidence)
-    assert (found.evidence["thread_count"], found.evidence["pool_count"]) == (18, 20)
-    assert found.params["line"] == "shop.orders.Tools.handle(Tools.java:28)"
+    (verdict_given,) = judge(HTTP, held, count)
+    assert (verdict_given.code, verdict_given.variant, verdict_given.group) == ("MQ322", "http", "G")
+    assert (verdict_given.severity, verdict_given.confidence) == (severity, confidence)
+    assert (verdict_given.evidence["thread_count"], verdict_given.evidence["pool_count"]) == (18, 20)
+    assert verdict_given.params["line"] == "shop.orders.Tools.handle(Tools.java:28)"
 
 
 @pytest.mark.parametrize(
@@ -98,25 +98,36 @@ def test_a_cut_dump_makes_less_sure_and_proves_no_missing_threads() -> None:
 
 def test_consumers_without_any_thread_are_missing_all_of_them() -> None:
     text = threads(1, "WAITING", IDLE).replace("ConsumeMessageThread_G_1", "main                    ")
-    (found,) = judge(text, ConsumerFacts(now_ms=NOW, info=info(cached_count=10)))
-    assert (found.code, found.evidence["pool_count"], found.evidence["configured_count"]) == ("MQ328", 0, 20)
+    (verdict_given,) = judge(text, ConsumerFacts(now_ms=NOW, info=info(cached_count=10)))
+    assert (verdict_given.code, verdict_given.evidence["pool_count"], verdict_given.evidence["configured_count"]) == (
+        "MQ328",
+        0,
+        20,
+    )
 
 
 def test_an_orderly_pool_is_busy_when_each_waiting_queue_has_its_thread() -> None:
     held = ConsumerFacts(
         now_ms=NOW, info=info(orderly=True, cached_count=5, locked=True, last_lock_time_ms=NOW), lags=[lag(9)]
     )
-    (found,) = judge(ONE_AT_WORK, held)
-    assert (found.code, found.variant, found.evidence["idle_count"]) == ("MQ322", "http", 19)
+    (verdict_given,) = judge(ONE_AT_WORK, held)
+    assert (verdict_given.code, verdict_given.variant, verdict_given.evidence["idle_count"]) == ("MQ322", "http", 19)
 
 
 def test_one_message_that_holds_the_offset_is_found_by_two_looks() -> None:
     standing = info(cached_count=50, cached_min_offset=100, cached_max_offset=149, last_consume_time_ms=NOW - 9_000)
     held = ConsumerFacts(now_ms=NOW, info=standing, earlier=standing, lags=[lag(60)])
-    (found,) = judge(ONE_AT_WORK, held)
-    assert (found.code, found.variant) == ("MQ327", "held")
-    assert (found.params["queue"], found.params["line"]) == ("T b/0", "shop.orders.Tools.handle(Tools.java:28)")
-    assert (found.evidence["queue_offset"], found.evidence["idle_ms"], found.evidence["idle_count"]) == (100, 9_000, 19)
+    (verdict_given,) = judge(ONE_AT_WORK, held)
+    assert (verdict_given.code, verdict_given.variant) == ("MQ327", "held")
+    assert (verdict_given.params["queue"], verdict_given.params["line"]) == (
+        "T b/0",
+        "shop.orders.Tools.handle(Tools.java:28)",
+    )
+    assert (
+        verdict_given.evidence["queue_offset"],
+        verdict_given.evidence["idle_ms"],
+        verdict_given.evidence["idle_count"],
+    ) == (100, 9_000, 19)
     (busy_pool,) = judge(HTTP, held)
     assert (busy_pool.code, busy_pool.evidence["held_queue"], busy_pool.evidence["queue_offset"]) == (
         "MQ322",
@@ -140,8 +151,8 @@ def test_one_message_that_holds_the_offset_is_found_by_two_looks() -> None:
     ],
 )
 def test_an_idle_pool_with_a_backlog_is_told_apart(queue: dict[str, Any], orderly: bool, variant: str) -> None:
-    (found,) = judge(IDLE_POOL, ConsumerFacts(now_ms=NOW, info=info(orderly, **queue), lags=[lag(60)]))
-    assert (found.code, found.variant) == ("MQ327", variant)
+    (verdict_given,) = judge(IDLE_POOL, ConsumerFacts(now_ms=NOW, info=info(orderly, **queue), lags=[lag(60)]))
+    assert (verdict_given.code, verdict_given.variant) == ("MQ327", variant)
 
 
 def test_an_idle_pool_without_a_backlog_is_healthy() -> None:
@@ -151,8 +162,12 @@ def test_an_idle_pool_without_a_backlog_is_healthy() -> None:
 
 def test_a_deadlock_is_told_whatever_the_lag_and_once() -> None:
     pair = threads(2, "BLOCKED", "shop.orders.Tools.cross(Tools.java:83)")
-    (found,) = judge(pair, ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(0, 0)]))
-    assert (found.code, found.variant, found.confidence) == ("MQ320", "suspected", Confidence.LOW)
+    (verdict_given,) = judge(pair, ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(0, 0)]))
+    assert (verdict_given.code, verdict_given.variant, verdict_given.confidence) == (
+        "MQ320",
+        "suspected",
+        Confidence.LOW,
+    )
     assert [item.code for item in judge(pair, ConsumerFacts(now_ms=NOW, info=info(pool=2), lags=[lag(50)]))] == [
         "MQ320"
     ]
@@ -168,12 +183,12 @@ def test_the_garbage_collector_is_named_where_it_takes_the_processor() -> None:
 
     report = report_threads([dump(100, 0), dump(900, 1_000)])
     assert report.gc_share == 0.8
-    (found,) = verdict(report, ConsumerFacts(now_ms=NOW, info=info(pool=1), lags=[lag(50)]))
-    assert (found.code, found.variant) == ("MQ324", "gc")
+    (verdict_given,) = verdict(report, ConsumerFacts(now_ms=NOW, info=info(pool=1), lags=[lag(50)]))
+    assert (verdict_given.code, verdict_given.variant) == ("MQ324", "gc")
 
 
 def test_groups_of_old_clients_are_known_from_their_running_information() -> None:
     old = HTTP.replace("ConsumeMessageThread_G_", "ConsumeMessageThread_  ")
     named = "\n".join(line.replace("Thread_  ", "Thread_") for line in old.splitlines()) + "\n"
-    (found,) = judge(named, ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(50)]))
-    assert (found.group, found.evidence["pool_count"]) == ("G", 20)
+    (verdict_given,) = judge(named, ConsumerFacts(now_ms=NOW, info=info(), lags=[lag(50)]))
+    assert (verdict_given.group, verdict_given.evidence["pool_count"]) == ("G", 20)

@@ -7,7 +7,7 @@ import struct
 
 def loop(data: bytes | memoryview, file_start: int, limit: int, pos: int = 0) -> list[int]:
     """Positions of the accepted records, until the first that is not."""
-    found = []
+    records = []
     while pos + 92 <= limit:
         size, magic = struct.unpack_from(">iI", data, pos)
         if magic not in (0xDAA320A7, 0xDAA320AB) or size < 92 or pos + size > limit:
@@ -25,6 +25,6 @@ def loop(data: bytes | memoryview, file_start: int, limit: int, pos: int = 0) ->
         (properties,) = struct.unpack_from(">h", data, properties_at)
         if properties < 0 or properties_at + 2 + properties != pos + size:
             break
-        found.append(pos)
+        records.append(pos)
         pos += size
-    return found
+    return records

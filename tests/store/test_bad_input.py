@@ -132,9 +132,9 @@ def test_a_torn_last_record_of_a_killed_broker_is_expected(tmp_path: Path) -> No
     built.write(tmp_path / "s")
     (tmp_path / "s" / "abort").touch()
     report = verify(StoreDirectory.open(tmp_path / "s"))
-    found = [item for item in damage_of(report) if item.grade is DamageGrade.DAMAGE]
+    damages = [item for item in damage_of(report) if item.grade is DamageGrade.DAMAGE]
     assert report.record_count in (1, 2)
-    assert found == [] or {item.code for item in found} == {DamageCode.BAD_TEXT}
+    assert damages == [] or {item.code for item in damages} == {DamageCode.BAD_TEXT}
     assert end > report.max_offset - 1
 
 
@@ -165,10 +165,10 @@ def test_a_flip_at_every_byte_of_a_record(tmp_path: Path, mask: int) -> None:
         path.write_bytes(damaged)
         report = verify(StoreDirectory.open(tmp_path / "s"))
         assert report.record_count >= 5
-        found = damage_of(report)
-        if not found:
+        damages = damage_of(report)
+        if not damages:
             silent.add("PROPERTIES (other)" if at in plain else _field_of(at))
-        for item in found:
+        for item in damages:
             assert item.file
     assert silent <= {*UNCHECKED_FIELDS, *PARTLY_CHECKED_FIELDS, "PROPERTIES (other)"}
     assert set(UNCHECKED_FIELDS) <= silent
@@ -233,9 +233,9 @@ def test_a_commit_log_of_another_broker(tmp_path: Path) -> None:
     for _ in range(4):
         fitting.append(message("Elsewhere", store_host="192.0.2.9:10911", store_time_ms=1_795_218_000_500))
     second.write_bytes(bytes(fitting.log).ljust(4_096, b"\0"))
-    found = codes(tmp_path / "s")
-    assert DamageCode.FOREIGN_RECORD in found
-    assert found & {DamageCode.QUEUE_ENTRY_DANGLING, DamageCode.QUEUE_ENTRY_MISMATCH}
+    damage_codes = codes(tmp_path / "s")
+    assert DamageCode.FOREIGN_RECORD in damage_codes
+    assert damage_codes & {DamageCode.QUEUE_ENTRY_DANGLING, DamageCode.QUEUE_ENTRY_MISMATCH}
     assert len(ours.messages) == 40
 
 
@@ -286,8 +286,8 @@ def test_a_config_cut_in_the_middle_falls_back(store_copy: Copy, cut: int) -> No
     path.write_bytes(path.read_bytes()[:-cut])
     store = StoreDirectory.open(root)
     assert store.config("topics.json").state.source is FileSource.BACKUP
-    found = {(item.code, item.file) for item in verify(store).damages}
-    assert found == {
+    damages = {(item.code, item.file) for item in verify(store).damages}
+    assert damages == {
         (DamageCode.CONFIG_UNPARSABLE, "config/topics.json"),
         (DamageCode.CONFIG_ON_BACKUP, "config/topics.json"),
     }

@@ -49,18 +49,18 @@ def written(root: Path) -> Iterator[StoreDirectory]:
 
 
 def test_whole_checks_beside_a_writer_find_what_they_find_at_rest(tmp_path: Path) -> None:
-    counts, found = [], set()
+    counts, damages = [], set()
     with written(tmp_path / "store") as store:
         assert store.is_written
         for _ in range(ROUNDS):
             report = verify(StoreDirectory.open(store.path))
-            found |= {damage.code for damage in report.damages}
+            damages |= {damage.code for damage in report.damages}
             counts.append(report.record_count)
             assert (report.behind, report.unconfirmed) == ((), None)
             assert report.queue_entries <= report.record_count
     at_rest = verify(StoreDirectory.open(store.path))
     assert not StoreDirectory.open(store.path).is_written
-    assert found - _OF_A_RUNNING_BROKER <= {damage.code for damage in at_rest.damages}
+    assert damages - _OF_A_RUNNING_BROKER <= {damage.code for damage in at_rest.damages}
     assert counts[0] < at_rest.record_count  # it was being written, indeed
     assert counts[-1] <= at_rest.record_count
 

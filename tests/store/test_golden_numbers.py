@@ -30,12 +30,12 @@ Find = Callable[[str], Path]
 
 def _topic_status(path: Path) -> dict[int, tuple[int, int, str]]:
     """queue id -> (min offset, max offset, last update) from mqadmin's `topicStatus` table."""
-    found = {}
+    rows = {}
     for line in path.read_text().splitlines():
         parts = line.split()
         if len(parts) >= 4 and not line.startswith("#") and parts[1].isdigit():
-            found[int(parts[1])] = (int(parts[2]), int(parts[3]), " ".join(parts[4:]))
-    return found
+            rows[int(parts[1])] = (int(parts[2]), int(parts[3]), " ".join(parts[4:]))
+    return rows
 
 
 @pytest.mark.golden_full

@@ -92,8 +92,8 @@ def test_a_file_that_is_cut_while_it_is_read_is_named(tmp_path: Path, part: str,
     )
 
     assert done.returncode == ExitCode.IO, done
-    told = f"could not read {victim}: it was cut from {before:,} to {size:,} bytes while it was read\n"
-    assert told in done.stderr
+    complaint = f"could not read {victim}: it was cut from {before:,} to {size:,} bytes while it was read\n"
+    assert complaint in done.stderr
 
 
 @pytest.mark.parametrize(

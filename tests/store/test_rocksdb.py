@@ -118,15 +118,15 @@ def test_commands_say_what_they_say_of_the_same_store_in_files(mqctl: Run, tmp_p
     files, rocks = in_files(tmp_path / "files" / "store"), in_rocksdb(tmp_path / "rocks" / "store")
     shutil.rmtree(files / "consumequeue" / "Expired", ignore_errors=True)
     before = hashes(rocks)
-    wanted, found = (mqctl(*words, "--store", store, "-o", "json") for store in (files, rocks))
+    wanted, answered = (mqctl(*words, "--store", store, "-o", "json") for store in (files, rocks))
     assert hashes(rocks) == before
-    assert found.exit_code == wanted.exit_code, found.stderr
+    assert answered.exit_code == wanted.exit_code, answered.stderr
 
     def plain(outcome: Outcome) -> Any:
         text = outcome.stdout.replace(str(rocks), "STORE").replace(str(files), "STORE")
         return without_moments(json.loads(text))
 
-    assert plain(found) == plain(wanted)
+    assert plain(answered) == plain(wanted)
 
 
 def without_moments(value: Any) -> Any:
@@ -153,9 +153,9 @@ def test_entries_bounds_and_what_is_expired(tmp_path: Path) -> None:
     )
     assert [place for place in rocks.queue_ids() if place[0] != "Expired"] == files.queue_ids()
     for place in files.queue_ids():
-        wanted, found = files.consume_queue(*place), rocks.consume_queue(*place)
-        assert found.max_offset == wanted.max_offset
-        assert found.entries().tolist() == wanted.entries().tolist()
+        wanted, entries = files.consume_queue(*place), rocks.consume_queue(*place)
+        assert entries.max_offset == wanted.max_offset
+        assert entries.entries().tolist() == wanted.entries().tolist()
     assert rocks.consume_queue("Expired", 0).max_offset == 42
     assert rocks.consume_queue_kind == "file"
     assert rocks.unreadable == []
@@ -200,10 +200,10 @@ def test_topics_of_a_recorded_store_are_those_its_broker_told(golden_store: Call
     before = hashes(store.path)
     topics = store.config("topics.json").value["topicConfigTable"]
     assert len(topics) == 14
-    told = {
+    topics_told = {
         "RockCluster", "broker-r", "SCHEDULE_TOPIC_XXXX", "SELF_TEST_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC",
     }  # fmt: skip
-    assert told <= topics.keys()
+    assert topics_told <= topics.keys()
     assert topics["SCHEDULE_TOPIC_XXXX"]["readQueueNums"] == 18
     assert len(store.config("subscriptionGroup.json").value["subscriptionGroupTable"]) == 9
     assert loads(json.dumps(store.config("consumerOffset.json").value["offsetTable"]).encode()) == {}

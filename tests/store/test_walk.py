@@ -34,9 +34,9 @@ def test_walk_equals_the_loop_on_recorded_stores(
     log = StoreDirectory.open(golden_store(name)).commit_log
     total = 0
     for file in log.files:
-        found = log.walk(file)
-        assert found.positions.tolist() == loop(file.buffer.data, file.start, file.size_bytes - 8)
-        total += len(found.positions)
+        walked = log.walk(file)
+        assert walked.positions.tolist() == loop(file.buffer.data, file.start, file.size_bytes - 8)
+        total += len(walked.positions)
     assert (total, log.max_offset) == (records, end)
 
 
@@ -97,11 +97,11 @@ def test_walk_equals_the_loop_on_made_stores(
     buffer = np.frombuffer(bytes(data), dtype=np.uint8)
     lanes, walking.LANE_BYTES = walking.LANE_BYTES, 512
     try:
-        found = walk(buffer, 1 << 20)
+        records = walk(buffer, 1 << 20)
     finally:
         walking.LANE_BYTES = lanes
     expected = loop(bytes(data), 1 << 20, len(data))
-    assert found.positions.tolist() == expected
+    assert records.positions.tolist() == expected
     for position in expected:
         record = decode_message(buffer.data, position)
         assert record.physical_offset == (1 << 20) + position
@@ -122,10 +122,10 @@ def test_a_record_inside_a_body_is_not_taken_for_a_record() -> None:
     buffer = np.frombuffer(bytes(built.log) + bytes(100), dtype=np.uint8)
     lanes, walking.LANE_BYTES = walking.LANE_BYTES, 256
     try:
-        found = walk(buffer, 0)
+        records = walk(buffer, 0)
     finally:
         walking.LANE_BYTES = lanes
-    assert found.positions.tolist() == [item.physical_offset for item in built.messages]
+    assert records.positions.tolist() == [item.physical_offset for item in built.messages]
 
 
 def test_the_walk_names_why_it_stopped() -> None:
@@ -146,8 +146,8 @@ def test_the_walk_names_why_it_stopped() -> None:
         Stop.LENGTH_MISMATCH: _longer_topic(last),
     }
     for stop, data in cases.items():
-        found = walk(np.frombuffer(data, dtype=np.uint8), start)
-        assert found.tail.stop is stop, stop
+        records = walk(np.frombuffer(data, dtype=np.uint8), start)
+        assert records.tail.stop is stop, stop
 
 
 def _longer_topic(data: bytes) -> bytes:

@@ -116,9 +116,9 @@ def _live(cluster: EmbeddedCluster, stack: ExitStack) -> None:
             shop.send(OutgoingMessage(topic="payments", body=b"%d" % number, keys=f"PAY-{number}", tags=tag))
         shop.send(OutgoingMessage(topic="orders", body=b"later", keys="ORD-LATER", delay_level=16))
         for number in range(3):
-            found = shop.send(OutgoingMessage(topic="invoices", body=b"bad", keys=f"INV-{number}"))
-            address = cluster.broker(found.queue.broker_name).address
-            back = send_back("audit", physical_offset=_physical(found.offset_id), delay_level=-1)
+            sent = shop.send(OutgoingMessage(topic="invoices", body=b"bad", keys=f"INV-{number}"))
+            address = cluster.broker(sent.queue.broker_name).address
+            back = send_back("audit", physical_offset=_physical(sent.offset_id), delay_level=-1)
             with Links() as links:
                 links.ask(address, back, Deadline(60_000))
     bank = TransactionProducer("bank", client, lambda *_: LocalTransactionState.UNKNOWN)

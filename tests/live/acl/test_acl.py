@@ -58,12 +58,12 @@ def password_file(tmp_path: Path) -> str:
 
 
 def _password_of(cluster: EmbeddedCluster, user: str) -> list[str | None]:
-    found = []
+    passwords = []
     for broker in cluster.brokers.values():
         with SigningPeer(broker.address, ADMIN) as peer:
             body = peer.call(GetUser(username=user)).body
-            found.append(json.loads(body)["password"] if body else None)
-    return found
+            passwords.append(json.loads(body)["password"] if body else None)
+    return passwords
 
 
 def test_a_user_is_made_allowed_explained_and_taken_back(
@@ -88,8 +88,8 @@ def test_a_user_is_made_allowed_explained_and_taken_back(
         ("Topic:orders", "Deny", "Pub"),
     ]
     explain = ("acl", "explain", "orders-app", "--resource", "Topic:orders", "-o", "json", "--action")
-    told = [json.loads(asked(*explain, action).stdout)["brokers"] for action in ("Pub", "Sub", "Delete")]
-    assert [[(row["decision"], row["resource"], row["against"]) for row in rows] for rows in told] == [
+    explained = [json.loads(asked(*explain, action).stdout)["brokers"] for action in ("Pub", "Sub", "Delete")]
+    assert [[(row["decision"], row["resource"], row["against"]) for row in rows] for rows in explained] == [
         [("Deny", "Topic:orders", "Topic:or*")] * 2,
         [("Allow", "Topic:or*", None)] * 2,
         [("Deny", None, None)] * 2,
@@ -164,8 +164,8 @@ def test_doctor_names_what_is_dangerous(asked: Asked, tmp_path: Path) -> None:
         assert asked("acl", *words, *on_one).exit_code == ExitCode.OK
     only = [word for code in ("MQ630", "MQ631", "MQ632", "MQ633") for word in ("--only", code)]
     end = asked("doctor", *only, "-o", "json")
-    found = json.loads(end.stdout)["findings"]
-    assert {item["code"] for item in found} == {"MQ630", "MQ631", "MQ632", "MQ633"}
-    assert ["broker-a" in item["subject"] for item in found if item["code"] == "MQ633"] == [True]
+    findings = json.loads(end.stdout)["findings"]
+    assert {item["code"] for item in findings} == {"MQ630", "MQ631", "MQ632", "MQ633"}
+    assert ["broker-a" in item["subject"] for item in findings if item["code"] == "MQ633"] == [True]
     assert "12345678" not in end.stdout + end.stderr
     assert ADMIN.secret_key not in end.stdout + end.stderr

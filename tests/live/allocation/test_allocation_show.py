@@ -25,8 +25,8 @@ def running() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def stage(running: EmbeddedCluster) -> Iterator[Stage]:
-    with staged(running) as found:
-        yield found
+    with staged(running) as stage_built:
+        yield stage_built
 
 
 @pytest.fixture

@@ -206,8 +206,8 @@ def test_ctrl_c_ends_with_the_figures_so_far(cluster: EmbeddedCluster, tmp_path:
     process = subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: len(cluster.requests(SEND)) >= 5, "it sends")
     process.send_signal(signal.SIGINT)
-    answer, told = process.communicate(timeout=90)
-    assert process.returncode == 130, told
+    answer, errors = process.communicate(timeout=90)
+    assert process.returncode == 130, errors
     run = json.loads(answer)
     assert run["ended_by"] == "interrupt"
     assert run["message_count"] == run["latency"]["count"] >= 5

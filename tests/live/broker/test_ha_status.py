@@ -79,8 +79,8 @@ def test_what_a_slave_lacks_is_told_in_bytes_and_by_the_age_of_the_first_message
     (row,) = slaves(mqctl, pair)
     assert (row["state"], row["behind_bytes"]) == ("catching-up", end(pair.broker("broker-a")) - before)
     assert row["behind_ms"] is not None
-    found = findings(mqctl, pair, "--window", "1s")
-    assert found["MQ133"]["evidence"]["behind_bytes"] == row["behind_bytes"]
+    by_code = findings(mqctl, pair, "--window", "1s")
+    assert by_code["MQ133"]["evidence"]["behind_bytes"] == row["behind_bytes"]
     saved = tmp_path / "now.mqsnap"
     assert mqctl("snapshot", "save", saved, "--namesrv", pair.namesrv).exit_code == 0
     offline = mqctl("ha", "status", "--snapshot", saved, "-o", "json").json["replicas"]
@@ -106,10 +106,10 @@ def test_lists_checks_and_metrics_carry_what_slaves_lack(mqctl: Run, pair: Embed
     checked = mqctl("check", file, *at, "-o", "json")
     assert (checked.exit_code, checked.json["results"][1]["message"]) == (2, "its log ends after its master's")
     with exporting(pair.namesrv, tmp_path) as exporter:
-        found = exporter.scrape()
+        metrics = exporter.scrape()
     slave_labels = "broker=broker-a broker_id=1 cluster=DefaultCluster"
-    assert found["mqctl_broker_replication_lag_bytes"] == {slave_labels: float(behind - 20_000)}
-    assert found["mqctl_broker_replication_healthy"] == {slave_labels: 0.0}
+    assert metrics["mqctl_broker_replication_lag_bytes"] == {slave_labels: float(behind - 20_000)}
+    assert metrics["mqctl_broker_replication_healthy"] == {slave_labels: 0.0}
 
 
 def test_a_slave_without_master_an_empty_one_and_one_that_is_ahead_are_told(mqctl: Run, pair: EmbeddedCluster) -> None:
@@ -129,17 +129,17 @@ def test_a_probe_of_the_replication_port_counts_as_a_slave_and_is_named(mqctl: R
         wait_until(
             lambda: pair.broker("broker-a").on_loop(lambda running: len(running.replication.master.connections)) == 2
         )
-        found = findings(mqctl, pair)
+        by_code = findings(mqctl, pair)
     if pair.spec.version == "5.3.3":
-        assert found["MQ134"]["evidence"] == {"mute_count": 1, "slave_count": 1}
+        assert by_code["MQ134"]["evidence"] == {"mute_count": 1, "slave_count": 1}
     else:
-        assert "MQ134" not in found  # nothing of 4.9 tells who is connected
+        assert "MQ134" not in by_code  # nothing of 4.9 tells who is connected
 
 
 def test_a_sync_master_that_waits_for_nobody_is_named(mqctl: Run, pair: EmbeddedCluster) -> None:
     pair.broker("broker-a").on_loop(lambda running: running.change_settings({"brokerRole": "SYNC_MASTER"}))
-    found = findings(mqctl, pair)
-    assert ("MQ135" in found) is (pair.spec.version == "5.3.3")
+    by_code = findings(mqctl, pair)
+    assert ("MQ135" in by_code) is (pair.spec.version == "5.3.3")
     pair.broker("broker-a-s").stop()
     assert ("MQ643" in findings(mqctl, pair)) is (pair.spec.version == "4.9.8")  # which waits for one
 

@@ -97,12 +97,12 @@ def test_one_group_is_changed_by_one_command_at_a_time(
     for words in (reset, ("group", "update", "-g", "G", "--retry-max", "3", "--execute", "--confirm", "G")):
         second = live(*words)
         assert second.exit_code == 76, second
-        told = second.stderr
-        assert "change group G" in told
-        assert "next: wait for it, then look at mqctl history" in told
-        assert f"{getpass.getuser()}@" in told
-        assert f"process {first.pid}, since 20" in told
-        assert "mqctl offset reset -g G -t Pay --to-earliest --execute" in told
+        errors = second.stderr
+        assert "change group G" in errors
+        assert "next: wait for it, then look at mqctl history" in errors
+        assert f"{getpass.getuser()}@" in errors
+        assert f"process {first.pid}, since 20" in errors
+        assert "mqctl offset reset -g G -t Pay --to-earliest --execute" in errors
     others = live("group", "create", "-g", "H", "--execute")
     assert others.exit_code == 0, "another group is free"
     first.send_signal(signal.SIGKILL)
@@ -167,8 +167,8 @@ def test_a_profile_file_is_changed_by_one_command_at_a_time(mqctl: Run, hold: Ho
     holder = hold(file.parent / ".profiles.yaml.lock")
     refused = live("profile", "add", "q", "-n", "127.0.0.1:2")
     assert refused.exit_code == 76, refused
-    waited, told, advice = refused.stderr.splitlines()
-    for line in (waited, told):
+    waited, message, advice = refused.stderr.splitlines()
+    for line in (waited, message):
         assert f"change {file}: another mqctl is at it: {getpass.getuser()}@" in line
         assert f"process {holder.pid}, since 20" in line
         assert line.endswith("mqctl playing 'with?[31m fire'")
@@ -187,13 +187,13 @@ def test_who_waits_for_a_local_cluster_is_told_for_whom_at_once(background: Back
     wait_until((log.parent / "default.lock.holder").exists, "the lock is held")
     down = background(("local", "down"))
     assert down.stderr is not None
-    told = down.stderr.readline()
+    line = down.stderr.readline()
     with log.open("rb"):
         assert up.wait(DONE) == 0
         assert down.wait(DONE) == 0
-    assert "waiting to work on the local cluster default: another mqctl is at it: " in told
-    assert f"process {up.pid}, since 20" in told
-    assert told.endswith("mqctl local up --memory\n")
+    assert "waiting to work on the local cluster default: another mqctl is at it: " in line
+    assert f"process {up.pid}, since 20" in line
+    assert line.endswith("mqctl local up --memory\n")
     assert "is down" in down.stderr.read()
 
 
@@ -235,8 +235,8 @@ def test_a_number_that_another_process_got_since_is_not_blamed(tmp_path: Path) -
     lock = tmp_path / "x.lock"
     with held_alone(lock, "do"):
         note = lock.with_name("x.lock.holder")
-        told = note.read_text()
-        note.write_text(told.replace('"since_s":', '"since_s":1.5,"was":'))
+        number = note.read_text()
+        note.write_text(number.replace('"since_s":', '"since_s":1.5,"was":'))
         with pytest.raises(RefusedError) as caught, held_alone(lock, "do it too"):
             pass
     assert "since 1970" in caught.value.reason

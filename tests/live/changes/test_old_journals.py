@@ -39,9 +39,9 @@ def old(cluster: EmbeddedCluster, tmp_path: Path) -> Path:
 
 def test_history_knows_them_and_how_to_take_them_back(live: Run, old: Path) -> None:
     listed = {item["id"]: item for item in live("history", "-o", "json").json["changes"]}
-    told = {name: (item["kind"], item["subject"], item["state"], item["back"]) for name, item in listed.items()}
+    changes = {name: (item["kind"], item["subject"], item["state"], item["back"]) for name, item in listed.items()}
     store = str(old.parent / "store")
-    assert told == {
+    assert changes == {
         RESET: ("offset-reset", "G", "confirmed", f"mqctl offset undo {RESET}"),
         BY_GROUP: ("replay-group", "H", "confirmed", f"mqctl offset undo {BY_GROUP}"),
         UPDATE: ("topic-update", "Pay", "confirmed", f"mqctl undo {UPDATE}"),

@@ -270,11 +270,11 @@ def test_a_plan_that_was_overtaken_while_it_asked_changes_nothing(
         text=True,
     )
     assert process.stderr is not None
-    asked = ""
-    while not asked.endswith("Type Pay to go on, anything else to stop: "):
+    prompt = ""
+    while not prompt.endswith("Type Pay to go on, anything else to stop: "):
         read = process.stderr.read(1)
-        assert read, asked
-        asked += read
+        assert read, prompt
+        prompt += read
     other = TopicConfig(name="Pay", read_queue_count=3, write_queue_count=3)
     change(cluster, "broker-a", put_topic(other))
     os.write(leader, b"Pay\n")
@@ -324,8 +324,8 @@ def test_what_is_asked_on_a_narrow_terminal_can_be_read(cluster: EmbeddedCluster
         said += os.read(leader, 65536)
     assert process.wait(_SECONDS) == 76
     os.close(leader)
-    plan, asked, _ = said.decode().partition("Type G to go on")
-    assert asked
+    plan, prompt, _ = said.decode().partition("Type G to go on")
+    assert prompt
     assert max(map(len, plan.splitlines())) <= 60, plan
     assert cluster.namesrv.replace(";", ", ") in " ".join(plan.split())
     assert ("BROKER" in plan, "add --execute" in plan) == (True, False), plan

@@ -131,9 +131,9 @@ def test_no_topic_has_so_many_queues(live: Run, cluster: EmbeddedCluster, option
     cluster.record_requests()
     made = live("topic", "create", "-t", "q", option, number, *sure("q"))
     updated = live("topic", "update", "-t", "Pay", option, number, *sure())
-    asked = cluster.requests()
+    requests = cluster.requests()
     cluster.record_requests(on=False)
-    assert (made.exit_code, updated.exit_code, asked) == (64, 64, []), made.stderr
+    assert (made.exit_code, updated.exit_code, requests) == (64, 64, []), made.stderr
     assert live("history", "-o", "json").json["changes"] == []
 
 

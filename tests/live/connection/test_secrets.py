@@ -146,9 +146,9 @@ def test_a_local_cluster_does_not_inherit_them(asked: Run) -> None:
 
 
 def test_what_holds_secrets_does_not_represent_them() -> None:
-    told = [Credentials("key", SECRET, SECRET), TlsSettings(key_password=SECRET)]
+    holders = [Credentials("key", SECRET, SECRET), TlsSettings(key_password=SECRET)]
     settings = LinkSettings(credentials=Credentials("key", SECRET, SECRET), tls=TlsSettings(key_password=SECRET))
-    assert not any(SECRET in text for value in [*told, settings] for text in (repr(value), str(value), f"{value}"))
+    assert not any(SECRET in text for value in [*holders, settings] for text in (repr(value), str(value), f"{value}"))
 
 
 def test_no_option_takes_a_secret() -> None:
@@ -163,8 +163,10 @@ def test_credentials_in_a_brokers_configuration_stay_there(
     asked: Run, key_file: Path, guarded: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """A 5.x broker tells its own credentials to whoever may read its configuration."""
-    told = f'innerClientAuthenticationCredentials={{"accessKey":"inner","secretKey":"{SECRET}"}}\nflushDiskType=ASYNC\n'
-    guarded.fault(GET_BROKER_CONFIG, Answer(0, ext_fields={"version": "{}"}, body=told.encode()))
+    properties = (
+        f'innerClientAuthenticationCredentials={{"accessKey":"inner","secretKey":"{SECRET}"}}\nflushDiskType=ASYNC\n'
+    )
+    guarded.fault(GET_BROKER_CONFIG, Answer(0, ext_fields={"version": "{}"}, body=properties.encode()))
     try:
         keys = {"MQCTL_ACL_FILE": str(key_file)}
         config = asked("broker", "config", "-o", "json", env=keys)

@@ -72,8 +72,8 @@ def codes(outcome: Outcome) -> list[str]:
 
 
 def evidence(outcome: Outcome, code: str) -> dict[str, object]:
-    (found,) = [item for item in outcome.json["diagnosis"]["findings"] if item["code"] == code]
-    return dict(found["evidence"])
+    (finding,) = [item for item in outcome.json["diagnosis"]["findings"] if item["code"] == code]
+    return dict(finding["evidence"])
 
 
 def beyond(where: Standing) -> None:
@@ -236,5 +236,5 @@ def test_a_broker_that_does_not_tell_is_unknown(standing: Standing) -> None:
     outcome = standing.check()
     assert outcome.exit_code == 3
     assert all("no" in gap["reason"] for gap in outcome.json["diagnosis"]["not_judged"])
-    told = standing.run("delay", "backlog", env={"MQCTL_NAMESRV": standing.cluster.namesrv})
-    assert (told.exit_code, "broker-a" in told.stderr) == (76, True)
+    answer = standing.run("delay", "backlog", env={"MQCTL_NAMESRV": standing.cluster.namesrv})
+    assert (answer.exit_code, "broker-a" in answer.stderr) == (76, True)

@@ -50,7 +50,7 @@ def relay(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[subprocess.Popen
 
 def arrived(cluster: EmbeddedCluster, body: bytes) -> int:
     """Waits for a message in any queue of Pay and returns when it was stored."""
-    found: list[int] = []
+    arrivals: list[int] = []
 
     def look() -> bool:
         for name in ("broker-a", "broker-b"):
@@ -58,11 +58,11 @@ def arrived(cluster: EmbeddedCluster, body: bytes) -> int:
                 for queue_id in (0, 1):
                     answer = peer.call(pull("Pay", 0, queue_id=queue_id))
                     messages = decode_messages(answer.body) if answer.code == 0 else ()
-                    found.extend(message.store_time_ms for message in messages if message.body == body)
-        return bool(found)
+                    arrivals.extend(message.store_time_ms for message in messages if message.body == body)
+        return bool(arrivals)
 
     wait_until(look, "it comes", every_s=0.05)
-    return found[0]
+    return arrivals[0]
 
 
 def test_a_message_comes_at_its_moment_by_timer_or_by_relay(

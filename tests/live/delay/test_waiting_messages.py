@@ -37,8 +37,8 @@ def test_a_message_of_a_delay_level_says_when_it_is_due_until_delivered(mqctl: R
     unique = put(still, "K", delay_level=_LEVEL)
     due_ms = still.now_ms() + _DELAY_MS
     for words in (("find", "K"), ("get", unique)):
-        found = mqctl("message", *words, *where, "-o", "json").json["messages"]
-        assert found[-1]["waiting"] == {"topic": "Pay", "level": _LEVEL, "due_time_ms": due_ms}
+        messages = mqctl("message", *words, *where, "-o", "json").json["messages"]
+        assert messages[-1]["waiting"] == {"topic": "Pay", "level": _LEVEL, "due_time_ms": due_ms}
     delivered, waiting = mqctl("message", "find", "K", *where, "-o", "json").json["messages"]
     assert (delivered["topic"], delivered["waiting"]) == ("Pay", None)
     assert f"Pay: waiting on level {_LEVEL}, due " in mqctl("message", "find", "K", *where).stdout
@@ -48,17 +48,17 @@ def test_a_message_of_a_delay_level_says_when_it_is_due_until_delivered(mqctl: R
     assert "it is not delivered yet: no group can have consumed it" in traced.stdout
     still.advance(_DELAY_MS + 2_000)
     for words in (("find", "K"), ("get", unique), ("get", waiting["message_id"])):
-        found = mqctl("message", *words, *where, "-o", "json").json["messages"]
-        assert [item["waiting"] for item in found] == [None] * len(found)
+        messages = mqctl("message", *words, *where, "-o", "json").json["messages"]
+        assert [item["waiting"] for item in messages] == [None] * len(messages)
 
 
 @pytest.mark.parametrize("still", ["5.3.3"], indirect=True)
 def test_a_message_of_a_timer_says_when_it_is_due(mqctl: Run, still: EmbeddedCluster) -> None:
     due_ms = (still.now_ms() // 1_000 + 100) * 1_000
     put(still, "K", properties={"TIMER_DELIVER_MS": str(due_ms)})
-    (found,) = mqctl("message", "find", "K", "-t", "Pay", "-n", still.namesrv, "-o", "json").json["messages"]
-    assert (found["waiting"]["topic"], found["waiting"]["level"]) == ("Pay", None)
-    assert 0 <= due_ms - found["waiting"]["due_time_ms"] <= 1_000
+    (message,) = mqctl("message", "find", "K", "-t", "Pay", "-n", still.namesrv, "-o", "json").json["messages"]
+    assert (message["waiting"]["topic"], message["waiting"]["level"]) == ("Pay", None)
+    assert 0 <= due_ms - message["waiting"]["due_time_ms"] <= 1_000
     assert "Pay: waiting in the timer, due " in mqctl("message", "find", "K", "-t", "Pay", "-n", still.namesrv).stdout
 
 

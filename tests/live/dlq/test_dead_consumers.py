@@ -41,9 +41,9 @@ def consumer(
         route_period_ms=300,
         heartbeat_period_ms=300,
     )
-    found = PushConsumer("D", client, listener, settings, mode=mode)
-    found.subscribe("Pay", "*")
-    return found
+    member = PushConsumer("D", client, listener, settings, mode=mode)
+    member.subscribe("Pay", "*")
+    return member
 
 
 @pytest.mark.parametrize("mode", [ConsumeMode.CONCURRENT, ConsumeMode.ORDERLY], ids=["concurrent", "orderly"])

@@ -111,14 +111,14 @@ def test_retries_wait_and_become_ready(live: Run, cluster: EmbeddedCluster) -> N
         assert peer.call(send("%RETRY%G", properties={"RETRY_TOPIC": "Pay"}, reconsume_times=2), b"again").code == 0
     outcome = live("retry", "list", "-o", "json")
     assert outcome.exit_code == 0, outcome.stderr
-    found = outcome.json["retries"]
-    rows = [(row["broker_name"], row["state"], row["failed_count"], row["origin_topic"]) for row in found]
+    retry_rows = outcome.json["retries"]
+    rows = [(row["broker_name"], row["state"], row["failed_count"], row["origin_topic"]) for row in retry_rows]
     assert sorted(rows) == [
         ("broker-a", "waiting", 1, "Pay"),
         ("broker-a", "waiting", 1, "Pay"),
         ("broker-b", "ready", 2, "Pay"),
     ]
-    spans = {row["due_ms"] - row["store_time_ms"] for row in found if row["state"] == "waiting"}
+    spans = {row["due_ms"] - row["store_time_ms"] for row in retry_rows if row["state"] == "waiting"}
     assert spans == {600_000, 1_800_000}
     assert live("group", "create", "-g", "other", "--execute").exit_code == 0
     assert live("retry", "list", "-g", "other", "-o", "json").json["retries"] == []
@@ -132,16 +132,16 @@ def test_a_retry_tells_its_tries_and_when_it_becomes_a_dead_letter(live: Run, cl
         for times in (14, 15):
             again = send("%RETRY%G", properties={"RETRY_TOPIC": "Pay"}, reconsume_times=times)
             assert peer.call(again, b"again").code == 0
-    found = {row["failed_count"]: row for row in live("retry", "list", "-o", "json").json["retries"]}
-    assert {count: row["tries_left"] for count, row in found.items()} == {1: 16, 14: 3, 15: 2}
-    waits = [after - before for before, after in pairwise(found[14]["next_tries_ms"])]
+    by_tries = {row["failed_count"]: row for row in live("retry", "list", "-o", "json").json["retries"]}
+    assert {count: row["tries_left"] for count, row in by_tries.items()} == {1: 16, 14: 3, 15: 2}
+    waits = [after - before for before, after in pairwise(by_tries[14]["next_tries_ms"])]
     assert waits == [3_600_000, 7_200_000]
-    assert found[14]["dead_letter_ms"] == found[14]["next_tries_ms"][-1]
-    assert found[14]["dead_letter_in_ms"] == 10_800_000
-    assert found[15]["dead_letter_in_ms"] == 7_200_000
+    assert by_tries[14]["dead_letter_ms"] == by_tries[14]["next_tries_ms"][-1]
+    assert by_tries[14]["dead_letter_in_ms"] == 10_800_000
+    assert by_tries[15]["dead_letter_in_ms"] == 7_200_000
     # What waits is tried first when its level lets it go: 10 minutes of level 14, then the ladder from its second step.
-    assert found[1]["next_tries_ms"][0] == found[1]["due_ms"]
-    assert found[1]["dead_letter_ms"] - found[1]["due_ms"] == 17_130_000
+    assert by_tries[1]["next_tries_ms"][0] == by_tries[1]["due_ms"]
+    assert by_tries[1]["dead_letter_ms"] - by_tries[1]["due_ms"] == 17_130_000
     shown = live("retry", "list").stdout
     assert "if every try fails, the first becomes a dead letter at" in shown and "have the fix out by then" in shown
     (window,) = live("group", "lag", "-g", "G", "-o", "json").json["windows"]

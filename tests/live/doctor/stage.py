@@ -232,5 +232,5 @@ def prove(stage: Stage, code: str, fault: Fault) -> None:
     diagnosis = stage.judge(earlier, fault.settings)
     assert code in codes(diagnosis), diagnosis.findings
     assert codes(diagnosis) - (fault.beside - {code}) == {code}, diagnosis.findings
-    found = numbers(diagnosis, code)
-    assert {name: found[name] for name in fault.says} == fault.says
+    figures = numbers(diagnosis, code)
+    assert {name: figures[name] for name in fault.says} == fault.says

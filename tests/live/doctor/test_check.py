@@ -53,11 +53,11 @@ def states(outcome: Outcome) -> dict[str, str]:
 
 def test_what_holds_and_what_is_a_warning(live: Run, file: Path) -> None:
     outcome = check(live, file, GOOD, "-o", "json")
-    found = states(outcome)
+    outcome_states = states(outcome)
     msgspec.convert({**outcome.json, "schema": None}, CheckReport, strict=True)
-    assert (outcome.exit_code, found.pop("group G lag")) == (1, "warning"), outcome.stdout
-    assert set(found.values()) == {"ok"}
-    assert {"broker broker-a disk", "broker broker-b delay_overdue", "topic Pay silent_for"} <= found.keys()
+    assert (outcome.exit_code, outcome_states.pop("group G lag")) == (1, "warning"), outcome.stdout
+    assert set(outcome_states.values()) == {"ok"}
+    assert {"broker broker-a disk", "broker broker-b delay_overdue", "topic Pay silent_for"} <= outcome_states.keys()
     lag = next(row for row in outcome.json["results"] if row["check"] == "lag")
     assert (lag["value"], lag["limit"]) == (4, {"warning": 3, "critical": 100})
     assert check(live, file, GOOD.replace("warning: 3", "warning: 30")).exit_code == 0
@@ -212,8 +212,8 @@ topics:
   "P*": {perm: RW-}
   "N*": {queues: 4}
 """
-    found = states(check(live, file, text, "-o", "json"))
-    assert found == {
+    outcome_states = states(check(live, file, text, "-o", "json"))
+    assert outcome_states == {
         "group late-one lag": "critical",
         "group late-two lag": "critical",
         "group late-but-known lag": "ok",

@@ -41,22 +41,22 @@ class Receiver:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    found = Receiver()
-    thread = Thread(target=found.server.serve_forever, kwargs={"poll_interval": 0.02})
+    server = Receiver()
+    thread = Thread(target=server.server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    yield found
-    found.server.shutdown()
+    yield server
+    server.server.shutdown()
     thread.join()
-    found.server.server_close()
+    server.server.server_close()
 
 
 def test_what_does_not_hold_is_posted_again_until_it_is_taken(live: Run, receiver: Receiver) -> None:
     receiver.codes = [503, 200]
     outcome = live(*BROKEN, "--webhook", receiver.url)
     assert (outcome.exit_code, outcome.exit_code == 0, len(receiver.bodies)) == (live(*BROKEN).exit_code, False, 2)
-    told = json.loads(receiver.bodies[-1])
-    assert told["state"] in told["text"].lower()
-    assert "nobody" in told["results"][0]["subject"]
+    posted = json.loads(receiver.bodies[-1])
+    assert posted["state"] in posted["text"].lower()
+    assert "nobody" in posted["results"][0]["subject"]
 
 
 def test_a_template_is_filled_and_stays_json(live: Run, receiver: Receiver, tmp_path: Path) -> None:
@@ -64,9 +64,9 @@ def test_a_template_is_filled_and_stays_json(live: Run, receiver: Receiver, tmp_
     content = '{"content": "[$state] $text"}'
     template.write_text('{"msgtype": "text", "text": ' + content + ', "failed": "$failed", "price": "$5"}')
     live(*BROKEN, "--webhook", receiver.url, "--webhook-template", template)
-    told = json.loads(receiver.bodies[0])
-    assert (told["msgtype"], told["failed"], told["price"]) == ("text", "1", "$5")
-    assert "nobody" in told["text"]["content"]
+    posted = json.loads(receiver.bodies[0])
+    assert (posted["msgtype"], posted["failed"], posted["price"]) == ("text", "1", "$5")
+    assert "nobody" in posted["text"]["content"]
     template.write_text("state: $state")
     refused = live(*BROKEN, "--webhook", receiver.url, "--webhook-template", template)
     assert (refused.exit_code, len(receiver.bodies)) == (64, 1)

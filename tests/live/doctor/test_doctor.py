@@ -71,15 +71,15 @@ def test_what_it_says_to_type_next_works_as_pasted(live: Run, cluster: EmbeddedC
     keys.chmod(0o600)
     assert live("profile", "add", "one", "-n", cluster.namesrv).exit_code == 0
     bare = {"MQCTL_NAMESRV": ""}
-    for words, told in (
+    for words, expected in (
         (("--profile", "one"), "--profile one"),
         (("-n", cluster.namesrv, "--acl-file", keys), f"--namesrv '{cluster.namesrv}' --acl-file '{keys}'"),
     ):
         findings = live("doctor", *words, "-o", "json", env=bare).json["findings"]
         (finding,) = (item for item in findings if item["code"] == "MQ606")
         line = finding["next_command"]
-        assert line == f"mqctl topic route {told} -t Half"
-        assert finding["playbook_command"].endswith(told)
+        assert line == f"mqctl topic route {expected} -t Half"
+        assert finding["playbook_command"].endswith(expected)
         assert live(*shlex.split(line)[1:], env=bare).exit_code == 0
 
 
@@ -87,13 +87,13 @@ def test_a_broker_that_name_servers_forgot_is_missed(live: Run, cluster: Embedde
     assert live("doctor").exit_code == 0
     cluster.fault(106, Answer(0, body=without(cluster, "broker-b")))
     outcome = live("doctor", "--only", "MQ617", "-o", "json")
-    told = live("doctor", "--only", "MQ617").stdout
+    output = live("doctor", "--only", "MQ617").stdout
     cluster.clear_faults()
     (finding,) = outcome.json["findings"]
     assert (outcome.exit_code, finding["subject"], finding["severity"]) == (1, "broker-b", "warning")
     assert finding["evidence"]["last_address"] == cluster.broker("broker-b").address
-    assert "No name server knows broker-b any more; it was registered at 20" in told
-    assert "mqctl playbook run broker-down -p broker=broker-b" in told
+    assert "No name server knows broker-b any more; it was registered at 20" in output
+    assert "mqctl playbook run broker-down -p broker=broker-b" in output
     assert live("doctor").exit_code == 0
 
 
@@ -111,10 +111,10 @@ def test_the_first_doctor_misses_a_broker_that_a_list_showed(
 ) -> None:
     assert live(*words).exit_code == 0
     cluster.fault(106, Answer(0, body=without(cluster, "broker-b")))
-    told = live("doctor", "--only", "MQ617").stdout
+    output = live("doctor", "--only", "MQ617").stdout
     cluster.clear_faults()
-    assert "No name server knows broker-b any more" in told
-    assert "1 broker: broker-a" in told
+    assert "No name server knows broker-b any more" in output
+    assert "1 broker: broker-a" in output
 
 
 def test_doctor_names_the_brokers_that_are_registered(live: Run) -> None:

@@ -24,8 +24,8 @@ def registered(change: Callable[[Brokers], Brokers], clusters: Mapping[str, tupl
         with Cluster(stage.cluster.namesrv) as whole:
             info = whole.ask(whole.name_servers.addresses()[0], cluster_info(), Deadline(60_000))
         lists = {**info.cluster_addr_table, **(clusters or {})}
-        told = ClusterInfo(broker_addr_table=dict(change(info.broker_addr_table)), cluster_addr_table=lists)
-        stage.cluster.fault(106, Answer(0, body=told.to_bytes()))
+        info_changed = ClusterInfo(broker_addr_table=dict(change(info.broker_addr_table)), cluster_addr_table=lists)
+        stage.cluster.fault(106, Answer(0, body=info_changed.to_bytes()))
 
     return act
 
@@ -77,8 +77,8 @@ def running() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def stage(running: EmbeddedCluster) -> Iterator[Stage]:
-    with staged(running) as found:
-        yield found
+    with staged(running) as built:
+        yield built
 
 
 @pytest.mark.parametrize("code", sorted(FAULTS))

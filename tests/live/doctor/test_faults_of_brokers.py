@@ -98,8 +98,8 @@ def other_brokers(change: Callable[[Stage, BrokerData], BrokerData]) -> Act:
             address = whole.name_servers.addresses()[0]
             info = whole.ask(address, cluster_info(), Deadline(60_000))
         table = {**info.broker_addr_table, "broker-a": change(stage, info.broker_addr_table["broker-a"])}
-        told = ClusterInfo(broker_addr_table=table, cluster_addr_table=info.cluster_addr_table)
-        stage.cluster.fault(106, Answer(0, body=told.to_bytes()))
+        info_changed = ClusterInfo(broker_addr_table=table, cluster_addr_table=info.cluster_addr_table)
+        stage.cluster.fault(106, Answer(0, body=info_changed.to_bytes()))
 
     return act
 
@@ -119,8 +119,8 @@ def without_broker_b(stage: Stage) -> None:
     with Cluster(stage.cluster.namesrv) as whole:
         info = whole.ask(whole.name_servers.addresses()[0], cluster_info(), Deadline(60_000))
     table = {name: data for name, data in info.broker_addr_table.items() if name != "broker-b"}
-    told = ClusterInfo(broker_addr_table=table, cluster_addr_table=info.cluster_addr_table)
-    stage.cluster.fault(106, Answer(0, body=told.to_bytes()))
+    info_changed = ClusterInfo(broker_addr_table=table, cluster_addr_table=info.cluster_addr_table)
+    stage.cluster.fault(106, Answer(0, body=info_changed.to_bytes()))
 
 
 def renamed(stage: Stage, data: BrokerData) -> BrokerData:
@@ -156,8 +156,8 @@ def unknown_topic(stage: Stage) -> None:
     """Offsets of a topic that is not there, as 4.9 keeps them when it deletes one; 5.x takes them away with it."""
     with Cluster(stage.cluster.namesrv) as whole:
         table = whole.ask(stage.cluster.broker("broker-a").address, all_consumer_offsets(), Deadline(60_000))
-    told = ConsumerOffsetTable(offset_table={**table.offset_table, "Gone@G": {0: 7}})
-    stage.cluster.fault(43, Answer(0, body=told.to_bytes()), server="broker-a")
+    offsets = ConsumerOffsetTable(offset_table={**table.offset_table, "Gone@G": {0: 7}})
+    stage.cluster.fault(43, Answer(0, body=offsets.to_bytes()), server="broker-a")
 
 
 def shrunk_too_early(stage: Stage) -> None:
@@ -274,8 +274,8 @@ def running(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def stage(running: EmbeddedCluster) -> Iterator[Stage]:
-    with staged(running) as found:
-        yield found
+    with staged(running) as built:
+        yield built
 
 
 @pytest.mark.parametrize("code", sorted(FAULTS))

@@ -42,8 +42,8 @@ def holding(**parts: int) -> Act:
     """The second member's first queue; `ago` of a time is milliseconds before the look."""
 
     def act(stage: Stage) -> None:
-        told = {name: stage.now_ms - value if name.endswith("timestamp") else value for name, value in parts.items()}
-        stage.holds(TWO, **told)
+        values = {name: stage.now_ms - value if name.endswith("timestamp") else value for name, value in parts.items()}
+        stage.holds(TWO, **values)
 
     return act
 
@@ -52,11 +52,11 @@ def orderly(**parts: int) -> Act:
     def act(stage: Stage) -> None:
         stage.in_order(ONE, TWO)
         renewed = {"locked": 1, "last_lock_timestamp": 0}
-        told = {
+        properties = {
             name: bool(value) if name == "locked" else stage.now_ms - value if name.endswith("timestamp") else value
             for name, value in {**renewed, **parts}.items()
         }
-        first = stage.held(**told)
+        first = stage.held(**properties)
         second = stage.held(locked=True, last_lock_timestamp=stage.now_ms)
         stage.cast.change(
             TWO, queues={MessageQueue("Pay", BROKERS[1], 0): first, MessageQueue("Pay", BROKERS[1], 1): second}
@@ -241,8 +241,8 @@ def running(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def stage(running: EmbeddedCluster) -> Iterator[Stage]:
-    with staged(running) as found:
-        yield found
+    with staged(running) as built:
+        yield built
 
 
 def test_a_healthy_group_is_silent_once_and_twice(stage: Stage) -> None:

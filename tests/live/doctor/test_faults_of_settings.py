@@ -149,8 +149,8 @@ def running() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def stage(running: EmbeddedCluster) -> Iterator[Stage]:
-    with staged(running) as found:
-        yield found
+    with staged(running) as built:
+        yield built
 
 
 @pytest.mark.parametrize("code", sorted(FAULTS))

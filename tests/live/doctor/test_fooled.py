@@ -27,11 +27,11 @@ def running() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def stage(running: EmbeddedCluster) -> Iterator[Stage]:
-    with staged(running) as found:
-        found.now_ms = running.now_ms()
+    with staged(running) as built:
+        built.now_ms = running.now_ms()
         for client in (ONE, TWO):
-            found.cast.say(found.member(client))
-        yield found
+            built.cast.say(built.member(client))
+        yield built
 
 
 @pytest.fixture
@@ -193,5 +193,5 @@ def test_a_group_is_covered_wholly_only_where_all_its_rules_were_judged(asked: R
 def test_a_client_that_is_connected_to_two_brokers_is_named_once(asked: Run, stage: Stage) -> None:
     client = "192.0.2.3@cpp"
     stage.cast.join(stage.member(client, queues={}), language=Language.CPP)
-    (told,) = (item for item in asked("-g", "G").json["findings"] if item["code"] == "MQ209")
-    assert told["what"].count(client) == 1
+    (finding,) = (item for item in asked("-g", "G").json["findings"] if item["code"] == "MQ209")
+    assert finding["what"].count(client) == 1

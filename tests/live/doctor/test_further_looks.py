@@ -29,8 +29,8 @@ def test_a_broker_that_refuses_sends_is_named_where_one_is_allowed(live: Run, cl
     assert "MQ120" not in {finding["code"] for finding in silent.json["findings"]}
     assert not [request for request in cluster.requests() if request.code in _SENDS]
     named = live("doctor", "--probe", "-o", "json")
-    found = {finding["code"]: finding for finding in named.json["findings"]}
-    assert (named.exit_code, "broker-a" in found["MQ120"]["subject"]) == (2, True)
+    by_code = {finding["code"]: finding for finding in named.json["findings"]}
+    assert (named.exit_code, "broker-a" in by_code["MQ120"]["subject"]) == (2, True)
     assert "service not available now" in named.stdout
     sent = [request for request in cluster.requests() if request.code in _SENDS]
     assert {request.ext_fields.get("topic") or request.ext_fields["b"] for request in sent} == {"broker-a", "broker-b"}
@@ -49,8 +49,8 @@ def test_files_get_no_message(live: Run, tmp_path: Path) -> None:
 
 @pytest.fixture
 def stage() -> Iterator[Stage]:
-    with EmbeddedCluster(brokers=2, version="5.3.3") as running, staged(running) as found:
-        yield found
+    with EmbeddedCluster(brokers=2, version="5.3.3") as running, staged(running) as built:
+        yield built
 
 
 def again(stage: Stage, first: ClusterSnapshot) -> ClusterSnapshot:

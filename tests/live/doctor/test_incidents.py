@@ -49,10 +49,10 @@ def consumers(rooms: EmbeddedCluster) -> Iterator[Start]:
     running: list[subprocess.Popen[str]] = []
 
     def start(name: str, topics: dict[str, str], **more: object) -> None:
-        told = {"namesrv": rooms.namesrv, "group": "G", "name": name, "topics": topics, **more}
+        settings = {"namesrv": rooms.namesrv, "group": "G", "name": name, "topics": topics, **more}
         running.append(
             subprocess.Popen(
-                [sys.executable, "-m", "tests.live.consumer_process", json.dumps(told)],
+                [sys.executable, "-m", "tests.live.consumer_process", json.dumps(settings)],
                 cwd=REPOSITORY,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -166,8 +166,8 @@ def test_two_sets_of_tags_in_one_group(rooms: EmbeddedCluster, consumers: Start,
     consumers("two", {"Pay": "b"})
 
     def settled(report: Any) -> bool:
-        found = [item for item in report["findings"] if item["code"] == "MQ203"]
-        return bool(found) and found[0]["evidence"]["lost_count"] is not None
+        splits = [item for item in report["findings"] if item["code"] == "MQ203"]
+        return bool(splits) and splits[0]["evidence"]["lost_count"] is not None
 
     until(lambda: asked("allocation", "show", "-g", "G", "-o", "json"), all_held)
     report = until(doctor(asked), settled)

@@ -30,8 +30,8 @@ def running(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def stage(running: EmbeddedCluster) -> Iterator[Stage]:
-    with staged(running) as found:
-        yield found
+    with staged(running) as built:
+        yield built
 
 
 @pytest.fixture

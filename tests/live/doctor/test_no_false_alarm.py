@@ -31,8 +31,8 @@ def running(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def stage(running: EmbeddedCluster) -> Iterator[Stage]:
-    with staged(running) as found:
-        yield found
+    with staged(running) as built:
+        yield built
 
 
 def joined(stage: Stage, group: str, clients: Sequence[str], **parts: object) -> None:
@@ -84,8 +84,8 @@ def test_real_members_that_restart_in_turn_raise_no_alarm_at_any_moment(running:
         with Cluster(running.namesrv) as whole:
             state = gather_live(whole, Deadline(60_000), now_ms=running.now_ms())
         # The scripted members of G speak of a later moment.
-        found = [item for item in diagnose(state).findings if item.subject.group == "R"]
-        assert found == []
+        accused = [item for item in diagnose(state).findings if item.subject.group == "R"]
+        assert accused == []
 
     members = [member("one"), member("two")]
     try:

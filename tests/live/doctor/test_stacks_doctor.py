@@ -73,8 +73,10 @@ def test_what_consumers_do_is_found_through_the_broker(
     consume(does, ready=ready, url=slow_server, **more)
     end = monotonic() + _SECONDS
     while True:
-        found = until(lambda: live("doctor", "-g", "G", "--stacks", *SCALED, "-o", "json"), lambda codes: code in codes)
-        (finding,) = [item for item in found["findings"] if item["code"] == code]
+        report = until(
+            lambda: live("doctor", "-g", "G", "--stacks", *SCALED, "-o", "json"), lambda codes: code in codes
+        )
+        (finding,) = [item for item in report["findings"] if item["code"] == code]
         assert finding["subject"] == "G 127.0.0.1@one"
         if said in finding["what"] + finding["effect"]:
             return
@@ -94,9 +96,9 @@ def test_rules_about_stacks_are_silent_without_them(live: Run, consume: Consume)
     consume("sleep")
     plain = live("doctor", "-g", "G", "-o", "json")
     assert not [code for code in plain.json["rules_run"] if code.startswith("MQ32")]
-    asked = live("doctor", "-g", "G", "--only", "MQ322", "-o", "json")
-    assert (asked.exit_code, [gap["code"] for gap in asked.json["not_judged"]]) == (3, ["MQ322"])
-    assert "--stacks" in asked.json["not_judged"][0]["reason"]
+    answer = live("doctor", "-g", "G", "--only", "MQ322", "-o", "json")
+    assert (answer.exit_code, [gap["code"] for gap in answer.json["not_judged"]]) == (3, ["MQ322"])
+    assert "--stacks" in answer.json["not_judged"][0]["reason"]
 
 
 def test_a7_an_orderly_thread_that_two_looks_find_at_one_message_is_an_error(live: Run, consume: Consume) -> None:

@@ -63,11 +63,11 @@ def test_a_process_that_may_open_no_more_files_is_named(mqctl: Mqctl, store_copy
     places = ("commitlog", "consumequeue", "consumequeue_ext", "index")
     count = sum(len(files) for place in places for _, _, files in os.walk(store / place))
     with holding(store, limit=count + 1) as held:
-        (found,) = findings(mqctl, store, "MQ109", "MQ122").values()
-    evidence = found["evidence"]
-    assert (found["code"], evidence["limit_count"], evidence["file_count"]) == ("MQ109", count + 1, count)
+        (finding,) = findings(mqctl, store, "MQ109", "MQ122").values()
+    evidence = finding["evidence"]
+    assert (finding["code"], evidence["limit_count"], evidence["file_count"]) == ("MQ109", count + 1, count)
     assert held < evidence["open_count"] < held + 10
-    assert "RLIMIT_NOFILE" in found["what"]
+    assert "RLIMIT_NOFILE" in finding["what"]
     assert findings(mqctl, store, "MQ109") == {}  # nobody holds it any more: no limit is known
 
 
@@ -81,10 +81,10 @@ def test_files_deleted_under_a_running_broker_are_named(mqctl: Mqctl) -> None:
         kept = broker.store.with_name("kept")
         shutil.copy2(log, kept)
         log.unlink()
-        found = findings(mqctl, broker.store, "MQ122")["MQ122"]
-        assert found["severity"] == "error"
-        assert (found["names"]["file"], found["evidence"]["file_count"]) == (f"commitlog/{log.name}", 1)
-        assert found["evidence"]["size_bytes"] >= 9_000
+        finding = findings(mqctl, broker.store, "MQ122")["MQ122"]
+        assert finding["severity"] == "error"
+        assert (finding["names"]["file"], finding["evidence"]["file_count"]) == (f"commitlog/{log.name}", 1)
+        assert finding["evidence"]["size_bytes"] >= 9_000
         kept.rename(log)
         assert "commitlog" in findings(mqctl, broker.store, "MQ122")["MQ122"]["what"]  # a copy is another file
 
@@ -98,5 +98,5 @@ def test_a_broker_that_writes_into_memory_is_named_and_a_copy_there_is_not(
         shutil.copytree(store_copy("store-clean"), store)
         assert findings(mqctl, store, "MQ121") == {}
         with holding(store):
-            found = findings(mqctl, store, "MQ121")["MQ121"]
-    assert (found["severity"], found["names"]["file_system"]) == ("warning", "tmpfs")
+            finding = findings(mqctl, store, "MQ121")["MQ121"]
+    assert (finding["severity"], finding["names"]["file_system"]) == ("warning", "tmpfs")

@@ -33,12 +33,12 @@ def running(request: pytest.FixtureRequest) -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def stage(running: EmbeddedCluster) -> Iterator[Stage]:
-    with staged(running) as found:
+    with staged(running) as built:
         # Members are seen by the command line at the clock of the machine.
-        found.now_ms = running.now_ms()
+        built.now_ms = running.now_ms()
         for client in (ONE, TWO):
-            found.cast.say(found.member(client))
-        yield found
+            built.cast.say(built.member(client))
+        yield built
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def test_a3_a_question_about_members_of_whom_nobody_is_online_is_not_answered(as
             }
         ],
     )
-    told = asked("doctor", "-g", "G").stdout
-    assert told.count("no member of the group is online") == 1  # one line for all the rules
+    answer = asked("doctor", "-g", "G").stdout
+    assert answer.count("no member of the group is online") == 1  # one line for all the rules
 
 
 def test_a3_the_playbook_of_lost_tags_takes_it_for_unknown(asked: Run, stage: Stage) -> None:
@@ -165,8 +165,11 @@ def test_a4_a_group_that_brokers_refuse_is_named_without_settings_and_offsets(as
         assert outcome.exit_code == 2
     checked = asked("subscription", "check", "-g", "Refused", "-o", "json")
     assert (checked.exit_code, checked.json["refused_by"]) == (2, list(BROKERS)), checked.stderr
-    told = asked("subscription", "check", "--all", "-o", "json")
-    assert (told.exit_code, {row["group"]: row["verdict"] for row in told.json["groups"]}["Refused"]) == (2, "refused")
+    answer = asked("subscription", "check", "--all", "-o", "json")
+    assert (answer.exit_code, {row["group"]: row["verdict"] for row in answer.json["groups"]}["Refused"]) == (
+        2,
+        "refused",
+    )
     shown = asked("group", "members", "-g", "Refused", "-o", "json")
     assert (shown.exit_code, shown.json["refused_by"]) == (0, list(BROKERS)), shown.stderr
     for words in (("subscription", "check"), ("subscription", "show"), ("group", "members")):
@@ -221,8 +224,8 @@ def test_a14_one_broker_under_two_names_is_named(asked: Run, stage: Stage) -> No
         name: BrokerData(cluster="DefaultCluster", broker_name=name, broker_addrs={0: address})
         for name, address in (("broker-a", one), ("broker-b", two), ("old-a", one))
     }
-    told = ClusterInfo(broker_addr_table=table, cluster_addr_table={"DefaultCluster": tuple(sorted(table))})
-    stage.cluster.fault(106, Answer(0, body=told.to_bytes()))
+    info_changed = ClusterInfo(broker_addr_table=table, cluster_addr_table={"DefaultCluster": tuple(sorted(table))})
+    stage.cluster.fault(106, Answer(0, body=info_changed.to_bytes()))
     outcome = asked("doctor", "--only", "MQ619", "-o", "json")
     (finding,) = outcome.json["findings"]
     assert (outcome.exit_code, finding["names"]["names"]) == (2, "broker-a, old-a")
@@ -287,9 +290,9 @@ ABOUT_MEMBERS = {
 @pytest.mark.parametrize("running", ["5.3.3"], indirect=True)
 @pytest.mark.parametrize("slug", sorted(ABOUT_MEMBERS))
 def test_point_1_no_playbook_calls_a_group_well_that_is_offline(asked: Run, stage: Stage, slug: str) -> None:
-    told = [word for item in ("group=G", *ABOUT_MEMBERS[slug]) for word in ("-p", item)]
+    options = [word for item in ("group=G", *ABOUT_MEMBERS[slug]) for word in ("-p", item)]
     leave(stage)
-    outcome = asked("playbook", "run", slug, *told, "-o", "json")
+    outcome = asked("playbook", "run", slug, *options, "-o", "json")
     assert outcome.json["ending"] != "done", outcome.stdout
 
 
@@ -298,8 +301,8 @@ def test_point_1_no_playbook_calls_a_group_well_that_is_offline(asked: Run, stag
 def test_point_1_no_playbook_calls_a_cluster_well_that_has_no_brokers(asked: Run, stage: Stage, slug: str) -> None:
     stage.cluster.fault(106, Answer(0, body=ClusterInfo().to_bytes()))
     names = {item.name for item in load_playbook(slug).parameters}
-    told = [("-p", f"{name}={value}") for name, value in (("group", "G"), ("topic", "Pay")) if name in names]
-    outcome = asked("playbook", "run", slug, *(word for pair in told for word in pair), "-o", "json")
+    options = [("-p", f"{name}={value}") for name, value in (("group", "G"), ("topic", "Pay")) if name in names]
+    outcome = asked("playbook", "run", slug, *(word for pair in options for word in pair), "-o", "json")
     assert outcome.exit_code != 0, outcome.stdout
 
 

@@ -143,17 +143,17 @@ def test_a13_what_a_recovery_cuts_is_set_aside_and_stays_a_finding_until_it_is_a
     def found() -> list[str]:
         return [item["what"] for item in judged(mqctl, tmp_path).json["findings"] if item["code"] == "MQ108"]
 
-    (told,) = found()
-    assert "499 sound records" in told and f"commitlog.set-aside/{at:020d}" in told
+    (finding,) = found()
+    assert "499 sound records" in finding and f"commitlog.set-aside/{at:020d}" in finding
     shown = mqctl("store", "cat", "--store", place, "-t", "TopicTest", "-q", "0", "--offset", "51", "--count", "1")
     assert "body 102" in shown.stdout
 
-    asked = ("store", "acknowledge", "--store", tmp_path)
-    assert mqctl(*asked).exit_code == 0
+    command = ("store", "acknowledge", "--store", tmp_path)
+    assert mqctl(*command).exit_code == 0
     assert len(found()) == 1
-    done = mqctl(*asked, "--execute", "--confirm", tmp_path.name)
+    done = mqctl(*command, "--execute", "--confirm", tmp_path.name)
     assert (done.exit_code, found()) == (0, [])
-    assert mqctl(*asked, "--execute", "--confirm", tmp_path.name).exit_code == 0
+    assert mqctl(*command, "--execute", "--confirm", tmp_path.name).exit_code == 0
     assert mqctl("undo", "--last", "--execute", "--confirm", tmp_path.name).exit_code == 0
     assert len(found()) == 1
 

@@ -78,7 +78,7 @@ def _live(cluster: EmbeddedCluster, peer: Peer, rnd: Random) -> None:
 
 def _drained(cluster: EmbeddedCluster, peer: Peer, seconds: int) -> list[int]:
     """Pops and acknowledges all that comes; returns how much came in each second."""
-    found = []
+    bodies = []
     for _ in range(seconds):
         came = 0
         for _ in range(6):  # both retry topics are read by chance
@@ -86,9 +86,9 @@ def _drained(cluster: EmbeddedCluster, peer: Peer, seconds: int) -> list[int]:
             came += len(pairs)
             for _, receipt in pairs:
                 ack(peer, receipt, "T", "G")
-        found.append(came)
+        bodies.append(came)
         cluster.advance(1_000)
-    return found
+    return bodies
 
 
 @pytest.mark.parametrize("seed", [12, 14, 15, 18])

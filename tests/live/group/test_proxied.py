@@ -46,8 +46,8 @@ def proxy(recorded: Mapping[int, RemotingCommand]) -> Iterator[WireServer]:
         elif command.code == IDS:
             peer.send(command.answer(0, body=json.dumps({"consumerIdList": CLIENTS}).encode()))
         elif command.code in recorded:
-            told = recorded[command.code]
-            peer.send(command.answer(told.code, body=told.body, remark=told.remark))
+            answers = recorded[command.code]
+            peer.send(command.answer(answers.code, body=answers.body, remark=answers.remark))
         else:
             peer.send(command.answer(3, remark=f"request type {command.code} not supported"))
 

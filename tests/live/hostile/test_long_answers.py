@@ -84,10 +84,10 @@ def test_below_the_verdict_stands_what_to_do_first(ask: Run) -> None:
     [(("group", "lag"), GROUPS + 1), (("group", "list"), GROUPS), (("topic", "list"), TOPICS + 1)],
 )
 def test_tables_show_fifty_rows_and_say_of_how_many(ask: Run, words: tuple[str, ...], total: int) -> None:
-    told = f"50 of {total} shown; --limit all"
+    total_line = f"50 of {total} shown; --limit all"
     lines = ask(*words).stdout.splitlines()
-    assert told in lines
-    assert lines.index(told) == 1 + 50 + 1  # the heading, the rows, an empty line
+    assert total_line in lines
+    assert lines.index(total_line) == 1 + 50 + 1  # the heading, the rows, an empty line
     seven = ask(*words, "--limit", 7).stdout.splitlines()
     assert seven.index(f"7 of {total} shown; --limit all") == 1 + 7 + 1
     whole = ask(*words, "--limit", "all").stdout

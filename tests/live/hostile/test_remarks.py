@@ -49,7 +49,7 @@ def test_n16_ten_megabytes_of_it_are_cut_and_counted(
 ) -> None:
     cluster.fault(OFFSETS, Answer(1, remark="no " * 3_500_000), server="broker-b")
     outcome = live(*[f"{tmp_path}/x.snap" if word == "x.snap" else word for word in words])
-    told = outcome.stdout + outcome.stderr
-    assert "(300 of 10,499,999 characters)" in told
+    output = outcome.stdout + outcome.stderr
+    assert "(300 of 10,499,999 characters)" in output
     assert len(outcome.stderr) < 2_000
-    assert len(told) < 100_000
+    assert len(output) < 100_000

@@ -18,11 +18,11 @@ from tests.conftest import REPOSITORY
 def left_by_mqctl(cluster: EmbeddedCluster) -> set[str]:
     """Groups and topics whose names mqctl made up."""
     with Cluster(cluster.namesrv) as admin:
-        found: set[str] = set()
+        leftovers: set[str] = set()
         for broker in admin.masters():
-            found.update(admin.ask(broker.address, group_configs()).keys())
-            found.update(admin.ask(broker.address, topic_configs()).keys())
-    return {name for name in found if "mqctl-" in name}
+            leftovers.update(admin.ask(broker.address, group_configs()).keys())
+            leftovers.update(admin.ask(broker.address, topic_configs()).keys())
+    return {name for name in leftovers if "mqctl-" in name}
 
 
 def test_ctrl_c_leaves_nothing_behind(cluster: EmbeddedCluster, tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_ctrl_c_leaves_nothing_behind(cluster: EmbeddedCluster, tmp_path: Path) 
     # The retry topic comes with the consumer's first heartbeat: from then on it waits for messages.
     wait_until(lambda: any(name.startswith("%RETRY%") for name in left_by_mqctl(cluster)), "it consumes")
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
-    assert (process.returncode, "interrupted" in told) == (130, True), told
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, "interrupted" in errors) == (130, True), errors
     assert left_by_mqctl(cluster) == set()
 
 
@@ -48,7 +48,7 @@ def test_ctrl_c_while_a_message_is_sent_says_that_it_may_be_there(cluster: Embed
     process = subprocess.Popen(command, env=settings, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: bool(cluster.requests(310)), "it sends")
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=60)
     cluster.clear_faults()
-    assert (process.returncode, "interrupted" in told) == (130, True), told
-    assert "it may have been stored all the same: mqctl message peek -t Pay" in told
+    assert (process.returncode, "interrupted" in errors) == (130, True), errors
+    assert "it may have been stored all the same: mqctl message peek -t Pay" in errors

@@ -60,13 +60,13 @@ def test_without_commit_the_group_stands_where_it_stood_and_with_it_exactly_behi
 
 def test_a_filter_by_tag_and_a_place_in_time(live: Run) -> None:
     sent = live("message", "send", "-t", "Pay", "--tag", "B", "--body", "mine", "-o", "json").json
-    (found,) = live(
+    (message,) = live(
         *("message", "consume", "-t", "Pay", "--tags", "B", "--from-start", "--count", "1", "--wait", "30s"),
         "-o",
         "json",
     ).json["messages"]
-    assert (found["body"], found["queue_offset"]) == ("mine", sent["queue_offset"])
-    since = str(found["store_time_ms"])
+    assert (message["body"], message["queue_offset"]) == ("mine", sent["queue_offset"])
+    since = str(message["store_time_ms"])
     words = ("message", "consume", "-t", "Pay", "--since", since, "--count", "1", "--wait", "30s", "-o", "json")
     assert live(*words).json["messages"][0]["store_time_ms"] >= int(since)
 
@@ -146,9 +146,9 @@ def test_a5_a_condition_that_brokers_refuse_is_refused_with_the_setting_to_chang
     before = names(live, "group", "group")
     outcome = live("message", words[0], "-t", "Pay", "--sql", "a > 1", *words[1:], "-o", "json")
     assert (outcome.exit_code, outcome.stdout) == (76, ""), outcome.stdout
-    told = json.loads(outcome.stderr.splitlines()[-1])
-    assert "SQL92" in told["reason"]
-    assert "enablePropertyFilter=true" in told["remedy"]
+    error = json.loads(outcome.stderr.splitlines()[-1])
+    assert "SQL92" in error["reason"]
+    assert "enablePropertyFilter=true" in error["remedy"]
     assert names(live, "group", "group") == before
 
 

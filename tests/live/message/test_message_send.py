@@ -99,8 +99,8 @@ def test_what_would_be_stored_as_something_else_is_not_sent(
 def test_a_body_is_the_very_bytes_that_were_typed(live: Run) -> None:
     sent = live("message", "send", "-t", "Pay", "--body", "\udcff\udcfe", "-o", "json")
     assert sent.exit_code == 0, sent.stderr
-    found = live("message", "get", sent.json["message_id"], "-t", "Pay", "--body", "hex", "-o", "json").json
-    assert found["messages"][0]["body"].replace(" ", "") == "fffe"
+    message = live("message", "get", sent.json["message_id"], "-t", "Pay", "--body", "hex", "-o", "json").json
+    assert message["messages"][0]["body"].replace(" ", "") == "fffe"
 
 
 def test_csv_tells_base64_from_text(live: Run) -> None:

@@ -49,9 +49,9 @@ def traced_send(cluster: EmbeddedCluster) -> SendResult:
 
 def report(asked: Run, *words: str) -> Any:
     """Asks until the index has the message, as brokers build it a moment later."""
-    found: list[Outcome] = []
-    wait_until(lambda: found.append(asked(*words, "-o", "json")) or found[-1].exit_code == 0, "indexed")  # type: ignore[func-returns-value]
-    document = found[-1].json
+    outcomes: list[Outcome] = []
+    wait_until(lambda: outcomes.append(asked(*words, "-o", "json")) or outcomes[-1].exit_code == 0, "indexed")  # type: ignore[func-returns-value]
+    document = outcomes[-1].json
     assert document.pop("schema") == "message.trace/1"
     msgspec.convert(document, LIVE["message.trace/1"], strict=True)
     return document
@@ -68,15 +68,15 @@ def test_who_sent_and_who_consumed(single: EmbeddedCluster, asked: Run) -> None:
             heard.wait_for(1)
             wait_until(lambda: bool(report(asked, sent.message_id)["consumptions"]), "traced")
             wait_until(lambda: report(asked, sent.message_id)["tracks"][0]["state"] == "consumed", "committed")
-            found = report(asked, sent.message_id)
-    assert (found["unique_id"], found["message"]["body"], found["traced"]) == (sent.message_id, "hello", True)
-    (publication,) = found["sends"]
+            traced = report(asked, sent.message_id)
+    assert (traced["unique_id"], traced["message"]["body"], traced["traced"]) == (sent.message_id, "hello", True)
+    (publication,) = traced["sends"]
     assert (publication["kind"], publication["group"], publication["succeeded"]) == ("Pub", "PG", True)
     assert publication["client_host"] == "127.0.0.1"
-    (call,) = found["consumptions"]
+    (call,) = traced["consumptions"]
     assert (call["group"], call["outcome"], call["retries"], call["succeeded"]) == ("G", "success", 0, True)
     assert call["ended_ms"] >= call["began_ms"]
-    (track,) = found["tracks"]
+    (track,) = traced["tracks"]
     assert (track["group"], track["online"], track["consumer_offset"], track["track_type"]) == (
         "G",
         True,
@@ -84,7 +84,7 @@ def test_who_sent_and_who_consumed(single: EmbeddedCluster, asked: Run) -> None:
         "CONSUMED",
     )
     by_offset_id = report(asked, sent.offset_id)
-    assert (by_offset_id["sends"], by_offset_id["unique_id"]) == (found["sends"], sent.message_id)
+    assert (by_offset_id["sends"], by_offset_id["unique_id"]) == (traced["sends"], sent.message_id)
     text = asked(sent.message_id).stdout
     assert ("PG" in text, "success" in text, "passed" in text) == (True, True, True)
 
@@ -126,8 +126,8 @@ def test_groups_by_their_offsets(single: EmbeddedCluster, asked: Run) -> None:
 
 def test_nobody_traced_it(single: EmbeddedCluster, asked: Run) -> None:
     (sent,) = send(single, [OutgoingMessage(topic="T", body=b"x")])
-    found = report(asked, sent.message_id, "-t", "T")
-    assert (found["traced"], found["sends"], found["consumptions"]) == (True, [], [])
+    traced = report(asked, sent.message_id, "-t", "T")
+    assert (traced["traced"], traced["sends"], traced["consumptions"]) == (True, [], [])
     assert "clients must switch tracing on" in asked(sent.message_id, "-t", "T").stdout
     elsewhere = asked(sent.message_id, "-t", "T", "--trace-topic", "nowhere")
     assert (elsewhere.exit_code, "there is no trace topic" in elsewhere.stdout) == (0, True)

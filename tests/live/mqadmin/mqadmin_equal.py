@@ -65,25 +65,25 @@ def cluster_list(run: MqadminRun, ask: Ask) -> None:
 
 
 def broker_status(run: MqadminRun, ask: Ask) -> None:
-    told: dict[str, dict[str, str]] = {}
+    statuses: dict[str, dict[str, str]] = {}
     for row in answer(ask, "broker", "stats")["settings"]:
-        told.setdefault(row["address"], {})[row["key"]] = row["value"].strip()
+        statuses.setdefault(row["address"], {})[row["key"]] = row["value"].strip()
     one = run.option("-b")
     printed: dict[str, dict[str, str]] = {}
     for line in run.out.splitlines():
         address, rest = (one, line) if one else line.split(maxsplit=1)
         key, _, value = rest.partition(": ")
         printed.setdefault(address, {})[key.strip()] = value.strip()
-    assert printed == {address: told[address] for address in printed}
+    assert printed == {address: statuses[address] for address in printed}
 
 
 def topic_status(run: MqadminRun, ask: Ask) -> None:
     queues = answer(ask, "topic", "stats", "-t", _of(run, "-t"))["queues"]
-    found = {(row["broker"], row["queue_id"]): row for row in queues}
+    by_queue = {(row["broker"], row["queue_id"]): row for row in queues}
     printed = text.rows(run.out, "#Broker Name")
-    assert len(printed) == len(found)
+    assert len(printed) == len(by_queue)
     for broker, queue_id, low, high, *when in printed:
-        row = found[broker, int(queue_id)]
+        row = by_queue[broker, int(queue_id)]
         assert (int(low), int(high)) == (row["min_offset"], row["max_offset"])
         assert (text.time_ms(" ".join(when)) if when else None) == row["last_store_time_ms"]
 
@@ -97,9 +97,9 @@ def topic_list(run: MqadminRun, ask: Ask) -> None:
     for _, topic, *group in text.rows(run.out, "#Cluster Name"):
         groups.setdefault(topic, set()).update(group)
     assert groups.keys() <= {row["topic"] for row in listed}
-    told = {row["topic"]: {g["group"] for g in row["groups"]} for row in _traffic(ask)}
-    assert any(told.values())
-    assert all(told[topic] == groups[topic] for topic in told if told[topic] and topic in groups)
+    groups_of = {row["topic"]: {g["group"] for g in row["groups"]} for row in _traffic(ask)}
+    assert any(groups_of.values())
+    assert all(groups_of[topic] == groups[topic] for topic in groups_of if groups_of[topic] and topic in groups)
 
 
 def _traffic(ask: Ask, *words: str) -> Any:
@@ -131,20 +131,20 @@ def consumer_progress(run: MqadminRun, ask: Ask) -> None:
     if "-g" not in run.argv:
         _progress_of_all(run, ask)
         return
-    told = answer(ask, "group", "lag", "-g", _of(run, "-g"), "--all", partly=True)
-    found = {(row["topic"], row["broker_name"], row["queue_id"]): row for row in told["queues"]}
+    progress = answer(ask, "group", "lag", "-g", _of(run, "-g"), "--all", partly=True)
+    by_queue = {(row["topic"], row["broker_name"], row["queue_id"]): row for row in progress["queues"]}
     printed = text.rows(run.out, "#Topic")
     with_address = "#Client IP" in run.out
     for topic, broker, queue_id, high, consumed, *rest in printed:
-        row = found.pop((topic, broker, int(queue_id)))
+        row = by_queue.pop((topic, broker, int(queue_id)))
         assert (row["broker_offset"], row["consumer_offset"]) == (int(high), int(consumed))
         if with_address:
             assert [owner.partition("@")[0] for owner in row["owners"]] == [rest[0]]
         assert row["lag_count"] == int(rest[1 if with_address else 0])
-    assert not found
-    rates = {row["consume_tps"] for row in told["groups"]}
+    assert not by_queue
+    rates = {row["consume_tps"] for row in progress["groups"]}
     assert rates == {float(text.properties(run.out, "Consume TPS:")[""])}
-    assert sum(row["lag_count"] for row in told["queues"]) == int(text.properties(run.out, "Diff Total:")[""])
+    assert sum(row["lag_count"] for row in progress["queues"]) == int(text.properties(run.out, "Diff Total:")[""])
 
 
 def _progress_of_all(run: MqadminRun, ask: Ask) -> None:
@@ -157,18 +157,19 @@ def _progress_of_all(run: MqadminRun, ask: Ask) -> None:
 
 
 def consumer_connection(run: MqadminRun, ask: Ask) -> None:
-    told = answer(ask, "group", "members", "-g", _of(run, "-g"), partly=True)
+    members = answer(ask, "group", "members", "-g", _of(run, "-g"), partly=True)
     listed = sorted(text.rows(run.out, "#ClientId"))
     assert listed == sorted(
-        [m["client_id"], m["addresses"], m["language"], "V" + m["version"].replace(".", "_")] for m in told["members"]
+        [m["client_id"], m["addresses"], m["language"], "V" + m["version"].replace(".", "_")]
+        for m in members["members"]
     )
     wanted = {topic: " ".join(rest) for topic, *rest in text.rows(run.out, "#Topic")}
-    assert wanted == {row["topic"]: row["expression"] for row in told["subscriptions"]}
+    assert wanted == {row["topic"]: row["expression"] for row in members["subscriptions"]}
     printed = text.properties(run.out, ": ")
     assert (printed["ConsumeType"], printed["MessageModel"], printed["ConsumeFromWhere"]) == (
-        told["consume_type"],
-        told["message_model"],
-        told["consume_from_where"],
+        members["consume_type"],
+        members["message_model"],
+        members["consume_from_where"],
     )
 
 
@@ -176,9 +177,9 @@ def consumer_status(run: MqadminRun, ask: Ask) -> None:
     if "-i" in run.argv:
         _instance(run, ask)
         return
-    told = answer(ask, "group", "members", "-g", _of(run, "-g"), partly=True)
+    members = answer(ask, "group", "members", "-g", _of(run, "-g"), partly=True)
     listed = {client: version for _, client, version, _ in text.rows(run.out, "#Index")}
-    assert listed == {m["client_id"]: "V" + m["version"].replace(".", "_") for m in told["members"]}
+    assert listed == {m["client_id"]: "V" + m["version"].replace(".", "_") for m in members["members"]}
     verdict = ask("subscription", "check", "-g", _of(run, "-g"))
     if "Different subscription" in run.out or "WARN" in run.out:
         assert verdict.exit_code in {1, 2}
@@ -188,14 +189,14 @@ def consumer_status(run: MqadminRun, ask: Ask) -> None:
 
 
 def _instance(run: MqadminRun, ask: Ask) -> None:
-    told = answer(ask, "group", "member", _of(run, "-i"), "-g", _of(run, "-g"))
+    member = answer(ask, "group", "member", _of(run, "-i"), "-g", _of(run, "-g"))
     head = "\n".join(takewhile(lambda line: not line.startswith("#Consumer Subscription"), run.out.splitlines()))
-    assert text.properties(head, " : ") == {key: value.strip() for key, value in told["properties"].items()}
+    assert text.properties(head, " : ") == {key: value.strip() for key, value in member["properties"].items()}
     held = {
         (topic, broker, int(queue)): int(offset)
         for topic, broker, queue, offset in _four(run, "#Topic", "#Consumer Offset#")
     }
-    assert held == {(q["topic"], q["broker"], q["queue_id"]): q["commit_offset"] for q in told["queues"]}
+    assert held == {(q["topic"], q["broker"], q["queue_id"]): q["commit_offset"] for q in member["queues"]}
 
 
 def _four(run: MqadminRun, heading: str, after: str) -> list[list[str]]:
@@ -236,20 +237,20 @@ def namesrv_config(run: MqadminRun, ask: Ask) -> None:
 
 
 def producers(run: MqadminRun, ask: Ask) -> None:
-    told = answer(ask, "producer", "list", "--all")["producers"]
+    rows_listed = answer(ask, "producer", "list", "--all")["producers"]
     printed = set()
     for line in run.out.splitlines():
         group = line.partition("(")[2].partition(")")[0]
         fields = dict(part.strip().split("=", 1) for part in line.partition(" : ")[2].split(","))
         printed.add((group, fields["clientId"], fields["remoteIP"].lstrip("/"), int(fields["lastUpdateTimestamp"])))
-    assert printed == {(r["group"], r["client_id"], r["addresses"], r["last_heartbeat_ms"]) for r in told}
+    assert printed == {(r["group"], r["client_id"], r["addresses"], r["last_heartbeat_ms"]) for r in rows_listed}
 
 
 def producer_connection(run: MqadminRun, ask: Ask) -> None:
-    told = answer(ask, "producer", "list", "-g", _of(run, "-g"))["producers"]
+    rows_listed = answer(ask, "producer", "list", "-g", _of(run, "-g"))["producers"]
     printed = [line.split()[1:] for line in run.out.splitlines() if line.strip()]
     assert sorted(printed) == sorted(
-        [r["client_id"], r["addresses"], r["language"], "V" + r["version"].replace(".", "_")] for r in told
+        [r["client_id"], r["addresses"], r["language"], "V" + r["version"].replace(".", "_")] for r in rows_listed
     )
 
 
@@ -274,35 +275,35 @@ def message(run: MqadminRun, ask: Ask) -> None:
         # The message is gone; the broker answered with another one, and mqadmin prints it as if it were the one.
         assert ask("message", *words).exit_code == 66
         return
-    (found,) = answer(ask, "message", *words)["messages"]
+    (message_got,) = answer(ask, "message", *words)["messages"]
     fields = dict(part.split("=", 1) for part in printed["Properties"].strip("{}").split(", "))
     added = {"MIN_OFFSET", "MAX_OFFSET"}  # by the Java client to what it pulls
-    held = {name: value for name, value in found["properties"].items() if name not in added}
+    held = {name: value for name, value in message_got["properties"].items() if name not in added}
     assert held == {name: value for name, value in fields.items() if name not in added}
-    assert printed["Topic"] == found["topic"]
+    assert printed["Topic"] == message_got["topic"]
     numbers = ("Queue ID", "Queue Offset", "CommitLog Offset", "Reconsume Times", "System Flag")
     ours = ("queue_id", "queue_offset", "physical_offset", "reconsume_times", "sys_flag")
-    assert [int(printed[name]) for name in numbers] == [found[name] for name in ours]
+    assert [int(printed[name]) for name in numbers] == [message_got[name] for name in ours]
     times = [text.time_ms(printed[name]) for name in ("Born Timestamp", "Store Timestamp")]
-    assert times == [found["born_time_ms"], found["store_time_ms"]]
-    assert (printed["Born Host"], printed["Store Host"]) == (found["born_host"], found["store_host"])
+    assert times == [message_got["born_time_ms"], message_got["store_time_ms"]]
+    assert (printed["Born Host"], printed["Store Host"]) == (message_got["born_host"], message_got["store_host"])
     if run.sub_command != "queryMsgByOffset":
         tracks(run, ask)
 
 
 def tracks(run: MqadminRun, ask: Ask) -> None:
     """What mqadmin appends to a message: which groups have consumed it."""
-    told = answer(ask, "message", "trace", _of(run, "-i"), *_topic(run), partly=True)["tracks"]
+    tracks_shown = answer(ask, "message", "trace", _of(run, "-i"), *_topic(run), partly=True)["tracks"]
     printed = dict(re.findall(r"MessageTrack \[consumerGroup=(\w+), trackType=(\w+)", run.out))
     assert printed
-    assert printed == {row["group"]: row["track_type"] for row in told if row["group"] in printed}
+    assert printed == {row["group"]: row["track_type"] for row in tracks_shown if row["group"] in printed}
 
 
 def traces(run: MqadminRun, ask: Ask) -> None:
-    told = answer(ask, "message", "trace", _of(run, "-i"), partly=True)["sends"]
+    sends = answer(ask, "message", "trace", _of(run, "-i"), partly=True)["sends"]
     (printed,) = text.rows(run.out, "#Type")
     kind, group, host, day, clock, cost, status = printed
-    (sent,) = told
+    (sent,) = sends
     assert [kind, group, host, status] == [
         sent["kind"],
         sent["group"],
@@ -317,22 +318,24 @@ def _topic(run: MqadminRun) -> tuple[str, ...]:
 
 
 def messages_by_key(run: MqadminRun, ask: Ask) -> None:
-    found = answer(ask, "message", "find", "-t", _of(run, "-t"), "--key", _of(run, "-k"), partly=True)["messages"]
+    messages_got = answer(ask, "message", "find", "-t", _of(run, "-t"), "--key", _of(run, "-k"), partly=True)[
+        "messages"
+    ]
     printed = {(unique, int(queue), int(offset)) for unique, queue, offset in text.rows(run.out, "#Message ID")}
-    assert printed == {(m["properties"]["UNIQ_KEY"], m["queue_id"], m["queue_offset"]) for m in found}
+    assert printed == {(m["properties"]["UNIQ_KEY"], m["queue_id"], m["queue_offset"]) for m in messages_got}
 
 
 def printed_messages(run: MqadminRun, ask: Ask) -> None:
     of_one_queue = ["--broker", _of(run, "-a"), "-q", _of(run, "-i")] if run.option("-i") else []
     words = ["message", "peek", "-t", _of(run, "-t"), "--from-start", "--count", "100", *of_one_queue]
-    found = answer(ask, *words)["messages"]
+    messages_got = answer(ask, *words)["messages"]
     counted = dict(re.findall(r"^Tag: (\S+) +Count: (\d+)", run.out, re.MULTILINE))
     if counted:  # `-f true` counts the tags and prints no message
         seen = {tag: int(number) for tag, number in counted.items()}
-        tagged = [message["tags"] for message in found if message["tags"]]
+        tagged = [message["tags"] for message in messages_got if message["tags"]]
         assert Counter(tagged[: sum(seen.values())]) == seen  # the recorded store went on after the run
         return
-    ours = {(m["queue_id"], m["queue_offset"]): m for m in found}
+    ours = {(m["queue_id"], m["queue_offset"]): m for m in messages_got}
     printed = list(text.messages(run.out))
     assert printed
     for item in printed:
@@ -343,11 +346,11 @@ def printed_messages(run: MqadminRun, ask: Ask) -> None:
 
 def stats_all(run: MqadminRun, ask: Ask) -> None:
     words = ("-t", _of(run, "-t")) if "-t" in run.argv else ("--all",)
-    told = {row["topic"]: row for row in _traffic(ask, *words)}
+    by_topic = {row["topic"]: row for row in _traffic(ask, *words)}
     compared = 0
     for words_of_row in text.rows(run.out, "#Topic"):
         topic = words_of_row[0]
-        row = told[topic]
+        row = by_topic[topic]
         if words_of_row[-1] == "NO_CONSUMER":
             put_tps, put_day = words_of_row[-3], words_of_row[-2]
         else:
@@ -365,16 +368,16 @@ def stats_all(run: MqadminRun, ask: Ask) -> None:
 def queue_entries(run: MqadminRun, ask: Ask) -> None:
     words = ["topic", "entries", "-t", _of(run, "-t"), "-q", _of(run, "-q"), "--offset", _of(run, "-i")]
     words += ["--count", _of(run, "-c"), *(("-g", _of(run, "-g")) if "-g" in run.argv else ())]
-    told = answer(ask, *words)
+    entries = answer(ask, *words)
     bounds = dict(
         part.strip().split(": ")
         for part in run.out.partition("max: ")[2].splitlines()[0].join(["max: ", ""]).split(",")
     )
-    (queue,) = told["queues"]
+    (queue,) = entries["queues"]
     assert (int(bounds["max"]), int(bounds["min"])) == (queue["max_offset"], queue["min_offset"])
     lines = [line for line in run.out.splitlines() if line.startswith("ConsumeQueueData")]
-    assert len(lines) == len(told["entries"])
-    for line, row in zip(lines, told["entries"], strict=True):
+    assert len(lines) == len(entries["entries"])
+    for line, row in zip(lines, entries["entries"], strict=True):
         assert f"physicOffset={row['physical_offset']}, physicSize={row['size_bytes']}," in line
         if row["store_time_ms"]:
             assert f'"msgStoreTime":{row["store_time_ms"]},' in line
@@ -382,15 +385,15 @@ def queue_entries(run: MqadminRun, ask: Ask) -> None:
 
 
 def broker_consume_stats(run: MqadminRun, ask: Ask) -> None:
-    told = answer(ask, "group", "lag", "--all", partly=True)["queues"]
-    found = {(r["topic"], r["group"], r["broker_name"], r["queue_id"]): r for r in told}
+    lags = answer(ask, "group", "lag", "--all", partly=True)["queues"]
+    by_queue = {(r["topic"], r["group"], r["broker_name"], r["queue_id"]): r for r in lags}
     for topic, group, broker, queue_id, high, consumed, lag, *_ in text.rows(run.out, "#Topic"):
-        row = found[topic, group, broker, int(queue_id)]
+        row = by_queue[topic, group, broker, int(queue_id)]
         assert (row["broker_offset"], row["consumer_offset"], row["lag_count"]) == (int(high), int(consumed), int(lag))
     # A level hides rows, not their part of the total: the groups are those of the run without one.
     whole = runs()[f"{run.release}/brokerConsumeStats"]
     groups = {(topic, group) for topic, group, *_ in text.rows(whole.out, "#Topic")}
-    total = sum(row["lag_count"] for row in told if (row["topic"], row["group"]) in groups)
+    total = sum(row["lag_count"] for row in lags if (row["topic"], row["group"]) in groups)
     assert total == int(text.properties(run.out, "Diff Total:")[""])
 
 
@@ -441,14 +444,14 @@ def nothing(run: MqadminRun, ask: Ask) -> None:
         "printMsgByQueue": ("message", "peek", "-t"),
         "topicList": ("topic", "list"),
     }[run.sub_command]
-    asked = (*words[:2], *((_of(run, "-i"),) if words[-1] == "-i" else ()))
-    asked += tuple(
+    words_used = (*words[:2], *((_of(run, "-i"),) if words[-1] == "-i" else ()))
+    words_used += tuple(
         word
         for option, ours in (("-t", "-t"), ("-g", "-g"), ("-k", "--key"))
         if option in words or option == "-k"
         for word in ((ours, _of(run, option)) if option in run.argv else ())
     )
-    outcome = ask(*asked, "-o", "json")
+    outcome = ask(*words_used, "-o", "json")
     if outcome.exit_code == 0:
         held = [value for value in outcome.json.values() if isinstance(value, list)]
         assert not any(held), outcome.stdout

@@ -17,12 +17,12 @@ def rows(text: str, heading: str) -> list[list[str]]:
     """Returns the words of each line below the line that begins with `heading`, to the next empty line."""
     lines = text.splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith(heading))
-    found: list[list[str]] = []
+    table: list[list[str]] = []
     for line in lines[first + 1 :]:
         if not line.strip():
             break
-        found.append(line.split())
-    return found
+        table.append(line.split())
+    return table
 
 
 def properties(text: str, separator: str) -> dict[str, str]:
@@ -53,15 +53,15 @@ class PrintedMessage:
 
 def messages(text: str) -> Iterator[PrintedMessage]:
     """Yields the messages that `printMsg`, `printMsgByQueue` and `consumeMessage` print."""
-    for found in _MESSAGE.finditer(text):
+    for match in _MESSAGE.finditer(text):
         yield PrintedMessage(
-            unique_id=found["id"],
-            broker=found["broker"],
-            queue_id=int(found["queue"]),
-            queue_offset=int(found["offset"]),
-            physical_offset=int(found["physical"]),
-            size_bytes=int(found["size"]),
-            store_time_ms=int(found["stored"]),
+            unique_id=match["id"],
+            broker=match["broker"],
+            queue_id=int(match["queue"]),
+            queue_offset=int(match["offset"]),
+            physical_offset=int(match["physical"]),
+            size_bytes=int(match["size"]),
+            store_time_ms=int(match["stored"]),
         )
 
 

@@ -89,8 +89,8 @@ def exchanges() -> tuple[Exchange, ...]:
 @cache
 def runs() -> Mapping[str, MqadminRun]:
     """Every recorded run by `RELEASE/NAME`."""
-    found = (msgspec.convert(line, MqadminRun) for line in _lines("runs.jsonl"))
-    return {f"{run.release}/{run.name}": run for run in found}
+    read = (msgspec.convert(line, MqadminRun) for line in _lines("runs.jsonl"))
+    return {f"{run.release}/{run.name}": run for run in read}
 
 
 def _lines(name: str) -> Iterator[object]:
@@ -137,13 +137,13 @@ class Replay:
     def answer(self, to: str, request: RemotingCommand) -> RemotingCommand | None:
         if request.is_oneway:
             return None
-        asked = dict(request.ext_fields or {})
-        best = next(iter(self.recorded(to, request.code, asked)), None)
-        composed = composed_answer(self, to, request.code, asked) if best is None else None
+        fields = dict(request.ext_fields or {})
+        best = next(iter(self.recorded(to, request.code, fields)), None)
+        composed = composed_answer(self, to, request.code, fields) if best is None else None
         if composed is not None:
             answer = composed
         elif best is None:
-            self.missing.append((to, request.code, asked))
+            self.missing.append((to, request.code, fields))
             answer = RemotingCommand(
                 code=_NOT_SUPPORTED, flag=FLAG_RESPONSE, remark=f"code {request.code} not recorded"
             )

@@ -67,7 +67,7 @@ def _body(replay: Replay, to: str, code: int, asked: Mapping[str, str]) -> bytes
 @cache
 def _stored() -> dict[tuple[str, int], dict[int, bytes]]:
     """Records of the store that the same broker left behind, by topic and queue, then by queue offset."""
-    found: dict[tuple[str, int], dict[int, bytes]] = {}
+    bodies: dict[tuple[str, int], dict[int, bytes]] = {}
     with tarfile.open(_STORE) as archive:
         name = next(name for name in archive.getnames() if "/commitlog/0" in name)
         file = archive.extractfile(name)
@@ -77,9 +77,9 @@ def _stored() -> dict[tuple[str, int], dict[int, bytes]]:
     while size := int.from_bytes(log[at : at + 4], "big"):
         record = log[at : at + size]
         message = decode_message(record)
-        found.setdefault((message.topic, message.queue_id), {})[message.queue_offset] = record
+        bodies.setdefault((message.topic, message.queue_id), {})[message.queue_offset] = record
         at += size
-    return found
+    return bodies
 
 
 def _from_store(code: int, asked: Mapping[str, str]) -> RemotingCommand:
@@ -119,7 +119,7 @@ def _cluster(replay: Replay) -> bytes:
 
 
 def _topics(replay: Replay) -> bytes:
-    found: dict[str, TopicConfig] = {}
+    configs: dict[str, TopicConfig] = {}
     for exchange in replay.recorded("namesrv", _ROUTE, {}):
         if exchange.command.code == 0:
             name = str(exchange.fields["topic"])
@@ -130,18 +130,18 @@ def _topics(replay: Replay) -> bytes:
                     read_queue_count=queues.read_queue_nums,
                     write_queue_count=queues.write_queue_nums,
                 )
-                found.setdefault(name, config)
-    asked = replay.run.option("-t")  # its route may be recorded under another recording only
-    if asked and replay.run.out.strip():
-        found.setdefault(asked, TopicConfig(name=asked))
-    return TopicConfigTable(topic_config_table=found).to_bytes()
+                configs.setdefault(name, config)
+    topic = replay.run.option("-t")  # its route may be recorded under another recording only
+    if topic and replay.run.out.strip():
+        configs.setdefault(topic, TopicConfig(name=topic))
+    return TopicConfigTable(topic_config_table=configs).to_bytes()
 
 
 def _offsets(replay: Replay) -> bytes:
-    found: dict[str, dict[int, int]] = {}
+    offsets_at: dict[str, dict[int, int]] = {}
     for group, queue, offsets in _progress(replay):
-        found.setdefault(f"{queue.topic}@{group}", {}).setdefault(queue.queue_id, offsets.consumer_offset)
-    return ConsumerOffsetTable(offset_table=found).to_bytes()
+        offsets_at.setdefault(f"{queue.topic}@{group}", {}).setdefault(queue.queue_id, offsets.consumer_offset)
+    return ConsumerOffsetTable(offset_table=offsets_at).to_bytes()
 
 
 def _client_ids(replay: Replay, group: str) -> bytes | None:
@@ -153,11 +153,11 @@ def _client_ids(replay: Replay, group: str) -> bytes | None:
 
 
 def _bounds(replay: Replay, topic: str) -> bytes | None:
-    found: dict[MessageQueue, TopicOffset] = {}
+    bounds: dict[MessageQueue, TopicOffset] = {}
     for _, queue, offsets in _progress(replay):
         if queue.topic == topic:
-            found.setdefault(queue, TopicOffset(max_offset=offsets.broker_offset))
-    return TopicStatsTable(offset_table=found).to_bytes() if found else None
+            bounds.setdefault(queue, TopicOffset(max_offset=offsets.broker_offset))
+    return TopicStatsTable(offset_table=bounds).to_bytes() if bounds else None
 
 
 def _progress(replay: Replay) -> Iterator[tuple[str, MessageQueue, OffsetWrapper]]:

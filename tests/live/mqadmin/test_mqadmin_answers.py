@@ -56,8 +56,8 @@ def has_frames(run: MqadminRun) -> bool:
 
 
 def compared() -> list[str]:
-    found = ((key, run) for key, run in runs().items() if run.sub_command in COMPARED and has_frames(run))
-    return [key for key, _ in found if key not in UNRECORDED and key not in HANDED_OUT]
+    candidates = ((key, run) for key, run in runs().items() if run.sub_command in COMPARED and has_frames(run))
+    return [key for key, _ in candidates if key not in UNRECORDED and key not in HANDED_OUT]
 
 
 @pytest.mark.parametrize("name", sorted({run.sub_command for run in runs().values()} - OWN_WORDS))

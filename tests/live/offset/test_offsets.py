@@ -72,9 +72,9 @@ def test_queues_that_the_time_did_not_suffice_for_are_not_tried(live: Run, clust
 def test_nothing_is_asked_without_time(live: Run, cluster: EmbeddedCluster) -> None:
     cluster.record_requests()
     outcome = live("topic", "list", "--timeout", "1ms")
-    asked = cluster.requests()
+    requests = cluster.requests()
     cluster.record_requests(on=False)
-    assert (outcome.exit_code, asked) == (75, [])
+    assert (outcome.exit_code, requests) == (75, [])
     assert "was not asked of" in outcome.stderr
     assert "the 0.001 s of --timeout are over\n  next: give it longer: --timeout" in outcome.stderr
 
@@ -107,10 +107,10 @@ def test_a_plan_sends_no_changing_request(live: Run, cluster: EmbeddedCluster) -
 
 def test_times_are_exact(live: Run) -> None:
     """The store time of a message is where it begins, one millisecond later is behind it and all of the same time."""
-    found = live(
+    planned_offsets = live(
         "message", "peek", "-t", "Pay", "-o", "json", "--broker", "broker-a", "--from-start", "--count", 5
     ).json["messages"]
-    mine = sorted((item["queue_offset"], item["store_time_ms"]) for item in found)
+    mine = sorted((item["queue_offset"], item["store_time_ms"]) for item in planned_offsets)
     assert len(mine) == 5
     for _, moment in mine:
         for at in (moment, moment + 1):

@@ -248,8 +248,8 @@ def test_offsets_of_a_topic_that_members_have_left_are_set_by_the_broker(live: R
 @pytest.mark.parametrize("online", [False, True])
 def test_messages_of_one_instant_are_never_cut_in_two(mqctl: Run, tmp_path: Path, version: str, online: bool) -> None:
     """Three instants with five messages each; a reset to the second begins with the first of its five, or before."""
-    told = {"useServerSideResetOffset": "false"}
-    with EmbeddedCluster(version=version, virtual_time=True, settings=told) as cluster:
+    properties = {"useServerSideResetOffset": "false"}
+    with EmbeddedCluster(version=version, virtual_time=True, settings=properties) as cluster:
         change(cluster, "broker-a", put_topic(TopicConfig(name="Pay", read_queue_count=1, write_queue_count=1)))
         change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name="G")))
         instants = []

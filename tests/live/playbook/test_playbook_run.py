@@ -119,9 +119,9 @@ def test_a_dry_run_prints_command_lines_and_asks_nobody(live: Run, cluster: Embe
     cluster.record_requests()
     words = ("playbook", "run", write(playbook, LAG, RESET), "-p", "group=G", "--namesrv", cluster.namesrv)
     outcome = live(*words, "--execute", "--dry-run", "-o", "json")
-    asked = cluster.requests()
+    requests = cluster.requests()
     cluster.record_requests(on=False)
-    assert (outcome.exit_code, asked) == (0, [])
+    assert (outcome.exit_code, requests) == (0, [])
     rows = {row["step"]: row for row in outcome.json["steps"]}
     assert rows["lag"]["command"].split()[:5] == ["mqctl", "group", "lag", "-g", "G"]
     assert cluster.namesrv in rows["lag"]["command"]
@@ -265,9 +265,9 @@ def test_dry_runs_of_all_playbooks_ask_nobody(live: Run, cluster: EmbeddedCluste
         assert outcome.exit_code == 0, outcome.stderr
         assert [row["step"] for row in outcome.json["steps"]] == [step.id for step in load_playbook(slug).steps]
     # Brokers tell name servers every half minute that they are there; this takes longer on a busy machine.
-    asked = [item for item in cluster.requests() if item.code != RequestCode.REGISTER_BROKER]
+    requests = [item for item in cluster.requests() if item.code != RequestCode.REGISTER_BROKER]
     cluster.record_requests(on=False)
-    assert asked == []
+    assert requests == []
 
 
 @pytest.mark.parametrize(
@@ -286,9 +286,9 @@ def test_what_cannot_be_is_refused_before_anything_runs(
 ) -> None:
     cluster.record_requests()
     outcome = live("playbook", *words)
-    asked = cluster.requests()
+    requests = cluster.requests()
     cluster.record_requests(on=False)
-    assert (outcome.exit_code, asked) == (code, [])
+    assert (outcome.exit_code, requests) == (code, [])
     assert said in outcome.stderr
 
 

@@ -52,10 +52,10 @@ class Quick(Terminal):
         key = tuple(words)
         if key not in self.heard_before:
             self.file.unlink(missing_ok=True)
-            told = self.run(*words, env={TEE_VARIABLE: str(self.file)})
+            outcome = self.run(*words, env={TEE_VARIABLE: str(self.file)})
             document = msgspec.json.decode(self.file.read_bytes()) if self.file.is_file() else None
             self.heard_before[key] = Spoken(
-                exit_code=told.exit_code, took_ms=0, stdout=told.stdout, stderr=told.stderr, document=document
+                exit_code=outcome.exit_code, took_ms=0, stdout=outcome.stdout, stderr=outcome.stderr, document=document
             )
         return self.heard_before[key]
 

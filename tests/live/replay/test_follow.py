@@ -157,11 +157,11 @@ def test_a_killed_follower_leaves_no_gap_keeps_each_keys_order_and_tells_what_is
     assert (done["id"], done["back"]) == (killed["id"], None) == (report["id"], None)
     assert done["state"] == ("in-doubt" if twice else "complete")
     env = {"MQCTL_STATE_DIR": str(tmp_path)}
-    told = live("replay", "status", report["id"], "-o", "json", env=env).json
-    assert (told["kind"], told["left_count"], len(told["resumed_at_ms"])) == ("follow", 0, 1)
-    stretches = [(queue["begin"], queue["end"], queue["reached"]) for queue in told["queues"]]
+    status = live("replay", "status", report["id"], "-o", "json", env=env).json
+    assert (status["kind"], status["left_count"], len(status["resumed_at_ms"])) == ("follow", 0, 1)
+    stretches = [(queue["begin"], queue["end"], queue["reached"]) for queue in status["queues"]]
     assert all((begin, end) == (0, reached) for begin, end, reached in stretches)
-    assert sum(reached for _, _, reached in stretches) == told["published_count"] == 256
+    assert sum(reached for _, _, reached in stretches) == status["published_count"] == 256
     shown = live("replay", "status", report["id"], env=env).stdout
     assert "256 copied; copies cannot be undone" in shown
     assert "taken up again 20" in shown

@@ -53,9 +53,9 @@ def target(cluster: EmbeddedCluster) -> None:
 
 def keys_of(live: Run, topic: str) -> Counter[tuple[str, str]]:
     """How often each message of an origin is in a topic: by broker and first key."""
-    found = live("message", "peek", "-t", topic, "--from-start", "--count", 999, "-o", "json")
-    assert found.exit_code == 0, found.stderr
-    return Counter((row["broker_name"], row["keys"].split(" ")[0]) for row in rows(found.json["messages"]))
+    messages = live("message", "peek", "-t", topic, "--from-start", "--count", 999, "-o", "json")
+    assert messages.exit_code == 0, messages.stderr
+    return Counter((row["broker_name"], row["keys"].split(" ")[0]) for row in rows(messages.json["messages"]))
 
 
 def rows(messages: list[dict[str, object]]) -> list[dict[str, str]]:
@@ -132,8 +132,8 @@ def properties(message: ReceivedMessage) -> dict[str, str]:
 
 def origins(heard: Heard) -> Counter[tuple[str, str]]:
     """The replayed messages that were heard: by broker of the original and first key."""
-    found = [(properties(item), item.keys[0]) for item in list(heard.messages)]
-    return Counter((known["MQCTL_ORIGIN_BROKER"], key) for known, key in found if ORIGIN_OFFSET in known)
+    pairs = [(properties(item), item.keys[0]) for item in list(heard.messages)]
+    return Counter((known["MQCTL_ORIGIN_BROKER"], key) for known, key in pairs if ORIGIN_OFFSET in known)
 
 
 @pytest.mark.parametrize("mode", [ConsumeMode.CONCURRENT, ConsumeMode.ORDERLY])
@@ -150,10 +150,10 @@ def test_members_get_the_skipped_backlog_later_each_message_once(
         assert done.exit_code == 0, done.stderr
         heard.wait_for(4)
         until(lambda: sum(offsets(live).values()) == 14, "committed")
-        found = Counter(
+        counts = Counter(
             (message.stored.properties["MQCTL_ORIGIN_BROKER"], message.keys[0]) for message in heard.messages
         )
-    assert found == BACKLOG
+    assert counts == BACKLOG
 
 
 def test_copies_say_where_they_come_from_and_keep_what_the_application_gave(live: Run) -> None:
@@ -200,8 +200,8 @@ def test_the_plan_names_all_who_get_copies_or_says_that_it_cannot(live: Run, clu
 
 
 def test_between_two_times_exactly(live: Run) -> None:
-    found = live("message", "peek", "-t", "Pay", "--broker", "broker-a", "--from-start", "--count", 9, "-o", "json")
-    times = sorted(item["store_time_ms"] for item in found.json["messages"])
+    messages = live("message", "peek", "-t", "Pay", "--broker", "broker-a", "--from-start", "--count", 9, "-o", "json")
+    times = sorted(item["store_time_ms"] for item in messages.json["messages"])
     first, last = times[1], times[-1]
     words = ("-t", "Pay", "--since", first, "--until", last, "--broker", "broker-a", "--to", "Again")
     shown = live("replay", "publish", *words, "-o", "json")
@@ -470,6 +470,6 @@ def test_messages_of_a_log_without_queues_are_published_again(live: Run, tmp_pat
 
     done = live(*ask, *AGAIN)
     assert (done.exit_code, done.json["published_count"]) == (0, 39), done.stderr
-    found = keys_of(live, "Again")
-    assert found == Counter({("127.0.0.1:10911", f"k{number}"): 1 for number in range(1, 40)})
+    keys = keys_of(live, "Again")
+    assert keys == Counter({("127.0.0.1:10911", f"k{number}"): 1 for number in range(1, 40)})
     assert live(*ask, "--since", "-1h").exit_code == 64

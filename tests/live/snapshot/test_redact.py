@@ -111,11 +111,11 @@ def test_values_that_stand_where_none_was_expected_go_too() -> None:
         "dirs": "primary=/home/alice/store;spare:/data/mq/commitlog",
         "said": "13800138000",
     }
-    found = redacted(replace(seen, brokers=(replace(broker, runtime=odd, version="V4_9_8 by alice-77"),)))
-    text = json.dumps(_plain(found))
+    replaced = redacted(replace(seen, brokers=(replace(broker, runtime=odd, version="V4_9_8 by alice-77"),)))
+    text = json.dumps(_plain(replaced))
     for word in ("/data/mq", "carol", "alice", "13800138000"):
         assert word not in text, word
-    assert any(key.startswith("commitLogDiskRatio_") for key in found.brokers[0].runtime)
+    assert any(key.startswith("commitLogDiskRatio_") for key in replaced.brokers[0].runtime)
     assert left_in("10.0.0.1:9876 and /data/mq", frozenset({"10.0.0.1", "/data/mq"})) == ["/data/mq", "10.0.0.1"]
 
 

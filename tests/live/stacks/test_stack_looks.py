@@ -89,8 +89,8 @@ def test_a_client_without_stacks_and_one_that_refuses(cluster: EmbeddedCluster, 
     with open_source(StackRequest(group="G", namesrv=cluster.namesrv)) as (source, look_ms):
 
         def answer(peer: Peer, code: ResponseCode, body: bytes) -> None:
-            asked = peer.asked(RequestCode.GET_CONSUMER_RUNNING_INFO)
-            peer.socket.sendall(encode(asked.answer(code, remark="not here", body=body)))
+            request = peer.asked(RequestCode.GET_CONSUMER_RUNNING_INFO)
+            peer.socket.sendall(encode(request.answer(code, remark="not here", body=body)))
 
         answering = [
             threading.Thread(target=answer, args=(plain, ResponseCode.SUCCESS, b'{"properties":{},"mqTable":{}}')),

@@ -16,8 +16,8 @@ def test_a_consumer_is_found_with_its_group_and_client_id(
     rows = {row["pid"]: row for row in live("stacks", "find", "-o", "json").json["processes"]}
     assert os.getpid() not in rows  # the brokers of this test are connected to name servers, and consume nothing
     one, two = rows[sleeping.pid], rows[burning.pid]
-    told = ("runtime", "group", "client_id", "known_by", "obstacle")
-    assert [one[name] for name in told] == ["python", "G", "127.0.0.1@one", "connection", None]
+    columns = ("runtime", "group", "client_id", "known_by", "obstacle")
+    assert [one[name] for name in columns] == ["python", "G", "127.0.0.1@one", "connection", None]
     assert (two["group"], two["client_id"]) == ("H", "127.0.0.1@two")
     assert two["cpu_share"] > one["cpu_share"]
     assert one["rss_bytes"] > 10 << 20

@@ -81,8 +81,8 @@ def _piece(numbers: range, seed: int) -> Tally:
     words += ["--numbers", f"{numbers.start}:{numbers.stop}"]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode == 0:
-        told = json.loads(done.stdout)
-        return Tally(**{**told, "ends": Counter(told["ends"])})
+        figures = json.loads(done.stdout)
+        return Tally(**{**figures, "ends": Counter(figures["ends"])})
     return Tally(problems=[f"the process of runs {numbers} ended with {done.returncode}"])
 
 

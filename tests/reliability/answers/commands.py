@@ -98,17 +98,17 @@ class Command:
 
 def commands() -> tuple[Command, ...]:
     """Returns every read command that asks a cluster, and every one that reads a snapshot."""
-    found = []
+    command_lines = []
     for entry in ENTRIES:
         name, options = " ".join(entry.path), options_of(tuple(entry.path))
         if entry.impact != "reads" or name in ELSEWHERE or name in _NEED_STORES:
             continue
         has_output = "--output" in options or "-o" in options
         if "--namesrv" in options:
-            found.append(Command(name, False, has_output))
+            command_lines.append(Command(name, False, has_output))
         if "--snapshot" in options or name == "snapshot show":
-            found.append(Command(name, True, has_output))
-    return tuple(found)
+            command_lines.append(Command(name, True, has_output))
+    return tuple(command_lines)
 
 
 @contextmanager

@@ -55,11 +55,11 @@ def altered_text(random: Random, text: str) -> str:
         tokens = list(_TOKEN.finditer(text))
         if not tokens:
             return random.choice(_TEXTS)
-        found = random.choice(tokens)
-        if found[0] in _OPEN and random.random() < 0.7:
-            text = _counted(random, text, found.start())
+        token = random.choice(tokens)
+        if token[0] in _OPEN and random.random() < 0.7:
+            text = _counted(random, text, token.start())
         else:
-            text = text[: found.start()] + _other(random, found[0]) + text[found.end() :]
+            text = text[: token.start()] + _other(random, token[0]) + text[token.end() :]
     return text
 
 

@@ -130,15 +130,15 @@ class Proxy:
         reader, writer = await asyncio.open_connection(host, int(port))
         try:
             writer.write(encode(request))
-            decoder, found = FrameDecoder(), list[RemotingCommand]()
-            while not found:
+            decoder, commands = FrameDecoder(), list[RemotingCommand]()
+            while not commands:
                 data = await reader.read(1 << 16)
                 if not data:
                     raise EOFError
-                found = [command for command in decoder.feed(data) if command.is_response]
+                commands = [command for command in decoder.feed(data) if command.is_response]
         finally:
             writer.close()
-        answer = replace(found[0], body=_HOST.sub(self._our_host, _ADDRESS.sub(self._ours, found[0].body)))
+        answer = replace(commands[0], body=_HOST.sub(self._our_host, _ADDRESS.sub(self._ours, commands[0].body)))
         if len(self._kept) < _MOST_KEPT:
             self._kept[key] = answer
             self._bodies.append(answer.body)
@@ -187,8 +187,8 @@ def main() -> None:
         sys.stdout.write(f"{proxy.namesrv}\n")
         sys.stdout.flush()
         for line in sys.stdin:
-            told = json.loads(line)
-            sys.stdout.write(f"{proxy.tell(Lie(**told) if told else None)}\n")
+            settings = json.loads(line)
+            sys.stdout.write(f"{proxy.tell(Lie(**settings) if settings else None)}\n")
             sys.stdout.flush()
 
 

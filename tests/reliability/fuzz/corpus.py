@@ -16,27 +16,27 @@ _LARGEST_SEED_BYTES = 16_384
 @cache
 def frames() -> tuple[bytes, ...]:
     """Every recorded frame that is not too large to mutate often; those of the full recordings, too, when present."""
-    found: list[bytes] = []
+    frames_read: list[bytes] = []
     with tarfile.open(GOLDEN / "frames" / "frames.tar.gz") as archive:
         for member in archive:
             file = archive.extractfile(member) if member.name.endswith(".bin") else None
             if file is not None:
-                found.append(file.read())
+                frames_read.append(file.read())
     for path in sorted(FULL_GOLDEN.rglob("frames*/**/*.bin")) if FULL_GOLDEN.is_dir() else ():
-        found.append(path.read_bytes())
-    return tuple(dict.fromkeys(data for data in found if len(data) <= _LARGEST_SEED_BYTES))
+        frames_read.append(path.read_bytes())
+    return tuple(dict.fromkeys(data for data in frames_read if len(data) <= _LARGEST_SEED_BYTES))
 
 
 @cache
 def commands() -> tuple[RemotingCommand, ...]:
     """The recorded frames, decoded; probes of broken frames are left out."""
-    found = []
+    commands_read = []
     for data in frames():
         try:
-            found.append(decode(data))
+            commands_read.append(decode(data))
         except FrameError:
             continue
-    return tuple(found)
+    return tuple(commands_read)
 
 
 @cache
@@ -58,32 +58,32 @@ def json_texts() -> tuple[bytes, ...]:
 @cache
 def store_files(name: str) -> dict[str, bytes]:
     """Returns the files of a recorded store by their path below its root."""
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     with tarfile.open(GOLDEN / "stores" / f"{name}.tar.gz") as archive:
         for member in archive:
             file = archive.extractfile(member) if member.isfile() else None
             if file is not None:
-                found[member.name.partition("/")[2]] = file.read()
-    return found
+                files[member.name.partition("/")[2]] = file.read()
+    return files
 
 
 @cache
 def config_files() -> dict[str, bytes]:
     """Recorded configuration files by name."""
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for store in ("store-clean", "store-5.3.3"):
         for path, data in store_files(store).items():
             if path.startswith("config/") and path.endswith(".json"):
-                found[f"{store} {path}"] = data
-    return found
+                files[f"{store} {path}"] = data
+    return files
 
 
 def recorded_pieces(prefix: str) -> tuple[bytes, ...]:
     """The first bytes of every recorded store file whose path begins with `prefix`."""
-    found = []
+    pieces = []
     for store in ("store-clean", "store-killed", "store-5.3.3"):
-        found += [data[:_PIECE_BYTES] for path, data in store_files(store).items() if path.startswith(prefix)]
-    return tuple(dict.fromkeys(piece for piece in found if piece.strip(b"\0")))[:20]
+        pieces += [data[:_PIECE_BYTES] for path, data in store_files(store).items() if path.startswith(prefix)]
+    return tuple(dict.fromkeys(piece for piece in pieces if piece.strip(b"\0")))[:20]
 
 
 def dumps() -> tuple[bytes, ...]:

@@ -32,12 +32,12 @@ Arc = tuple[CodeType, int, int]
 
 def arcs_of(read: Callable[[], object]) -> set[Arc]:
     """Runs `read` and returns the arcs of our code that this thread went along; how it ends does not matter."""
-    found: set[Arc] = set()
+    arcs: set[Arc] = set()
     last: dict[FrameType, int] = {}
 
     def local(frame: FrameType, event: str, _argument: object) -> Any:
         if event == "line":
-            found.add((frame.f_code, last.get(frame, 0), frame.f_lineno))
+            arcs.add((frame.f_code, last.get(frame, 0), frame.f_lineno))
             last[frame] = frame.f_lineno
         elif event == "return":
             last.pop(frame, None)
@@ -51,10 +51,10 @@ def arcs_of(read: Callable[[], object]) -> set[Arc]:
     try:
         read()
     except Exception:  # noqa: BLE001 - the same input has been judged before
-        return found
+        return arcs
     finally:
         sys.settrace(before)
-    return found
+    return arcs
 
 
 def words_of(error: MqctlError | None) -> str:
@@ -106,9 +106,9 @@ class Guide:
         self._endings.add(ending)
         if len(data) > _LONGEST_KEPT or len(self.kept) >= _MOST_KEPT:
             return
-        found = arcs_of(lambda: read(data))
-        if not found <= self.arcs:
-            self.arcs |= found
+        arcs = arcs_of(lambda: read(data))
+        if not arcs <= self.arcs:
+            self.arcs |= arcs
             self.kept.append(data)
 
     def load(self, directory: Path) -> None:

@@ -91,9 +91,9 @@ def index(data: bytes) -> None:
     path = _scratch() / "20261120233502127"
     path.write_bytes(data)
     for slots in (None, 1_024):
-        found = IndexFile(path, slots=slots)
-        found.lookup("Pay", "k1")
-        assert len(found.entries) <= len(data)
+        file = IndexFile(path, slots=slots)
+        file.lookup("Pay", "k1")
+        assert len(file.entries) <= len(data)
 
 
 def batch_queue(data: bytes) -> None:
@@ -101,9 +101,9 @@ def batch_queue(data: bytes) -> None:
     queue = root / "batchconsumequeue" / "T" / "0"
     queue.mkdir(parents=True, exist_ok=True)
     (queue / _FIRST).write_bytes(data)
-    found = StoreDirectory.open(root).batch_consume_queue("T", 0)
-    assert found.max_offset >= 0
-    assert found.min_offset(0) >= 0
+    batch_entries = StoreDirectory.open(root).batch_consume_queue("T", 0)
+    assert batch_entries.max_offset >= 0
+    assert batch_entries.min_offset(0) >= 0
 
 
 def timers(data: bytes) -> None:

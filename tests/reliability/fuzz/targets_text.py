@@ -65,11 +65,11 @@ def read_expressions(data: bytes) -> None:
 
 def read_dump(data: bytes) -> None:
     """Dumps never raise: what cannot be read is left out and said."""
-    found = read_stream(BytesIO(data), source="fuzz")
+    dumps = read_stream(BytesIO(data), source="fuzz")
     read_dumps(data.decode("utf-8", "replace"), source="fuzz")
-    if found:
-        report_threads(found, Classifier())
-        collapsed(found)
+    if dumps:
+        report_threads(dumps, Classifier())
+        collapsed(dumps)
 
 
 @contextmanager

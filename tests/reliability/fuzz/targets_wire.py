@@ -60,22 +60,22 @@ def _typed(request: type[Request], command: RemotingCommand) -> None:
 
     for header in (request, request.reply):
         try:
-            found = header.from_ext(command.ext_fields)
+            typed = header.from_ext(command.ext_fields)
         except HeaderFieldError as error:
             assert error.remark
             continue
-        assert header.from_ext(found.to_ext()) == found
+        assert header.from_ext(typed.to_ext()) == typed
 
 
 @cache
 def _bodies() -> tuple[type[Body], ...]:
-    found: list[type[Body]] = []
+    bodies: list[type[Body]] = []
     waiting = list(Body.__subclasses__())
     while waiting:
         kind = waiting.pop()
-        found.append(kind)
+        bodies.append(kind)
         waiting += kind.__subclasses__()
-    return tuple(sorted(found, key=lambda kind: kind.__name__))
+    return tuple(sorted(bodies, key=lambda kind: kind.__name__))
 
 
 def read_json(data: bytes) -> None:

@@ -92,17 +92,17 @@ class Planted:
 
 
 def _sample(scenes: list[Scene], machine_ms: float, *, at_s: float) -> Sample:
-    found = {"at_s": at_s, MACHINE: machine_ms}
+    sample = {"at_s": at_s, MACHINE: machine_ms}
     with ExitStack() as quiet:
         for one in scenes:
             quiet.enter_context(one.consumers.between_changes)
-        found |= {f"client {name}": value for name, value in looks(psutil.Process())}
+        sample |= {f"client {name}": value for name, value in looks(psutil.Process())}
         for one in scenes:
             try:
-                found |= one.sample()
+                sample |= one.sample()
             except (MqctlError, OSError) as error:
                 one.ledger.failed("look", repr(error))
-    return found
+    return sample
 
 
 def _machine_ms(until: float) -> float:

@@ -84,18 +84,20 @@ class Administration:
 
         A 5.x broker does that itself, and by time would also move a group that is behind forward: it gets offsets.
         """
-        topic, asked = mix.TOPICS[mix.PLAIN], self._cluster.ask
-        stored = [asked(self._address, ask.consumer_offset(mix.RESET, topic, queue)) for queue in range(mix.QUEUES)]
+        topic, cluster_ask = mix.TOPICS[mix.PLAIN], self._cluster.ask
+        stored = [
+            cluster_ask(self._address, ask.consumer_offset(mix.RESET, topic, queue)) for queue in range(mix.QUEUES)
+        ]
         if None in stored:
             return  # the group has not committed every queue yet, and is refused
         if not self._is_v5:
             time_ms = round(time() * 1_000) - _BACK_MS
-            asked(self._address, change.reset_offsets(topic, mix.RESET, time_ms, force=False))
+            cluster_ask(self._address, change.reset_offsets(topic, mix.RESET, time_ms, force=False))
             return
         for queue, committed in enumerate(stored):
-            low = asked(self._address, ask.min_offset(topic, queue))
+            low = cluster_ask(self._address, ask.min_offset(topic, queue))
             offset = max(low, (committed or 0) - _BACK_MESSAGES)
-            asked(self._address, change.reset_offset_here(mix.RESET, topic, queue, offset))
+            cluster_ask(self._address, change.reset_offset_here(mix.RESET, topic, queue, offset))
 
 
 class Rudeness:

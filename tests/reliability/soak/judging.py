@@ -61,18 +61,18 @@ def judged(samples: Sequence[Sample]) -> list[str]:
     kept = samples[int(len(samples) * WARM_UP_SHARE) :]
     if len(kept) < _LEAST_SAMPLES:
         raise ValueError(f"{len(kept)} samples after the warm-up tell nothing")
-    found = []
+    problems = []
     for series in sorted({name for sample in kept for name in sample}):
         limit = LIMITS.get(series.rpartition(" ")[2])
         if limit is None:
             continue
         values = [(number, sample[series]) for number, sample in enumerate(kept) if series in sample]
         if len(values) < len(kept) * 0.9:
-            found.append(f"{series}: only {len(values)} of {len(kept)} samples")
+            problems.append(f"{series}: only {len(values)} of {len(kept)} samples")
         elif _drifts(values, limit) and (not limit.machine or _drifts(_by_machine(values, kept, limit), limit)):
             begin, end = thirds(values)
-            found.append(f"{series} went from {begin:.1f} to {end:.1f}")
-    return found
+            problems.append(f"{series} went from {begin:.1f} to {end:.1f}")
+    return problems
 
 
 def thirds(values: Sequence[tuple[int, float]]) -> tuple[float, float]:

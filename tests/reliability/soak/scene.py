@@ -104,8 +104,8 @@ class Scene:
         env = {**os.environ, "HOME": str(self._store), "MQCTL_NAMESRV": self._namesrv}
         running = subprocess.Popen(words, cwd=REPOSITORY, env=env, stderr=subprocess.PIPE, text=True)
         assert running.stderr is not None
-        told = running.stderr.readline()
-        return running, told.split(" at ", 1)[1].split(";")[0]
+        line = running.stderr.readline()
+        return running, line.split(" at ", 1)[1].split(";")[0]
 
     # Life
 
@@ -161,23 +161,26 @@ class Scene:
             assert answer["ok"], answer
         with urlopen(self._scrape, timeout=60) as scraped:
             scraped.read()
-        found = {f"{subject} {name}": value for subject, one in self.processes.items() for name, value in looks(one)}
-        found |= {f"{self.name} {name}": value for name, value in (*self._tables(), *self._flow())}
-        found[f"store {self.name} disk_kib"] = disk_kib(self._store)
-        return found
+        values = {f"{subject} {name}": value for subject, one in self.processes.items() for name, value in looks(one)}
+        values |= {f"{self.name} {name}": value for name, value in (*self._tables(), *self._flow())}
+        values[f"store {self.name} disk_kib"] = disk_kib(self._store)
+        return values
 
     def _tables(self) -> Iterator[tuple[str, float]]:
         """Asks the broker for the size of its tables, and for what waits in it."""
-        asked, address = self._cluster.ask, self._address
-        yield "topics entries", len(asked(address, ask.topic_configs()))
-        yield "groups entries", len(asked(address, ask.group_configs()))
-        yield "offsets entries", len(asked(address, ask.all_consumer_offsets()).offset_table)
-        info = asked(address, ask.runtime_info()).table
+        cluster_ask, address = self._cluster.ask, self._address
+        yield "topics entries", len(cluster_ask(address, ask.topic_configs()))
+        yield "groups entries", len(cluster_ask(address, ask.group_configs()))
+        yield "offsets entries", len(cluster_ask(address, ask.all_consumer_offsets()).offset_table)
+        info = cluster_ask(address, ask.runtime_info()).table
         delays = [value.split(",") for name, value in info.items() if name.startswith("scheduleMessageOffset_")]
         yield "delayed waiting", sum(int(end) - int(begin) for begin, end in delays)
         yield "timers waiting", float(info.get("timerOffsetBehind", 0))
-        halves = asked(address, ask.max_offset(HALF_TOPIC, 0))
-        yield "halves waiting", halves - (asked(address, ask.consumer_offset(TRANSACTION_GROUP, HALF_TOPIC, 0)) or 0)
+        halves = cluster_ask(address, ask.max_offset(HALF_TOPIC, 0))
+        yield (
+            "halves waiting",
+            halves - (cluster_ask(address, ask.consumer_offset(TRANSACTION_GROUP, HALF_TOPIC, 0)) or 0),
+        )
 
     def _flow(self) -> Iterator[tuple[str, float]]:
         sends, deliveries, delivered = self.ledger.take_latencies()
@@ -193,18 +196,20 @@ class Scene:
     def problems(self) -> list[str]:
         """Returns what was not as it has to be: losses, repeats, wrong deliveries, failures."""
         ledger = self.ledger
-        found = [f"lost: {line}" for line in ledger.missing()]
-        found += [f"{group} got {count} {kind} that are not for it" for (group, kind), count in ledger.wrong.items()]
+        problems_seen = [f"lost: {line}" for line in ledger.missing()]
+        problems_seen += [
+            f"{group} got {count} {kind} that are not for it" for (group, kind), count in ledger.wrong.items()
+        ]
         allowed = {mix.CHANGING: self.consumers.changes * _PER_CHANGE}
-        found += [
+        problems_seen += [
             f"{group} got {count} {kind} messages again"
             for (group, kind), count in ledger.repeats.items()
             if group not in mix.MAY_REPEAT or count > allowed.get(group, count)
         ]
         dead = self._cluster.ask(self._address, ask.max_offset(dlq_topic(mix.RETRYING), 0))
         if dead != ledger.acknowledged[mix.DEAD]:
-            found.append(f"{dead} dead letters of {ledger.acknowledged[mix.DEAD]}")
-        return [f"{self.name}: {line}" for line in (*found, *ledger.problems)]
+            problems_seen.append(f"{dead} dead letters of {ledger.acknowledged[mix.DEAD]}")
+        return [f"{self.name}: {line}" for line in (*problems_seen, *ledger.problems)]
 
 
 def looks(process: psutil.Process) -> list[tuple[str, float]]:
