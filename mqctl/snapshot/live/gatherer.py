@@ -29,7 +29,7 @@ from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live.members import ask_unplaced, gather_memberships
 from mqctl.snapshot.live.newest import ask_newest
 from mqctl.snapshot.live.pop import gather_pop
-from mqctl.snapshot.live.queues import gather_offsets, gather_queues
+from mqctl.snapshot.live.queues import gather_offsets, gather_queues, queue_bounds
 from mqctl.snapshot.live.replication import ask_copies, ask_replication
 from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
 from mqctl.snapshot.live.running import gather_running, without_stacks
@@ -39,7 +39,8 @@ from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
 T = TypeVar("T")
 # Two commit periods of consumers: offsets that are further back do not just wait to be committed.
 _STANDS_MS = 10_000
-_STEPS = ("name servers", "brokers", "routes", "queues", "consumers")
+_NOTHING = frozenset({""})  # an empty set would stand for every topic
+_STEPS = ("name servers", "brokers", "groups", "routes", "queues", "consumers")
 
 
 def gather_live(
@@ -74,32 +75,67 @@ def gather_live(
     servers, addresses, gaps = ask_name_servers(asking)
     say("brokers")
     brokers = _whole_brokers(asking, addresses, wanted)
+    say("groups")
+    memberships = gather_memberships(asking, brokers, wanted)
+    narrow = _of_groups(wanted, brokers, memberships)
     say("routes")
-    topics = _topics(brokers, wanted)
+    topics = _topics(brokers, narrow)
     views, route_gaps = ask_routes(asking, servers, topics)
     say("queues")
-    queues = gather_queues(asking, brokers, wanted)
+    queues = gather_queues(asking, brokers, narrow)
     offsets = gather_offsets(asking, brokers, queues, now_ms)
     say("consumers")
-    memberships = gather_memberships(asking, brokers, wanted)
     memberships = ask_unplaced(asking, brokers, memberships, queues)
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
-    views, more_gaps = _with_routes(asking, views, _subscribed(memberships, running, wanted) - {*topics})
+    more = _subscribed(memberships, running, wanted) - {*topics}
+    views, more_gaps = _with_routes(asking, views, more)
+    queues |= _more_queues(asking, brokers, queues, (wanted, more))
     ask_newest(asking, brokers, queues, now_ms)
     records = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
     samples, sample_gaps = _tag_samples(asking, running, views, sampled | _filtered(memberships, offsets, now_ms))
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
-        brokers=tuple(
-            _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()), records)
-            for number, broker in enumerate(brokers)
-        ),
+        brokers=_snapshots(brokers, queues, offsets, memberships, records),
         name_servers=views,
         running=running,
         tag_samples=samples,
         unavailable=(*gaps, *route_gaps, *more_gaps, *running_gaps, *sample_gaps),
     )
+
+
+def _of_groups(
+    scope: Scope, brokers: list[LiveBroker], memberships: Mapping[int, tuple[GroupMembership, ...]]
+) -> Scope:
+    """Narrows what is asked about groups to the topics that they subscribe to or have offsets on."""
+    if not scope.groups or scope.topics:
+        return scope
+    of_members = (entry.subscriptions for entries in memberships.values() for entry in entries)
+    subscribed = {item.topic for subscriptions in of_members for item in subscriptions}
+    return replace(
+        scope, topics=subscribed | {topic for broker in brokers for _, topic, _ in broker.offsets} | _NOTHING
+    )
+
+
+def _more_queues(
+    asking: Asking,
+    brokers: list[LiveBroker],
+    queues: Mapping[int, tuple[QueueState, ...]],
+    more: tuple[Scope, Set[str]],
+) -> dict[int, tuple[QueueState, ...]]:
+    """Asks for the queues of topics that single members say they subscribe to, and nobody was asked about yet."""
+    scope, topics = more
+    seen = {(number, state.topic) for number, states in queues.items() for state in states}
+    places = [
+        (number, topic)
+        for number, broker in enumerate(brokers)
+        for topic in (broker.user_topics(scope) if topics else ())
+        if topic in topics and (number, topic) not in seen
+    ]
+    return {
+        number: tuple(sorted((*queues.get(number, ()), *states), key=lambda item: (item.topic, item.queue_id)))
+        for number, states in queue_bounds(asking, brokers, places).items()
+    }
 
 
 def _subscribed(
@@ -149,12 +185,7 @@ def gather_numbers(
     delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
-        brokers=tuple(
-            _snapshot(
-                broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()), (delayed, {}, {})
-            )
-            for number, broker in enumerate(brokers)
-        ),
+        brokers=_snapshots(brokers, queues, offsets, memberships, (delayed, {}, {})),
         name_servers=views,
         running=running,
         unavailable=(*gaps, *running_gaps),
@@ -242,6 +273,19 @@ def _tag_samples(
 
 def _topics(brokers: list[LiveBroker], scope: Scope) -> list[str]:
     return sorted({topic for broker in brokers for topic in broker.user_topics(scope) if not is_system_topic(topic)})
+
+
+def _snapshots(
+    brokers: list[LiveBroker],
+    queues: Mapping[int, tuple[QueueState, ...]],
+    offsets: Mapping[int, tuple[ConsumerOffsetState, ...]],
+    memberships: Mapping[int, tuple[GroupMembership, ...]],
+    records: _Records,
+) -> tuple[BrokerSnapshot, ...]:
+    return tuple(
+        _snapshot(broker, queues.get(number, ()), offsets.get(number, ()), memberships.get(number, ()), records)
+        for number, broker in enumerate(brokers)
+    )
 
 
 def _snapshot(

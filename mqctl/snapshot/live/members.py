@@ -190,8 +190,10 @@ def _without_settings(asking: Asking, brokers: list[LiveBroker], scope: Scope) -
     """Returns the groups that brokers know by their members only, by the number of the broker.
 
     Where brokers create no groups, members of one without settings are refused, and no table has it: who subscribes is
-    asked topic by topic (300).
+    asked topic by topic (300); not for groups that are named, which are asked about in any case.
     """
+    if scope.groups and len(plain(scope.groups)) == len(scope.groups):
+        return {}
     places = [
         (number, topic)
         for number, broker in enumerate(brokers)
