@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -14,12 +15,17 @@ from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.scenario import ClusterDeclared
 from mqctl.model.counts import counted
 from mqctl.model.lang import Lang
+from mqctl.model.numbers import decimal
 from mqctl.model.spans import span_ms
-from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
+from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml, load_yaml
 from mqctl.store.plain_files import read_named, refused
 
 _SUFFIX = ".yaml"
+_PLACE = re.compile(r"(.*) - at `(.+)`")
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(.+?)`")
+_NUMBER = re.compile(r"\[(\d+)\]")
 Sends = Literal["normal", "keyed", "delayed", "transactional"]
+Means = Literal["broker", "consumers"]
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -167,7 +173,7 @@ class Ask(_Part, frozen=True, kw_only=True, tag_field="do", tag="ask"):
     at: str
     text: str
     zh: str | None = None
-    means: Literal["broker", "consumers"] = "broker"
+    means: Means = "broker"
 
 
 Step = Join | Leave | Kill | Burst | KillBrokerFor | StopBrokerFor | LosePower | JumpClock | ResetOffsets | Ask
@@ -178,6 +184,7 @@ class DrillPlan(_Part, frozen=True, kw_only=True):
     """A drill.
 
     Attributes:
+        zh: the title in Chinese.
         cluster: an embedded cluster that is made for it; None drills the cluster that the command names.
         time_scale: how much faster the periods of clients and of the own cluster run; 1 on other clusters.
         queues: of the topic, on each broker.
@@ -185,6 +192,7 @@ class DrillPlan(_Part, frozen=True, kw_only=True):
 
     name: str = ""
     title: str
+    zh: str | None = None
     cluster: ClusterDeclared | None = None
     time_scale: float = 1.0
     queues: int = 4
@@ -233,7 +241,7 @@ def _spoken(plan: DrillPlan, lang: Lang | None) -> DrillPlan:
         msgspec.structs.replace(step, text=step.zh) if isinstance(step, Ask) and step.zh else step
         for step in plan.schedule
     ]
-    return msgspec.structs.replace(plan, schedule=steps)
+    return msgspec.structs.replace(plan, schedule=tuple(steps), title=plan.zh or plan.title)
 
 
 def read_plan(name: str, data: bytes, where: str) -> DrillPlan:
@@ -241,11 +249,49 @@ def read_plan(name: str, data: bytes, where: str) -> DrillPlan:
     try:
         plan = msgspec.structs.replace(decode_yaml(data, DrillPlan), name=name)
     except UnreadableYaml as error:
-        raise BadInputError(f"could not read the drill {name}", reason=f"{where}: {error}") from error
+        reason = f"{where}: {_with_known(str(error), data)}"
+        raise BadInputError(f"could not read the drill {name}", reason=reason) from error
     mistakes = _mistakes(plan)
     if mistakes:
         raise BadInputError(f"the drill {name} contradicts itself", reason=f"{where}: {'; '.join(mistakes)}")
     return plan
+
+
+def _with_known(problem: str, data: bytes) -> str:
+    """Returns what is wrong with a file, and what may stand there where it is a name that nobody knows."""
+    match = _PLACE.fullmatch(problem)
+    path = match[2] if match else "$"
+    if _UNKNOWN_FIELD.match(problem):
+        kind = _part_at(path, data)
+        if kind is None:
+            return problem
+        known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    elif path.endswith(".do") or "field `do`" in problem:
+        known = [str(step.__struct_config__.tag) for step in get_args(Step)]
+    elif path.endswith((".sends", ".means")):
+        known = [str(value) for value in get_args(Sends if path.endswith(".sends") else Means)]
+    else:
+        return problem
+    return f"{problem}; there are {', '.join(known)}"
+
+
+def _part_at(path: str, data: bytes) -> type[msgspec.Struct] | None:
+    """Returns what a place of the file holds; None for what is no part of a plan."""
+    if path.startswith("$.schedule"):
+        whole = load_yaml(data)
+        steps = whole["schedule"] if isinstance(whole, dict) else ()
+        number = _NUMBER.search(path)
+        step = steps[decimal(number[1]) or 0] if number else {}
+        return next((each for each in get_args(Step) if each.__struct_config__.tag == step.get("do")), None)
+    parts: dict[str, type[msgspec.Struct]] = {
+        "$": DrillPlan,
+        "$.cluster": ClusterDeclared,
+        "$.quota": DrillQuota,
+        "$.limits": DrillLimits,
+        "$.producers[]": ProducerPlanned,
+        "$.groups[]": GroupPlanned,
+    }
+    return parts.get(_NUMBER.sub("[]", path))
 
 
 def _mistakes(plan: DrillPlan) -> list[str]:

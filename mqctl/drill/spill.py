@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mqctl.drill.history import Rows
+from mqctl.drill.scratch import Scratch
 from mqctl.errors import BadInputError, StorageError
 
 _MOST_BUFFERED = 500_000
@@ -32,7 +32,7 @@ class Spill:
         self._held: defaultdict[Partition, list[Rows]] = defaultdict(list)
         self._count = 0
         self._known: set[Partition] = set()
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch: Scratch | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -40,8 +40,8 @@ class Spill:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._directory is not None:
-            self._directory.cleanup()
+        if self._scratch is not None:
+            self._scratch.close()
 
     def deal(self, rows: Rows, owners: npt.NDArray[np.int64], blocks: npt.NDArray[np.int64]) -> None:
         """Adds rows to their partitions, in order.
@@ -70,8 +70,8 @@ class Spill:
 
     def _write(self) -> None:
         try:
-            if self._directory is None:
-                self._directory = tempfile.TemporaryDirectory(prefix="mqctl-drill-")
+            if self._scratch is None:
+                self._scratch = Scratch()
             for key, parts in self._held.items():
                 with self._file(key).open("ab") as stream:
                     for part in parts:
@@ -82,14 +82,14 @@ class Spill:
         self._count = 0
 
     def _file(self, key: Partition) -> Path:
-        assert self._directory is not None
-        return Path(self._directory.name) / f"{key[0]}-{key[1]}"
+        assert self._scratch is not None
+        return self._scratch.path / f"{key[0]}-{key[1]}"
 
     def partitions(self) -> Iterator[tuple[Partition, Rows]]:
         """Yields each partition with its rows as they were dealt; those of one owner by ascending block."""
         for key in sorted(self._known):
             parts = self._held.pop(key, [])
-            if self._directory is not None and self._file(key).exists():
+            if self._scratch is not None and self._file(key).exists():
                 written = np.fromfile(self._file(key), np.int64).reshape(-1, self._width)
                 self._file(key).unlink()
                 parts = [written, *parts]

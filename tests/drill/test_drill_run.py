@@ -101,12 +101,21 @@ def test_a_killed_drill_leaves_a_history_that_is_judged_and_what_clean_removes(
     (tmp_path / "endless.yaml").write_text(STRICT.replace("messages: 200, rate: 200", "messages: 900, rate: 50"))
     history, env = tmp_path / "h", {"MQCTL_STATE_DIR": str(tmp_path / "state"), "MQCTL_NAMESRV": cluster.namesrv}
     words = ("drill", "run", tmp_path / "endless.yaml", "--history", history, "--execute")
-    with subprocess.Popen([sys.executable, "-m", "mqctl", *map(str, words)], env={**os.environ, **env}) as process:
+    (tmp_path / "scratch").mkdir()
+    outside = {**os.environ, **env, "TMPDIR": str(tmp_path / "scratch")}
+    check = [sys.executable, "-m", "mqctl", "drill", "check", str(history), "-o", "json"]
+    with subprocess.Popen([sys.executable, "-m", "mqctl", *map(str, words)], env=outside) as process:
         wait_until(lambda: history.exists() and history.read_bytes().count(b"\nd ") > 20, "20 deliveries")
+        judged = subprocess.run(check, env=outside, capture_output=True, text=True, check=False)
+        assert "which a drill that was killed left" not in judged.stderr, "it is still running"
         process.kill()
-    judged = mqctl("drill", "check", history, "-o", "json")
-    assert (judged.exit_code, judged.json["state"], judged.json["complete"]) == (3, "not-judged", False), judged.stdout
-    assert sum(each["outside"] for each in judged.json["promises"]) == 0
+    (left,) = (tmp_path / "scratch").iterdir()
+    judged = subprocess.run(check, env=outside, capture_output=True, text=True, check=False)
+    verdict = msgspec.json.decode(judged.stdout)
+    assert (judged.returncode, verdict["state"], verdict["complete"]) == (3, "not-judged", False), judged.stdout
+    assert sum(each["outside"] for each in verdict["promises"]) == 0
+    assert f"removed {left}, which a drill that was killed left" in judged.stderr
+    assert not left.exists()
     # Its clients end with it: nobody is a member any more, and what is left is removed.
     wait_until(lambda: mqctl("drill", "clean", "--execute", env=env).exit_code == 0, "the members are gone")
     assert own_things(cluster) == set()
@@ -177,6 +186,52 @@ def test_a_plan_that_contradicts_itself_ends_with_65(mqctl: Run, tmp_path: Path,
     assert (outcome.exit_code, (tmp_path / "h").exists()) == (65, False)
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "known"),
+    [
+        ("do: kill,", "do: murder,", "there are join, leave, kill, burst, kill-broker, stop-broker, lose-power, "),
+        ("consumer: ledger-1", "victim: ledger-1", "there are at, consumer"),
+        ("sends: keyed", "sends: letters", "there are normal, keyed, delayed, transactional"),
+        ("lost_after:", "lost:", "there are lost_after, late_after, early, settle, repeats_back"),
+    ],
+)
+def test_a_word_that_no_plan_knows_is_answered_with_those_that_may_stand_there(
+    mqctl: Run, tmp_path: Path, right: str, wrong: str, known: str
+) -> None:
+    (tmp_path / "plan.yaml").write_text(SMALL.replace(right, wrong, 1))
+    outcome = mqctl("drill", "run", tmp_path / "plan.yaml", "--history", tmp_path / "h")
+    assert (outcome.exit_code, known in outcome.stderr) == (65, True), outcome.stderr
+
+
+POWER = """
+title: The power of a broker that flushes once a minute is cut
+cluster: {brokers: [broker-a], settings: {flushIntervalCommitLog: "60000"}}
+time_scale: 20
+quota: {messages: 1000, mebibytes: 1, time: 3m}
+limits: {lost_after: 8s}
+producers: [{name: orders, sends: keyed, keys: 10, messages: 300, rate: 200}]
+groups: [{name: ledger, mode: orderly, consumers: 1, work_ms: 60}]
+schedule: [{at: 1s, do: lose-power, broker: broker-a, back_after: 300ms, loses_back: 10s}]
+"""
+
+
+def test_a_power_cut_loses_what_was_not_flushed_and_a_plan_that_forbids_it_is_violated(
+    mqctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "power.yaml").write_text(POWER)
+    history = tmp_path / "power.history"
+    allowed = mqctl("drill", "run", tmp_path / "power.yaml", "--history", history, "-o", "json")
+    history.write_bytes(history.read_bytes().replace(b'"loses_back_us":10000000', b'"loses_back_us":0'))
+    forbidden = mqctl("drill", "check", history, "-o", "json")
+    assert (allowed.exit_code, forbidden.exit_code) == (0, 2), (allowed.stdout, forbidden.stdout)
+    first, second = (
+        next((each["outside"], each["inside"]) for each in judged.json["promises"] if each["promise"] == "lost")
+        for judged in (allowed, forbidden)
+    )
+    assert first[0] == 0 and first[1] > 20, allowed.stdout
+    assert second[0] > 20, forbidden.stdout
+
+
 def test_on_another_cluster_nothing_is_done_without_execute(
     mqctl: Run, tmp_path: Path, cluster: EmbeddedCluster
 ) -> None:
@@ -187,4 +242,5 @@ def test_on_another_cluster_nothing_is_done_without_execute(
     assert any("at most 100,000 messages, 64 MiB of bodies" in line for line in outcome.json["warnings"])
     chinese = mqctl(*words[:-2], "--lang", "zh", env={"MQCTL_STATE_DIR": str(tmp_path / "state")})
     assert "届时请您操作：请升级并重启第一个 Broker" in chinese.stdout + chinese.stderr
+    assert "upgrade: 在您的集群上逐个升级 Broker 和消费者" in chinese.stderr
     assert (own_things(cluster), (tmp_path / "h").exists()) == (set(), False)

@@ -74,10 +74,10 @@ def size_bytes(option: str, text: str) -> int:
     return number * unit
 
 
-def run_length_ms(duration: str | None, count: int | None) -> int:
-    """Returns the longest time of a run: as told, else 10 s, or an hour when a count ends it. Raises UsageError."""
+def run_length_ms(duration: str | None, *, ends_itself: bool) -> int:
+    """Returns the longest time of a run: as typed, else 10 s, or an hour when it ends by itself. Raises UsageError."""
     if duration is None:
-        return DEFAULT_DURATION_MS if count is None else 3_600_000
+        return 3_600_000 if ends_itself else DEFAULT_DURATION_MS
     length_ms = parse_span_ms(duration)
     if not 0 < length_ms <= _LONGEST_MS:
         raise UsageError(f"cannot run for {duration}", remedy="say how long, up to 24h: --duration 30s")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
 from mqctl.cli.options.bench import (
     BenchTopicOption,
     CountOption,
@@ -18,8 +18,6 @@ from mqctl.cli.options.bench import (
     NameOption,
     ProcessesOption,
     WarmUpOption,
-    run_length_ms,
-    size_bytes,
 )
 from mqctl.cli.options.common import ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
 from mqctl.model.bench import Workload
@@ -56,16 +54,13 @@ def command(
     joins no group and commits nothing, so no group's progress changes. With --follow it reads what comes, for
     --duration. On a cluster of `mqctl local up` it begins at once, elsewhere with --execute.
     """
-    from mqctl.operations.bench.command import RunBounds, bench_place, run_consume
+    from mqctl.operations.bench.command import bench_place, run_bounds, run_consume
     from mqctl.operations.bench.page import emit_run
 
     workload = Workload(batch_count=batch, process_count=processes, in_flight=processes, connection_count=1)
     place = bench_place(name, topic, 4, broker or (), foreign=foreign_topic)
-    length_ms = run_length_ms(duration, None if follow else count or 1)
-    most_bytes = size_bytes("--max-bytes", max_bytes)
-    bounds = RunBounds(time_ms=length_ms, count=count, max_bytes=most_bytes, warm_up_s=warm_up)
+    bounds = run_bounds(duration, count, max_bytes, warm_up, ends_itself=not follow)
     target = cluster_target(namesrv, profile, timeout)
     document, code = run_consume(target, workload, place, bounds, follows=follow, execute=execute)
-    emit_run(document, html)
-    emit(document, output)
+    emit_run(document, output, html)
     return code

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
 from mqctl.cli.options.bench import (
     BenchTopicOption,
     CountOption,
@@ -20,8 +20,6 @@ from mqctl.cli.options.bench import (
     QueueCountOption,
     SizeOption,
     WarmUpOption,
-    run_length_ms,
-    size_bytes,
     size_range,
 )
 from mqctl.cli.options.common import ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
@@ -61,7 +59,7 @@ def command(
     Times count from when a message was due, so that what waits while a broker stalls is not left out. --processes is
     how many send; as many read. Nothing is committed. `bench clean` removes topic and groups.
     """
-    from mqctl.operations.bench.command import RunBounds, bench_place, run_latency
+    from mqctl.operations.bench.command import bench_place, run_bounds, run_latency
     from mqctl.operations.bench.page import emit_run
 
     smallest, largest = size_range(size)
@@ -69,10 +67,8 @@ def command(
         mode=SendMode.ASYNC, min_bytes=smallest, max_bytes=largest, process_count=processes, in_flight=1024, rate=rate
     )
     place = bench_place(name, topic, queues, broker or (), foreign=foreign_topic)
-    most_bytes = size_bytes("--max-bytes", max_bytes)
-    bounds = RunBounds(time_ms=run_length_ms(duration, count), count=count, max_bytes=most_bytes, warm_up_s=warm_up)
+    bounds = run_bounds(duration, count, max_bytes, warm_up, ends_itself=count is not None)
     target = cluster_target(namesrv, profile, timeout)
     document, code = run_latency(target, workload, place, bounds, execute=execute)
-    emit_run(document, html)
-    emit(document, output)
+    emit_run(document, output, html)
     return code

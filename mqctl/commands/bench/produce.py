@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
-from mqctl.cli.emit import Output, emit
+from mqctl.cli.emit import Output
 from mqctl.cli.options.bench import (
     BenchTopicOption,
     CountOption,
@@ -22,8 +22,6 @@ from mqctl.cli.options.bench import (
     RateOption,
     SizeOption,
     WarmUpOption,
-    run_length_ms,
-    size_bytes,
     size_range,
 )
 from mqctl.cli.options.common import ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
@@ -97,14 +95,12 @@ def command(
     workload = replace(workload, min_bytes=smallest, max_bytes=largest, compression=compression, seed=seed)
     workload = replace(workload, in_flight=in_flight, connection_count=connections, process_count=processes)
     workload = replace(workload, delay_level=level, rollback_share=rollback)
-    from mqctl.operations.bench.command import RunBounds, bench_place, run_produce
+    from mqctl.operations.bench.command import bench_place, run_bounds, run_produce
     from mqctl.operations.bench.page import emit_run
 
     place = bench_place(name, topic, queues, broker or (), foreign=foreign_topic)
-    most_bytes = size_bytes("--max-bytes", max_bytes)
-    bounds = RunBounds(time_ms=run_length_ms(duration, count), count=count, max_bytes=most_bytes, warm_up_s=warm_up)
+    bounds = run_bounds(duration, count, max_bytes, warm_up, ends_itself=count is not None)
     target = cluster_target(namesrv, profile, timeout)
     document, code = run_produce(target, workload, place, bounds, execute=execute)
-    emit_run(document, html)
-    emit(document, output)
+    emit_run(document, output, html)
     return code

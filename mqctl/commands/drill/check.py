@@ -12,7 +12,7 @@ from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.drill.checker import Checker
 from mqctl.errors import ExitCode
-from mqctl.operations.drill.reporting import report_verdict
+from mqctl.operations.drill.reporting import clear_away, report_verdict
 from mqctl.render.checks import CheckFormat
 
 EXAMPLES = (
@@ -43,6 +43,7 @@ def command(
     A history that was interrupted is judged as far as it goes. Ends with 0 when every promise was kept, 2 when one was
     broken and no event explains it, 3 when the history ends before all could be judged.
     """
+    clear_away()
     with step_progress() as progress:
         verdict = Checker(history, excerpts, progress).judge()
     return report_verdict(verdict, form, html, output)

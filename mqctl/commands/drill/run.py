@@ -21,7 +21,7 @@ from mqctl.drill.checker import Checker
 from mqctl.drill.plan import load_plan
 from mqctl.drill.writing import refuse_existing
 from mqctl.errors import ExitCode, UsageError
-from mqctl.operations.drill.reporting import report_verdict
+from mqctl.operations.drill.reporting import clear_away, report_verdict
 from mqctl.operations.drill.run import DrillRequest, prepare, run_drill
 
 EXAMPLES = (
@@ -67,6 +67,8 @@ def command(
     program = tuple(shlex.split(client)) if client else None
     request = DrillRequest(mark=mark, history=path, program=program, tell=note, ask=_ask)
     refuse_existing(path)
+    clear_away()
+    note(f"{drill.name}: {drill.title}")
     with terminable():
         try:
             if target is not None:

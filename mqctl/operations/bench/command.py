@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mqctl.cli.connection.target import ClusterTarget
+from mqctl.cli.options.bench import run_length_ms, size_bytes
 from mqctl.errors import ExitCode
 from mqctl.model.bench import BenchRun, Workload
 from mqctl.model.own_names import Purpose, own_name
@@ -39,6 +40,15 @@ class RunBounds:
         if workload.rate is not None:
             most = min(most, math.ceil(workload.rate * self.time_ms / 1000) + workload.batch_count)
         return Quota(messages=most, size_bytes=self.max_bytes, time_ms=self.time_ms)
+
+
+def run_bounds(
+    duration: str | None, count: int | None, max_bytes: str, warm_up: int, *, ends_itself: bool
+) -> RunBounds:
+    """Returns where a run ends, as typed; one that ends by itself has an hour for it. Raises UsageError."""
+    length_ms = run_length_ms(duration, ends_itself=ends_itself)
+    most_bytes = size_bytes("--max-bytes", max_bytes)
+    return RunBounds(time_ms=length_ms, count=count, max_bytes=most_bytes, warm_up_s=warm_up)
 
 
 def bench_place(name: str, topic: str | None, queues: int, brokers: Sequence[str], *, foreign: bool) -> OwnPlace:

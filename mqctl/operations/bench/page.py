@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mqctl.cli.emit import note
+from mqctl.cli.emit import Output, emit, note
 from mqctl.model.bench import BenchRun, BenchSecond
 from mqctl.render.document import Document
 
 _SECOND_MS = 1_000
 
 
-def emit_run(document: Document, file: Path | None) -> None:
-    """Writes the page of a run that was asked for; a plan that was only shown has none. Raises StorageError."""
+def emit_run(document: Document, output: Output, file: Path | None) -> None:
+    """Shows a run or its plan, and writes the page that was asked for; a plan has none. Raises StorageError."""
+    _write_page(document, file)
+    emit(document, output)
+
+
+def _write_page(document: Document, file: Path | None) -> None:
     run = document.value
     if file is None or not isinstance(run, BenchRun):
         return

@@ -7,10 +7,17 @@ from pathlib import Path
 
 from mqctl.cli.emit import Output, emit, note
 from mqctl.cli.language import spoken
+from mqctl.drill.scratch import remove_abandoned
 from mqctl.errors import ExitCode
 from mqctl.model.drill_verdict import DrillVerdict
 from mqctl.render.checks import CheckFormat
 from mqctl.render.drill import verdict_document, verdict_exit, verdict_formatted
+
+
+def clear_away() -> None:
+    """Removes what drills that were killed left in the directory for temporary files, and says so."""
+    for each in remove_abandoned():
+        note(f"removed {each}, which a drill that was killed left")
 
 
 def report_verdict(verdict: DrillVerdict, form: CheckFormat | None, page: Path | None, output: Output) -> ExitCode:

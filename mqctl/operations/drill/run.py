@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from mqctl.drill.client_process import OURS
 from mqctl.drill.conductor import Conductor, DrillMeans
 from mqctl.drill.ground import DrillGround, DrillNames, own_cluster
 from mqctl.drill.plan import Ask, DrillPlan
+from mqctl.drill.scratch import Scratch
 from mqctl.drill.writing import HistoryWriter
 from mqctl.errors import MqctlError, UsageError
 from mqctl.model.own_names import Purpose
@@ -84,8 +84,8 @@ def run_drill(plan: DrillPlan, target: ClusterTarget | None, request: DrillReque
     if target is not None and target.tls is not None and request.program is None:
         raise UsageError("our drill clients do not speak TLS", remedy="give a program of yours with --client")
     names = DrillNames(request.mark)
-    with tempfile.TemporaryDirectory(prefix="mqctl-drill-") as made:
-        directory = Path(made)
+    with Scratch() as scratch:
+        directory = scratch.path
         if target is None:
             with own_cluster(plan, names, directory / "cluster") as ground:
                 ground.make()

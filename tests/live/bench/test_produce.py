@@ -14,9 +14,11 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from embedded_broker import Answer, Delay, EmbeddedCluster
+from mqctl.client.admin.broker_changes import put_topic
 from mqctl.client.admin.broker_queries import topic_configs, topic_stats
 from mqctl.client.admin.cluster import Cluster
 from mqctl.local.state import LocalBroker, LocalCluster, LocalStates, Ready, process_started_ms
+from mqctl.model.config import TopicConfig
 from mqctl.model.own_messages import BENCH
 from mqctl.protocol.codes import RequestCode
 from tests.client.consuming import wait_until
@@ -131,11 +133,11 @@ def test_kinds_reach_the_broker_as_such(bench: Bench, cluster: EmbeddedCluster) 
     wait_until(lambda: stored(cluster) == 64 + ends.count("8"), "the oneway sends have arrived")
 
 
-def stored(cluster: EmbeddedCluster) -> int:
-    """How many messages the topic holds."""
+def stored(cluster: EmbeddedCluster, topic: str = OWN) -> int:
+    """How many messages a topic holds."""
     with Cluster(cluster.namesrv) as admin:
         (broker,) = admin.masters()
-        table = admin.ask(broker.address, topic_stats(OWN)).offset_table
+        table = admin.ask(broker.address, topic_stats(topic)).offset_table
         return sum(item.max_offset - item.min_offset for item in table.values())
 
 
@@ -151,8 +153,17 @@ def test_order_is_kept_by_key(bench: Bench, cluster: EmbeddedCluster) -> None:
 
 
 def test_a_topic_of_others_needs_a_word(bench: Bench, cluster: EmbeddedCluster) -> None:
-    refused = bench("produce", "-t", "orders", "--count", "1", "--execute")
-    assert (refused.exit_code, "--foreign-topic" in refused.stderr) == (64, True)
+    with Cluster(cluster.namesrv) as admin:
+        (broker,) = admin.masters()
+        admin.ask(broker.address, put_topic(TopicConfig(name="paid", read_queue_count=4, write_queue_count=4, perm=6)))
+    cluster.record_requests()
+    for verb in ("produce", "consume", "latency"):
+        refused = bench(verb, "-t", "paid", "--count", "1", "--execute")
+        assert (refused.exit_code, "--foreign-topic" in refused.stderr) == (64, True), (verb, refused.stderr)
+    changes = {SEND, SEND_BATCH, RequestCode.UPDATE_AND_CREATE_TOPIC, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP}
+    assert {each.code for each in cluster.requests()}.isdisjoint({*map(int, changes), int(RequestCode.PULL_MESSAGE)})
+    assert figures(bench("produce", "-t", "paid", "--foreign-topic", "--count", "3", "--execute", "-o", "json"))
+    assert stored(cluster, "paid") == 3
     missing = bench("produce", "-t", "orders", "--foreign-topic", "--count", "1", "--execute")
     assert (missing.exit_code, "orders" in topics(cluster)) == (66, False)
 
