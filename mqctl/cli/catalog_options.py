@@ -181,7 +181,7 @@ shell {bash,zsh,fish} The shell to print the script for.
 history The file that a drill wrote.
 --excerpts Of how many breaches of each promise to show the evidence.
 --html Also write the verdict as a page.
-plan Its name, or a file that ends in .yaml.
+plan broker-restart, clock-jump, failover, kinds, offset-reset, power-lost, replay, room-lost, scale-out, upgrade (on your cluster).
 --history Where to write the history.
 --client The program of the clients, which speaks the drill's lines.
 term One of Kafka's words, settings included.

@@ -41,7 +41,7 @@ class ClientProcess:
                     words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
                 )
         except OSError as error:
-            raise StorageError(f"could not start the client {words[0]}", reason=str(error)) from error
+            raise StorageError(f"could not start the client {words[0]}", reason=error.strerror or str(error)) from error
         self._reading = Thread(target=self._read, name=f"drill-{task.name}", daemon=True)
         self._reading.start()
         self._tell(msgspec.json.encode(task))

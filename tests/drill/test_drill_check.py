@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from mqctl.drill.plan import plan_names
 from mqctl.model.drill_verdict import DrillVerdict
 from tests.drill.written import Written
 from tests.live.conftest import Run
@@ -77,3 +78,31 @@ def test_what_is_no_history_ends_with_65_and_none_with_66(mqctl: Run, tmp_path: 
     (tmp_path / "text").write_text("text\n")
     assert mqctl("drill", "check", tmp_path / "text").exit_code == 65
     assert mqctl("drill", "check", tmp_path / "none").exit_code == 66
+
+
+def test_what_cannot_be_is_said_before_a_drill_begins(mqctl: Run, tmp_path: Path) -> None:
+    """A stranger's first lines: plans are listed, and neither a page nor a client that cannot be starts anything."""
+    shown = " ".join(mqctl("drill", "run", "--help").stdout.split())
+    assert [name for name in plan_names() if name not in shown] == []
+    words = ("drill", "run", "scale-out", "--history", tmp_path / "h")
+    page = mqctl(*words, "--html", tmp_path / "none" / "page.html")
+    assert (page.exit_code, "its directory does not exist" in page.stderr) == (74, True), page.stderr
+    bench = mqctl("bench", "produce", "-n", "127.0.0.1:1", "--html", tmp_path / "none" / "page.html")
+    assert (bench.exit_code, "its directory does not exist" in bench.stderr) == (74, True), bench.stderr
+    client = mqctl(*words, "--client", "java 'of nobody")
+    assert (client.exit_code, "cannot read --client" in client.stderr) == (64, True), client.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_history_without_its_beginning_ends_with_65(mqctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "cut").write_bytes(Written().stored(0, 0).file(tmp_path).read_bytes()[:60])
+    cut = mqctl("drill", "check", tmp_path / "cut")
+    assert (cut.exit_code, "the start of the drill is missing" in cut.stderr) == (65, True), cut.stderr
+    newer = mqctl("drill", "check", written_by_a_newer(tmp_path))
+    assert (newer.exit_code, "it was written by a newer mqctl" in newer.stderr) == (65, True), newer.stderr
+
+
+def written_by_a_newer(directory: Path) -> Path:
+    path = directory / "newer"
+    path.write_bytes(Written().ends().file(directory).read_bytes().replace(b"-history 1", b"-history 9", 1))
+    return path

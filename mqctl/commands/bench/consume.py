@@ -56,6 +56,9 @@ def command(
     """
     from mqctl.operations.bench.command import bench_place, run_bounds, run_consume
     from mqctl.operations.bench.page import emit_run
+    from mqctl.operations.reports.run import refuse_unwritable
+
+    refuse_unwritable(html)
 
     workload = Workload(batch_count=batch, process_count=processes, in_flight=processes, connection_count=1)
     place = bench_place(name, topic, 4, broker or (), foreign=foreign_topic)

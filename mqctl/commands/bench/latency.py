@@ -61,6 +61,9 @@ def command(
     """
     from mqctl.operations.bench.command import bench_place, run_bounds, run_latency
     from mqctl.operations.bench.page import emit_run
+    from mqctl.operations.reports.run import refuse_unwritable
+
+    refuse_unwritable(html)
 
     smallest, largest = size_range(size)
     workload = Workload(

@@ -97,6 +97,9 @@ def command(
     workload = replace(workload, delay_level=level, rollback_share=rollback)
     from mqctl.operations.bench.command import bench_place, run_bounds, run_produce
     from mqctl.operations.bench.page import emit_run
+    from mqctl.operations.reports.run import refuse_unwritable
+
+    refuse_unwritable(html)
 
     place = bench_place(name, topic, queues, broker or (), foreign=foreign_topic)
     bounds = run_bounds(duration, count, max_bytes, warm_up, ends_itself=count is not None)

@@ -21,7 +21,7 @@ from mqctl.drill.checker import Checker
 from mqctl.drill.plan import load_plan
 from mqctl.drill.writing import refuse_existing
 from mqctl.errors import ExitCode, UsageError
-from mqctl.operations.drill.reporting import clear_away, report_verdict
+from mqctl.operations.drill.reporting import clear_away, refuse_page, report_verdict
 from mqctl.operations.drill.run import DrillRequest, prepare, run_drill
 
 EXAMPLES = (
@@ -32,8 +32,14 @@ EXAMPLES = (
 )
 
 
+PLANS = (
+    "broker-restart, clock-jump, failover, kinds, offset-reset, power-lost, replay, room-lost, scale-out, upgrade (on "
+    "your cluster)"
+)
+
+
 def command(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="Its name, or a file that ends in .yaml.")],
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help=f"{PLANS}; or a file that ends in .yaml.")],
     history: Annotated[
         Path | None, typer.Option("--history", help="Where to write the history; else in this directory.")
     ] = None,
@@ -64,9 +70,10 @@ def command(
     mark = re.sub(r"[^A-Za-z0-9_-]", "-", f"{drill.name[:30]}-{now:%m%d-%H%M%S}")
     target = cluster_target(namesrv, profile, timeout) if drill.cluster is None else None
     path = history or Path(f"{mark}.history")
-    program = tuple(shlex.split(client)) if client else None
+    program = _words(client) if client else None
     request = DrillRequest(mark=mark, history=path, program=program, tell=note, ask=_ask)
     refuse_existing(path)
+    refuse_page(html)
     clear_away()
     note(f"{drill.name}: {drill.title}")
     with terminable():
@@ -84,6 +91,13 @@ def command(
     note(f"judging {path}")
     verdict = Checker(path, excerpts).judge()
     return report_verdict(verdict, form, html, output)
+
+
+def _words(client: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(client))
+    except ValueError as error:
+        raise UsageError(f"cannot read --client {client}", reason=str(error)) from error
 
 
 def _ask(text: str) -> None:

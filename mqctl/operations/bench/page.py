@@ -14,8 +14,8 @@ _SECOND_MS = 1_000
 
 def emit_run(document: Document, output: Output, file: Path | None) -> None:
     """Shows a run or its plan, and writes the page that was asked for; a plan has none. Raises StorageError."""
-    _write_page(document, file)
     emit(document, output)
+    _write_page(document, file)
 
 
 def _write_page(document: Document, file: Path | None) -> None:

@@ -20,9 +20,21 @@ def clear_away() -> None:
         note(f"removed {each}, which a drill that was killed left")
 
 
+def refuse_page(page: Path | None) -> None:
+    """Refuses a page that could not be written, before the drill. Raises StorageError."""
+    if page is not None:
+        from mqctl.operations.reports.run import refuse_unwritable
+
+        refuse_unwritable(page)
+
+
 def report_verdict(verdict: DrillVerdict, form: CheckFormat | None, page: Path | None, output: Output) -> ExitCode:
     """Shows a verdict, and returns the exit code that it means. Raises StorageError: the page cannot be written."""
     document = verdict_document(verdict, spoken())
+    if form is not None:
+        sys.stdout.write(verdict_formatted(verdict, form, spoken()))
+    else:
+        emit(document, output)
     if page is not None:
         from mqctl.operations.reports.run import write_text
         from mqctl.render.in_chinese import in_chinese
@@ -31,8 +43,4 @@ def report_verdict(verdict: DrillVerdict, form: CheckFormat | None, page: Path |
         shown = in_chinese(document) if spoken() == "zh" else document
         write_text(page, document_page(f"drill: {verdict.topic}", shown, {}, spoken()))
         note(f"the verdict is in {page}")
-    if form is not None:
-        sys.stdout.write(verdict_formatted(verdict, form, spoken()))
-    else:
-        emit(document, output)
     return verdict_exit(verdict)

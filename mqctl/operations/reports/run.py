@@ -306,6 +306,12 @@ def scope_words(question: ReportOptions) -> str:
     return "; ".join(parts) or "all groups and topics, everything that is stored"
 
 
+def refuse_unwritable(path: Path | None) -> None:
+    """Refuses a file whose directory is not there before long work is done for it. Raises StorageError."""
+    if path is not None and not path.parent.is_dir():
+        raise StorageError(f"cannot write {path}", reason="its directory does not exist")
+
+
 def write_text(path: Path, text: str) -> None:
     """Writes a file of text.
 
