@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Self
 
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
-from mqctl.protocol.body import EMPTY, Body
+from mqctl.protocol.body import EMPTY, Body, BodyError
 from mqctl.protocol.declared import field
+
+MOST_BROKERS = 2_000
+"""Broker names of a cluster that are read, far beyond what anybody runs; RocketMQ has no limit of its own."""
 
 
 class QueueData(Body):
@@ -46,6 +50,16 @@ class ClusterInfo(Body):
 
     broker_addr_table: Mapping[str, BrokerData] = EMPTY
     cluster_addr_table: Mapping[str, tuple[str, ...]] = EMPTY
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Reads the answer. Raises BodyError, also when it names more brokers than anybody runs: each is asked then."""
+        info = super().from_json(value)
+        count = len(info.broker_addr_table)
+        if count > MOST_BROKERS:
+            reason = f"it names {count:,} brokers, at most {MOST_BROKERS:,} are read"
+            raise BodyError("ClusterInfo cannot be read", reason=reason)
+        return info
 
 
 class BrokerMemberGroup(Body):

@@ -140,6 +140,7 @@ def _map_codec(key_kind: Any, part: Any) -> tuple[Reader, Writer]:
 
 
 _MOST_UINT64 = (1 << 64) - 1
+_MOST_INT32 = (1 << 31) - 1
 
 
 def _read_int(value: object) -> int:
@@ -186,8 +187,15 @@ def _read_queue(value: object) -> MessageQueue:
     return MessageQueue(
         topic=_read_str(get("topic") or ""),
         broker_name=_read_str(get("brokerName") or ""),
-        queue_id=_read_int(get("queueId") or 0),
+        queue_id=_read_queue_id(get("queueId") or 0),
     )
+
+
+def _read_queue_id(value: object) -> int:
+    number = _read_int(value)
+    if not -_MOST_INT32 - 1 <= number <= _MOST_INT32:
+        raise _wrong("the id of a queue, of 32 bits,", value)
+    return number
 
 
 def _read_queue_key(value: object) -> MessageQueue:

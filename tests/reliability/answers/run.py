@@ -28,6 +28,8 @@ _MEMORY_BYTES = 1 << 30
 _HANGS_S = 20.0
 _ENDS = {0, 1, 2, 3, 65, 66, 69, 74, 75, 76, 77}
 """Exit codes that a server's answer may lead to: not usage, not a bug, not configuration, not an interruption."""
+_TO_CHOOSE = ("several clusters are there", "the delay levels of the brokers differ")
+"""What ends with 64 because an answer made the command line ambiguous."""
 _LONGEST_SAID = 4_000
 _ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]")
 
@@ -108,7 +110,7 @@ def problem_of(ran: Ran, words: list[str]) -> str | None:
     said = f"{ran.out}\n{ran.err}"
     if "Traceback (most recent" in said or "has a bug" in said:
         return f"exit {ran.code}, a traceback or a bug"
-    if ran.code not in _ENDS and "several clusters are there" not in ran.err:
+    if ran.code not in _ENDS and not any(text in ran.err for text in _TO_CHOOSE):
         return f"exit {ran.code}"
     if ran.peak_bytes > _MEMORY_BYTES:
         return f"{ran.peak_bytes >> 20} MiB"

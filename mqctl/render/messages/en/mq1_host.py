@@ -9,8 +9,8 @@ RULES: dict[str, Text] = {
         title="More files than one process may map, or have open",
         what={
             "": "The store has {file_count:file} that a broker maps, and this machine lets a process map {limit_count} (vm.max_map_count).",
-            "open": "The store has {file_count:file} that a broker keeps open. Process {pid} has {open_count} files and connections open and "
-            "may have {limit_count} (RLIMIT_NOFILE).",
+            "open": "The store has {file_count:file} that a broker keeps open. Process {pid} has {open_count} open, connections "
+            "included; its limit is {limit_count} (RLIMIT_NOFILE).",
         },
         effect="The broker cannot create the next mapped file and refuses sends or new connections, or does not start.",
         advice="Raise vm.max_map_count on the broker's machine, and the limit of open files where the broker is started (ulimit -n, LimitNOFILE); "
@@ -20,10 +20,10 @@ RULES: dict[str, Text] = {
         "process that holds the store's lock; while no broker runs on the store, nothing tells it.",
     ),
     "MQ121": Text(
-        title="The broker's store lies where it does not last",
+        title="The broker writes its store to a place that does not last",
         what={
-            "": "Process {pid} writes its store on {file_system}, which lies in memory.",
-            "container": "Process {pid} writes its store on {file_system}, as the own layer of a container is.",
+            "": "Process {pid} writes its store to {file_system}, which is memory.",
+            "container": "Process {pid} writes its store to {file_system}, usually the writable layer of a container.",
         },
         effect="When the machine restarts, or the container is made anew, every message, offset and setting of this broker is gone.",
         advice="Move the store to a disk, or mount a volume at storePathRootDir: stop the broker, copy the directory, start it there.",
@@ -33,7 +33,7 @@ RULES: dict[str, Text] = {
     "MQ122": Text(
         title="Deleted files of the store are still open",
         what={
-            "": "{file_count:file} of the store {file_count:was/were} deleted while process {pid} has {file_count:it/them} open; the first is {file}.",
+            "": "Process {pid} has {file_count:deleted file} of the store open, {file} first.",
         },
         effect="They take {size_bytes} of the disk until the broker stops, so nothing was gained by deleting them; at the next start they are "
         "missing: what they held is lost, and a gap in the commit log keeps a broker from starting.",
