@@ -22,7 +22,7 @@ from mqctl.render.backlog import BacklogReport
 from mqctl.render.brokers import BrokerDescription, BrokerList, SettingList
 from mqctl.render.checks import CheckReport
 from mqctl.render.cluster_description import ClusterDescription
-from mqctl.render.clusters import ClusterList, NameServerSettingList
+from mqctl.render.clusters import ClusterList, KeyValueList, NameServerSettingList
 from mqctl.render.commands import CommandList, MqadminList
 from mqctl.render.consumed import ConsumeReport
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
@@ -88,6 +88,7 @@ LIVE: dict[str, type] = {
     "ha.status/1": ReplicationStatus,
     "cluster.describe/1": ClusterDescription,
     "cluster.config/1": NameServerSettingList,
+    "cluster.kv/1": KeyValueList,
     "cluster.list/1": ClusterList,
     "cluster.settings/1": SettingsFile,
     "dlq.list/1": DeadLetterGroups,

@@ -71,7 +71,6 @@ _NO_ARGUMENT = "the password comes from a file or the terminal, not from the wor
 _REPLICAS = "elections and replica sets are the controller's business; a wrong push loses messages"
 _STATIC = "static topics map queues across brokers; a half-done mapping cannot be undone from outside"
 _SERVER = "server settings belong in its configuration, where a restart finds them again"
-_ORDER_ONLY = "the one namespace that name servers read themselves, ORDER_TOPIC_CONFIG"
 _CLEANING = "forces the broker to delete files ahead of its own schedule; there is no way back"
 
 TABLE: tuple[SubCommand, ...] = (
@@ -148,8 +147,8 @@ TABLE: tuple[SubCommand, ...] = (
     _whole("queryCq", "topic entries -t TOPIC -q N"),
     _whole("producer", "producer list --all"),
     _whole("producerConnection", "producer list -g GROUP"),
-    _part("updateKvConfig", "topic order -t TOPIC --set CONFIG", note=_ORDER_ONLY),
-    _part("deleteKvConfig", "topic order -t TOPIC --remove", note=_ORDER_ONLY),
+    _whole("updateKvConfig", "cluster set-kv NAMESPACE KEY=VALUE", "topic order -t TOPIC --set CONFIG"),
+    _whole("deleteKvConfig", "cluster set-kv NAMESPACE --remove KEY", "topic order -t TOPIC --remove"),
     _whole("wipeWritePerm", "broker wipe-write-perm BROKER"),
     _whole("addWritePerm", "broker add-write-perm BROKER"),
     _whole("getNamesrvConfig", "cluster config"),

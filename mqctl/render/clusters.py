@@ -90,6 +90,20 @@ class NameServerSettingList:
     settings: list[NameServerSetting]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyValueList:
+    """Machine form of `cluster kv`."""
+
+    namespace: str
+    values: list[NameServerSetting]
+
+
+def key_values_document(namespace: str, values: Sequence[NameServerSetting]) -> Document:
+    """Builds the document of `cluster kv`."""
+    value = KeyValueList(namespace=namespace, values=list(values))
+    return Document(schema="cluster.kv/1", value=value, records=values, blocks=[Table(SETTING_COLUMNS, values)])
+
+
 def name_server_settings_document(settings: Sequence[NameServerSetting]) -> Document:
     """Builds the document of `cluster config`."""
     value = NameServerSettingList(settings=list(settings))

@@ -124,6 +124,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("broker", "wipe-write-perm", "broker-a"),
     ("check", "none.yaml"),
     ("cluster", "apply", "none.yaml"),
+    ("cluster", "set-kv", "TOOLS", "owner=payments"),
     ("drill", "run", "upgrade"),
     ("export", "prometheus", "--once"),
     ("group", "create", "-g", "G"),

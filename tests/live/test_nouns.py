@@ -34,6 +34,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "cluster.config/1": ("cluster", "config"),
     "cluster.describe/1": ("cluster", "describe"),
     "cluster.list/1": ("cluster", "list"),
+    "cluster.kv/1": ("cluster", "kv"),
     "cluster.settings/1": ("cluster", "export"),
     "dlq.list/1": ("dlq", "list"),
     "dlq.show/1": ("dlq", "show", "-g", "G"),

@@ -16,6 +16,9 @@ from filelock import FileLock
 
 from embedded_broker import Delay, Drop, EmbeddedCluster
 from mqctl.client.admin.broker_changes import put_group, put_topic
+from mqctl.client.admin.nameserver import put_kv
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import heartbeat, send
@@ -362,9 +365,42 @@ def test_one_undo_for_all_changes(live: Run) -> None:
     assert live("history", "-o", "wide").exit_code == 0
 
 
+def test_a_namespace_is_written_to_every_name_server_and_undone(live: Run, cluster: EmbeddedCluster) -> None:
+    def kept(*words: str) -> list[tuple[str, str]]:
+        rows = live("cluster", "kv", "TOOLS", *words, "-o", "json").json["values"]
+        assert {row["name_server"] for row in rows} <= set(cluster.namesrv.split(";"))
+        return [(row["key"], row["value"]) for row in rows]
+
+    assert live("cluster", "kv", "TOOLS").exit_code == 66
+    assert (live("cluster", "kv").exit_code, live("cluster", "kv", "-o", "json").json["values"]) == (0, [])
+    words = ("cluster", "set-kv", "TOOLS", "owner=payments", "url=http://x/?a=b")
+    done = live(*words, *sure("TOOLS"))
+    assert (done.exit_code, [step["state"] for step in done.json["steps"]]) == (0, ["confirmed"] * 4), done.stderr
+    assert kept() == [("owner", "payments")] * 2 + [("url", "http://x/?a=b")] * 2
+    assert "nothing to do" in live(*words).stdout
+
+    first, _ = cluster.namesrv.split(";")
+    links = Links()
+    links.ask(first, put_kv("TOOLS", "owner", "others"), Deadline(60_000))
+    links.close()
+    assert kept("--diff") == [("owner", "others"), ("owner", "payments")]
+
+    gone = live("cluster", "set-kv", "TOOLS", "--remove", "owner", *sure("TOOLS"))
+    assert (gone.exit_code, kept()) == (0, [("url", "http://x/?a=b")] * 2), gone.stderr
+    assert live("undo", gone.json["id"], *sure("TOOLS")).exit_code == 0
+    assert kept("--diff") == [("owner", "others"), ("owner", "payments")]
+    undone = live("undo", done.json["id"], *sure("TOOLS"))
+    assert (undone.exit_code, kept()) == (0, []), undone.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
+        (("cluster", "set-kv", "TOOLS"), 64, "KEY=VALUE"),
+        (("cluster", "set-kv", "TOOLS", "a=1", "--remove", "a"), 64, "each key once"),
+        (("cluster", "set-kv", "a/b", "a=1"), 64, "without /"),
+        (("cluster", "set-kv", "ORDER_TOPIC_CONFIG", "Pay=broker-a:1"), 64, "mqctl topic order"),
+        (("cluster", "set-kv", "TOOLS", "a=1", "--execute"), 76, "--confirm TOOLS"),
         (("group", "create", "-g", "DEFAULT_CONSUMER"), 64, "DEFAULT_CONSUMER"),
         (("group", "create", "-g", "G", "--retry-max", "1"), 76, "other settings"),
         (("group", "update", "-g", "G"), 64, "no change given"),

@@ -55,6 +55,7 @@ PLANS = [
     ("topic", "update", "-t", "Pay", "--perm", "R"),
     ("topic", "delete", "-t", "Pay", "--drop-unread"),
     ("topic", "order", "-t", "Pay", "--set", "broker-a:2"),
+    ("cluster", "set-kv", "TOOLS", "owner=payments"),
 ]
 
 

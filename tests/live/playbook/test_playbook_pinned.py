@@ -176,6 +176,7 @@ PLANNING = (
     "replay publish -t Pay --from-offset 3 --to Pay",
     "topic create -t New --queues 3",
     "topic order -t Pay --set broker-a:2",
+    "cluster set-kv TOOLS owner=payments",
     "topic delete -t Pay --drop-unread",
     "group create -g New",
     "group delete -g G",
