@@ -460,6 +460,7 @@ places Which parts.
 --count End after so many frames.
 --once Look twice, --every apart, and print one frame.
 --plain One frame over the other, without pages to open.
+--recording Draw the last minutes from it.
 --queues Queues to read and to write, of each broker.
 --read-queues Queues to read, of each broker.
 --write-queues Queues to write, of each broker.
@@ -616,21 +617,21 @@ subscription check: 62 439 0 1 3 5 440 64 25 26 27 28 29 30 31 32 33
 subscription show: 62 439 0 1 3 5 440 64 25 26 27 28 29 30 31 32 33
 subscription simulate: 62 253 441 442 443 444 440 0 1 3 5 25 26 27 28 29 30 31 32 33
 timeline: 404 445 446 7 8 9 447 448 449 450 64 24 25 26
-top: 7 8 451 212 452 453 454 455 64 0 1 3 25 26 27 28 29 30 31 32
-topic create: 253 456 457 458 459 460 37 38 39 0 1 3 25 26 27 28 29 30 31 32 266
-topic delete: 253 461 37 38 39 0 1 3 25 26 27 28 29 30 31 32 266
+top: 7 8 37 451 212 452 453 454 455 456 64 0 1 3 25 26 27 28 29 30 31 32
+topic create: 253 457 458 459 460 461 37 38 39 0 1 3 25 26 27 28 29 30 31 32 266
+topic delete: 253 462 37 38 39 0 1 3 25 26 27 28 29 30 31 32 266
 topic describe: 253 63 64 0 1 3 5 25 26 27 28 29 30 31 32 266
-topic entries: 253 462 463 277 464 465 0 1 3 25 26 27 28 29 30 31 32 266
+topic entries: 253 463 464 277 465 466 0 1 3 25 26 27 28 29 30 31 32 266
 topic groups: 253 64 0 1 3 5 25 26 27 28 29 30 31 32 266
-topic list: 466 214 0 1 3 5 64 25 26 27 28 29 30 31 32
-topic order: 253 467 468 38 39 0 1 3 25 26 27 28 29 30 31 32 266
+topic list: 467 214 0 1 3 5 64 25 26 27 28 29 30 31 32
+topic order: 253 468 469 38 39 0 1 3 25 26 27 28 29 30 31 32 266
 topic route: 253 0 1 3 5 25 26 27 28 29 30 31 32 266
-topic stats: 253 469 0 1 3 5 25 26 27 28 29 30 31 32 266
-topic traffic: 8 470 214 0 1 3 64 25 26 27 28 29 30 31 32 266
-topic update: 253 456 457 458 459 460 37 38 39 0 1 3 25 26 27 28 29 30 31 32 266
+topic stats: 253 470 0 1 3 5 25 26 27 28 29 30 31 32 266
+topic traffic: 8 471 214 0 1 3 64 25 26 27 28 29 30 31 32 266
+topic update: 253 457 458 459 460 461 37 38 39 0 1 3 25 26 27 28 29 30 31 32 266
 transaction check: 4 5 21 9 24 0 1 3 25 26 27 28 29 30 31 32
-transaction list: 471 8 472 4 5 21 9 0 1 3 25 26 27 28 29 30 31 32
-transaction resume: 473 471 8 9 38 39 0 1 3 25 26 27 28 29 30 31 32
-transaction show: 474 4 0 1 3 25 26 27 28 29 30 31 32
-undo: 475 476 38 39 0 1 3 25 26 27 28 29 30 31 32
+transaction list: 472 8 473 4 5 21 9 0 1 3 25 26 27 28 29 30 31 32
+transaction resume: 474 472 8 9 38 39 0 1 3 25 26 27 28 29 30 31 32
+transaction show: 475 4 0 1 3 25 26 27 28 29 30 31 32
+undo: 476 477 38 39 0 1 3 25 26 27 28 29 30 31 32
 """

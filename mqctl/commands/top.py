@@ -10,7 +10,7 @@ import typer
 
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, note
-from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption, TopicOption
+from mqctl.cli.options.common import GroupOption, NoColorOption, OnlyBrokersOption, OutputOption, TopicOption
 from mqctl.cli.options.limit import LimitOption, most_of
 from mqctl.cli.terminal.screen import is_terminal
 from mqctl.cli.times import parse_span_ms
@@ -28,19 +28,30 @@ _LEAST_EVERY_MS = 100
 _ROWS = 40  # of groups, and as many of topics: two screens
 _ASKED_GROUPS = 40
 
+_Sort = Annotated[Sort, typer.Option("--sort", help="Order of the groups.", show_choices=True)]
+_OwnersEvery = Annotated[
+    str, typer.Option("--owners-every", metavar="SPAN", help="Time between questions who holds the queues.")
+]
+_Recording = Annotated[
+    str | None,
+    typer.Option(
+        "--recording", metavar="DIR", help="Draw the last minutes from it; else from a recorder that you run."
+    ),
+]
+
 
 def command(
     context: typer.Context,
     group: GroupOption = None,
     topic: TopicOption = None,
-    sort: Annotated[Sort, typer.Option("--sort", help="Order of the groups.", show_choices=True)] = Sort.TIME,
+    broker: OnlyBrokersOption = None,
+    sort: _Sort = Sort.TIME,
     every: Annotated[str, typer.Option("--every", metavar="SPAN", help="Time between looks.")] = "2s",
-    owners_every: Annotated[
-        str, typer.Option("--owners-every", metavar="SPAN", help="Time between questions who holds the queues.")
-    ] = "10s",
+    owners_every: _OwnersEvery = "10s",
     count: Annotated[int | None, typer.Option("--count", metavar="N", min=1, help="End after so many frames.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Look twice, --every apart, and print one frame.")] = False,
     plain: Annotated[bool, typer.Option("--plain", help="One frame over the other, without pages to open.")] = False,
+    recording: _Recording = None,
     limit: LimitOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
@@ -56,11 +67,10 @@ def command(
     In a pipe frames follow each other, with -o ndjson one a line. Rates of groups and topics span 15 s. Who holds the
     queues is asked for the first 40 groups in the order chosen. --timeout is the limit of one look.
     """
-    every_ms = parse_span_ms(every)
-    if every_ms < _LEAST_EVERY_MS:
-        raise UsageError(f"--every must be at least {_LEAST_EVERY_MS} ms", remedy="use for instance --every 2s")
-    if output in (Output.YAML, Output.CSV):
-        raise UsageError(f"top has no {output} form", remedy="use -o ndjson: one frame a line")
+    every_ms = _refuse(every, output)
+    if recording is not None and (plain or once or count is not None or output is not Output.TABLE):
+        raise UsageError("--recording is for the screen", remedy="leave --plain, --count, --once and -o out")
+    from mqctl.operations.top.answers import runner
     from mqctl.operations.top.frames import TopFrames
     from mqctl.operations.top.screen import FramePace, print_frames, show_frames
     from mqctl.snapshot.live.asking import Scope
@@ -70,21 +80,32 @@ def command(
     round_ms = min(target.timeout_ms, DEFAULT_TIMEOUT_MS)
     pace = FramePace(every_ms=every_ms, round_ms=round_ms, count=count, rows=most_of(limit, _ROWS))
     with target.open() as cluster:
-        scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()))
-        frames = TopFrames(
-            TopGatherer(cluster, scope), shown=_ASKED_GROUPS, owners_every_ms=parse_span_ms(owners_every)
-        )
+        looked_at = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()), brokers=frozenset(broker or ()))
+        gatherer = TopGatherer(cluster, looked_at)
+        frames = TopFrames(gatherer, shown=_ASKED_GROUPS, owners_every_ms=parse_span_ms(owners_every))
         if once or output is not Output.TABLE or not (is_terminal() and sys.stdin.isatty()):
             return print_frames(frames, pace, sort, output, once=once)
         if plain or count is not None or not sys.stderr.isatty() or not _has_screen():
             return show_frames(frames, pace, sort)
-        from mqctl.operations.top.answers import runner
+        from mqctl.operations.top.past import recall_from
         from mqctl.operations.top.walk import WalkRequest, walk_through
 
-        narrowed = (*(("-g", name) for name in group or ()), *(("-t", name) for name in topic or ()))
+        options = {"-g": group, "-t": topic, "--broker": broker}
+        scope = [(option, name) for option, names in options.items() for name in names or ()]
+        run, recall = runner(context), recall_from(cluster, recording)
         return walk_through(
-            frames, WalkRequest(target=target, run=runner(context), pace=pace, sort=sort, scope=narrowed)
+            frames, WalkRequest(target=target, run=run, pace=pace, sort=sort, recall=recall, scope=scope)
         )
+
+
+def _refuse(every: str, output: Output) -> int:
+    """Returns the time between looks. Raises UsageError for what cannot be."""
+    every_ms = parse_span_ms(every)
+    if every_ms < _LEAST_EVERY_MS:
+        raise UsageError(f"--every must be at least {_LEAST_EVERY_MS} ms", remedy="use for instance --every 2s")
+    if output in (Output.YAML, Output.CSV):
+        raise UsageError(f"top has no {output} form", remedy="use -o ndjson: one frame a line")
+    return every_ms
 
 
 def _has_screen() -> bool:

@@ -21,7 +21,7 @@ _WIDEST = 60
 
 @dataclass(slots=True)
 class Past:
-    """The last minutes of numbers, from the looks of this process."""
+    """The last minutes of numbers."""
 
     _seen: dict[Hashable, deque[tuple[int, float]]] = field(default_factory=dict)
 
@@ -32,6 +32,12 @@ class Past:
             looks.popleft()
         if value is not None and (not looks or looks[-1][0] < moment_ms):
             looks.append((moment_ms, value))
+
+    def recall(self, key: Hashable, points: Sequence[tuple[int, float]]) -> None:
+        """Adds looks of somebody else, as far as they are older than one's own."""
+        looks = self._seen.setdefault(key, deque())
+        first_ms = looks[0][0] if looks else None
+        looks.extendleft(point for point in reversed(points) if first_ms is None or point[0] < first_ms)
 
     def drawn(self, key: Hashable, now_ms: int) -> str:
         """Returns the last five minutes as bars, the newest to the right; spaces where nothing was seen."""

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from signal import SIGINT, SIGTERM, signal
 from threading import Event
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from mqctl.cli.emit import tell
-from mqctl.cli.places import state_dir
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError, DeadlineError, ExitCode, MqctlError, StorageError, UnreachableError
 from mqctl.execute.alone import held_alone
 from mqctl.model.counts import counted
+from mqctl.operations.recording.running import lock_of, noted
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_numbers
 
@@ -65,14 +63,10 @@ def record(cluster: Cluster, place: str, pace: RecordPace, scope: Scope) -> int:
     from mqctl.recording.writer import RecordingWriter
 
     location = ";".join(sorted(cluster.name_servers.addresses()))
-    with held_alone(_lock_of(location), f"record {location}", remedy="one recorder a cluster is enough", say=tell):
+    with held_alone(lock_of(location), f"record {location}", remedy="one recorder a cluster is enough", say=tell):
         writer = RecordingWriter(open_place(place), location, every_ms=pace.every_ms, keep_ms=pace.keep_ms)
-        with _ending() as ended:
+        with noted(location, place), _ending() as ended:
             return _Recorder(cluster, writer, pace, scope, ended).run()
-
-
-def _lock_of(location: str) -> Path:
-    return state_dir() / "recorders" / f"{hashlib.sha256(location.encode()).hexdigest()[:16]}.lock"
 
 
 @contextmanager

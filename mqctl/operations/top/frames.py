@@ -10,6 +10,7 @@ from mqctl.cli.gaps import gap_lines
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.deadline import Deadline
+from mqctl.model.lag import LagEvidence
 from mqctl.model.lag_trend import WINDOW_MS, LagLook, look_at, trends, within_window
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_rate import Ends, TopicRate, queue_ends, topic_rates
@@ -25,9 +26,6 @@ class TopFrames:
     Args:
         shown: for how many groups the owners are asked: those that people see.
         owners_every_ms: how often they are asked.
-
-    Attributes:
-        brokers_of: names of the brokers that had queues of a topic at the last look.
     """
 
     def __init__(self, gatherer: TopGatherer, *, shown: int, owners_every_ms: int) -> None:
@@ -42,7 +40,7 @@ class TopFrames:
         self._moved: dict[tuple[str, str], int] = {}
         self._modes: dict[tuple[str, str], str] = {}
         self._owners_at_ms: int | None = None
-        self.brokers_of: dict[str, set[str]] = {}
+        self._evidence: tuple[LagEvidence, ...] = ()
 
     def next(self, limit_ms: int, sort: Sort) -> TopFrame:
         """Looks and returns the frame.
@@ -56,7 +54,7 @@ class TopFrames:
         if (seen := {broker.address for broker in look.brokers}) != self._seen:
             self._seen = seen
             note_brokers(self._gatherer.cluster, seen)
-        self.brokers_of = _brokers_of(look)
+        self._evidence = look.evidence
         view = lag_view(look.evidence, LagRequest())
         self._looks = within_window([*self._looks, look_at(view.moment_ms, view.groups, view.queues)])
         rows = trends(self._looks, self._number)
@@ -80,6 +78,12 @@ class TopFrames:
         """Returns the topics; where groups were named, those that they have to do with."""
         rates = topic_rates([(item.name, item.queues) for item in look.evidence], *self._before(look))
         return [row for row in rates if row.topic in of_groups] if self._gatherer.groups else rates
+
+    def topics_on(self, broker: str) -> list[TopicRate]:
+        """Returns the topics as one broker alone had them at the last look."""
+        held = [(item.name, item.queues) for item in self._evidence if item.name == broker]
+        (first_ms, ends), (last_ms, _) = self._ends[0], self._ends[-1]
+        return topic_rates(held, ends, last_ms - first_ms)
 
     def _before(self, look: TopLook) -> tuple[Ends, int]:
         """Returns the oldest ends that are kept, and how long ago they were."""
@@ -115,11 +119,3 @@ class TopFrames:
             owner_change_count=self._moved.get(key),
             consume_mode=self._modes.get(key),
         )
-
-
-def _brokers_of(look: TopLook) -> dict[str, set[str]]:
-    brokers: dict[str, set[str]] = {}
-    for item in look.evidence:
-        for queue in item.queues:
-            brokers.setdefault(queue.topic, set()).add(item.name or "")
-    return brokers

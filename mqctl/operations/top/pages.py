@@ -106,7 +106,7 @@ PAGES: Mapping[PageName, ScreenPage] = {
         drawn="put_tps",
     ),
     PageName.TOPICS: ScreenPage(
-        words=lambda facts: ["top", "--once", *_options(facts, topic="-t")],
+        words=lambda facts: ["top", "--once", *_options(facts, topic="-t", broker="--broker")],
         narrows=("broker",),
         row={"topic": "topic"},
         opens=PageName.GROUPS,

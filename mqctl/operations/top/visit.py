@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from mqctl.model.lang import Lang
 from mqctl.operations.top.answers import PageAnswer
@@ -38,6 +40,21 @@ class Visit:
     due_s: float = 0.0
     selected: About | None = None
     place: int = 0
+
+
+def page_words(visit: Visit, scope: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns the command line that shows what a page shows.
+
+    Args:
+        scope: the options that `top` was narrowed with, each with its value.
+    """
+    words = PAGES[visit.name].words(visit.facts)
+    if visit.name not in (PageName.TOPICS, PageName.GROUPS) or visit.facts.topic is not None:
+        return words
+    options = list(chain.from_iterable(scope))
+    if visit.name is PageName.GROUPS and "--broker" in options:  # `group lag` sums over all brokers
+        words = ["top", "--once"]
+    return [*words, *options]
 
 
 class PageTables:
@@ -92,8 +109,8 @@ class PageTables:
         table = tables[_ORDER.index(visit.name)]
         broker, topic = visit.facts.broker, visit.facts.topic
         if visit.name is PageName.TOPICS and broker is not None:
-            held = self._frames.brokers_of
-            return replace(table, rows=[row for row in self.frame.topics if broker in held.get(row.topic, ())])
+            shown = {row.topic for row in self.frame.topics}
+            return replace(table, rows=[row for row in self._frames.topics_on(broker) if row.topic in shown])
         if visit.name is PageName.GROUPS and topic is not None:
             return replace(table, rows=[row for row in self.frame.groups if row.topic == topic])
         return table

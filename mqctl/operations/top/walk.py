@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import inf
 from threading import Thread
 from time import monotonic, time
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -28,13 +27,17 @@ from mqctl.operations.top.answers import PageAnswer, Run, ask, command_line
 from mqctl.operations.top.frames import TopFrames
 from mqctl.operations.top.lines import Lines
 from mqctl.operations.top.pages import BY_KEY, LIVE, PAGES, About, PageName
+from mqctl.operations.top.past import Recall, ScreenPast
 from mqctl.operations.top.screen import FramePace
-from mqctl.operations.top.visit import PageTables, Visit
+from mqctl.operations.top.visit import PageTables, Visit, page_words
 from mqctl.render.document import Table
 from mqctl.render.messages import phrase
 from mqctl.render.top import Sort, TopFrame
 from mqctl.render.units import instant
-from mqctl.render.walk import Past, chosen_rows, laid_out, text_lines, trail
+from mqctl.render.walk import chosen_rows, laid_out, text_lines, trail
+
+if TYPE_CHECKING:
+    from mqctl.recording.recent import RecentNumbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,7 @@ class WalkRequest:
 
     Attributes:
         run: runs a command line of mqctl in this process.
+        recall: reads what a recorder saw of the last minutes.
         scope: the options that `top` was narrowed with, each with its value, for the commands of its lists.
     """
 
@@ -50,6 +54,7 @@ class WalkRequest:
     run: Run
     pace: FramePace
     sort: Sort
+    recall: Recall
     scope: Sequence[tuple[str, str]] = ()
 
 
@@ -83,6 +88,14 @@ class Answered(Message):
         self.answer = answer
 
 
+class Recalled(Message):
+    """The last minutes of a recording were read."""
+
+    def __init__(self, numbers: RecentNumbers) -> None:
+        super().__init__()
+        self.numbers = numbers
+
+
 class WalkScreen(App[None]):
     """The screen."""
 
@@ -98,7 +111,7 @@ class WalkScreen(App[None]):
         self._seen = PageTables(frames, first, request.sort, self._lang)
         self._looking = self._asking = self._paused = self._typing = self._helping = False
         self._why = self._said = ""
-        self._past = Past()
+        self._past = ScreenPast()
         self._visits = [Visit(PageName.BROKERS, About())]
         self._rows: Sequence[object] = ()
         self._where = Static("", id="where", markup=False)
@@ -106,7 +119,7 @@ class WalkScreen(App[None]):
         self._lines = Lines(self._pressed, self._draw)
         self._note = Static("", markup=False)
         self._keys = Static(phrase("screen_keys", self._lang), markup=False)
-        self._note_past()
+        self._past.note_frame(self._seen)
 
     def compose(self) -> ComposeResult:
         """Stacks the five parts."""
@@ -117,6 +130,7 @@ class WalkScreen(App[None]):
         self._lines.focus()
         self.set_interval(self._request.pace.every_ms / 1000, self._look)
         self.set_interval(0.5, self._ask_if_due)
+        Thread(target=self._recall_once, name="past", daemon=True).start()
 
     # What is asked, in threads that nobody waits for at the end.
 
@@ -144,6 +158,11 @@ class WalkScreen(App[None]):
     def _ask_once(self, visit: Visit, words: Sequence[str]) -> None:
         self._hand_over(Answered(visit, ask(self._request.run, words, self._request.target)))
 
+    def _recall_once(self) -> None:
+        numbers = self._request.recall()
+        if numbers is not None:
+            self._hand_over(Recalled(numbers))
+
     def _hand_over(self, message: Message) -> None:
         with suppress(RuntimeError):  # the screen was left meanwhile
             self.post_message(message)
@@ -154,7 +173,7 @@ class WalkScreen(App[None]):
         self._why = message.why
         if message.frame is not None:
             self._seen.frame = message.frame
-            self._note_past()
+            self._past.note_frame(self._seen)
         if self._visits[-1].name in LIVE or self._why:
             self._draw()
 
@@ -166,32 +185,20 @@ class WalkScreen(App[None]):
         visit.due_s = inf if every_s is None else monotonic() + every_s
         visit.asked_at_ms = round(time() * 1000)
         visit.answer = message.answer
-        self._note_rows(visit, self._seen.table(visit), visit.asked_at_ms)
+        self._past.note(visit.name, self._seen.table(visit), visit.asked_at_ms)
         if visit is self._visits[-1]:
             self._draw()
         self._ask_if_due()
 
-    def _note_past(self) -> None:
-        for name in LIVE:
-            visit = Visit(name, About())
-            self._note_rows(visit, self._seen.table(visit), self._seen.frame.observed_at_ms)
-
-    def _note_rows(self, visit: Visit, table: Table | None, moment_ms: int) -> None:
-        page = PAGES[visit.name]
-        if page.drawn and table is not None:
-            for row in table.rows:
-                self._past.note(self._past_key(visit.name, row), moment_ms, getattr(row, page.drawn))
-
-    def _past_key(self, name: PageName, row: object) -> tuple[object, ...]:
-        # A broker name has several processes: a master and its slaves.
-        return (name, getattr(row, "broker_id", None), About().with_row(row, PAGES[name].row))
+    def on_recalled(self, message: Recalled) -> None:
+        """Takes what a recorder saw before."""
+        self._past.recall(message.numbers)
+        self._draw()
 
     # What is drawn.
 
     def _words(self, visit: Visit) -> list[str]:
-        words = PAGES[visit.name].words(visit.facts)
-        whole = visit.name in (PageName.TOPICS, PageName.GROUPS) and visit.facts.topic is None
-        return [*words, *chain.from_iterable(self._request.scope)] if whole else words
+        return page_words(visit, self._request.scope)
 
     def _draw(self) -> None:
         visit = self._visits[-1]
@@ -219,7 +226,7 @@ class WalkScreen(App[None]):
             visit.sorting,
             drawn=page.drawn,
             drawn_title=phrase("screen_past", self._lang),
-            draw=lambda row: self._past.drawn(self._past_key(visit.name, row), now_ms),
+            draw=lambda row: self._past.drawn(visit.name, row, now_ms),
         )
         self._lines.show(laid.heading, laid.lines, laid.styles, self._place(visit))
 
