@@ -7,7 +7,7 @@ _TEXT = """
 MQ101: the broker was killed and left its abort marker | the broker stopped cleanly in the middle of a mapped file
 MQ102: the checkpoint is missing, empty or damaged | the checkpoint is ten seconds older than the newest message
 MQ103: a consume queue lacks a message of the log | a broker that runs dispatches the message before the second look
-MQ104: a record of the log contradicts its checksum | a verification finds something odd that is no damage
+MQ104: a record of the log contradicts its checksum | a topic was deleted, and the log still holds its messages
 MQ105: the log ends in bytes that no consume queue knows | the last record of a log that is being written
 MQ106: a configuration file is unreadable and the backup is used | nobody has changed the configuration files for days
 MQ107: the broker's clock went back by four seconds | the clock went back by less than a second

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mqctl.diagnosis.audience import EVERY_TOPIC
@@ -25,6 +25,7 @@ _ELSEWHERE = frozenset(
         DamageCode.CONFIG_ON_BACKUP,
         DamageCode.CONFIG_MISSING,
         DamageCode.UNCONFIRMED_TAIL,
+        DamageCode.QUEUE_GONE,
     }
 )
 _OFFSET_FILES = frozenset({"consumerOffset.json", "delayOffset.json"})
@@ -96,8 +97,9 @@ def queue_behind_log(case: Case) -> Iterator[Verdict]:
 
 @rule("MQ104", Severity.FATAL, source="CommitLog.checkMessageAndReturnSize", needs=_VERIFIED, playbook="damaged-store")
 def damage(case: Case) -> Iterator[Verdict]:
-    """Bytes that contradict the format or each other, by kind and file."""
+    """Bytes that contradict the format or each other, by kind and file; queues whose files are gone, by topic."""
     damages = case.broker.storage.damages if case.broker.storage else ()
+    yield from _queues_gone(case, damages)
     real = sorted(
         (item for item in damages if item.grade is DamageGrade.DAMAGE and item.code not in _ELSEWHERE),
         key=_kind_and_file,
@@ -115,7 +117,47 @@ def damage(case: Case) -> Iterator[Verdict]:
                 "length_bytes": sum(member.length_bytes or 0 for member in members),
                 **{f"first_{name}": value for name, value in first.params.items()},
             },
+            variant=_variant(first),
         )
+
+
+def _variant(first: Damage) -> str | None:
+    if first.code is DamageCode.WRONG_FILE_SIZE:
+        return "size" if "expected" in first.params else "cut"
+    return "no-log" if first.code is DamageCode.MISSING_PART else None
+
+
+def _queues_gone(case: Case, damages: Sequence[Damage]) -> Iterator[Verdict]:
+    """Yields the topics that lack files of queues with messages in the log.
+
+    Where no queue of a topic is left, and topics were changed since its messages came, it may have been made anew.
+    """
+    gone = sorted((item for item in damages if item.code is DamageCode.QUEUE_GONE), key=_topic_and_grade)
+    for (topic, grade), group in groupby(gone, key=_topic_and_grade):
+        members = list(group)
+        certain = grade == DamageGrade.DAMAGE.value
+        file = f"consumequeue/{topic}"
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.FILE, broker=case.broker.name, file=file),
+            params={
+                "kind": DamageCode.QUEUE_GONE.value,
+                "file": file,
+                "topic": topic,
+                "queues": ", ".join(str(member.queue_id) for member in members),
+            },
+            evidence={
+                "deviation_count": sum(member.count for member in members),
+                "queue_count": len(members),
+                "physical_offset": min(member.physical_offset or 0 for member in members),
+            },
+            severity=None if certain else Severity.WARNING,
+            confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
+            variant="gone" if certain else "gone-or-anew",
+        )
+
+
+def _topic_and_grade(item: Damage) -> tuple[str, str]:
+    return item.topic or "", item.grade.value
 
 
 def _kind_and_file(item: Damage) -> tuple[str, str]:

@@ -51,6 +51,7 @@ class DamageCode(StrEnum):
     QUEUE_OFFSET_MISMATCH = "queue_offset_mismatch"
     QUEUE_BEHIND_LOG = "queue_behind_log"
     QUEUE_MISSING_RECORD = "queue_missing_record"
+    QUEUE_GONE = "queue_gone"
     QUEUE_STALE_ENTRIES = "queue_stale_entries"
     # Consume queue extension.
     EXT_UNRESOLVED = "ext_unresolved"

@@ -21,7 +21,7 @@ from mqctl.store.layouts import BLANK_BYTES, HEADER_BYTES, MAGIC_V1, MAGIC_V2, S
 from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files, nominal_size
 from mqctl.store.walk import Walk, find_record, record_limit, scan, walk
 
-_PAGE_BYTES = 4_096
+PAGE_BYTES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class CommitLog:
     def capacity(self) -> int | None:
         """Size of a file that keeps its last eight bytes free; None when it looks like that of a cut copy."""
         size = self.file_size_bytes
-        return size if size is not None and size % _PAGE_BYTES == 0 else None
+        return size if size is not None and size % PAGE_BYTES == 0 else None
 
     @property
     def gaps(self) -> list[FileGap]:

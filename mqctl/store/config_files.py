@@ -122,6 +122,12 @@ def _endless(document: object) -> str | None:
     return None
 
 
+def changed_ms(file: LoadedConfig) -> int | None:
+    """Returns when a table was last changed, as it says itself; None for a backup, behind which changes may be."""
+    time_ms = _maybe_int(_object(file.value.get("dataVersion")).get("timestamp"))
+    return time_ms if file.state.source is FileSource.MAIN else None
+
+
 def topic_configs(file: LoadedConfig) -> tuple[TopicConfig, ...]:
     """Returns the topics of `topics.json`, sorted by name."""
     table = _object(file.value.get("topicConfigTable"))

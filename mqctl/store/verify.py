@@ -7,8 +7,8 @@ offset. What a running, killed or cleaning broker normally leaves has the grade 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
@@ -25,6 +25,12 @@ from mqctl.store.verify_log import LogVerifier
 from mqctl.store.verify_queues import QueueFindings, QueueVerifier
 from mqctl.store.verify_timer import verify_timers
 
+COMMIT_LOG = "commitlog"
+_LEAD_INTO_LOG = (
+    DamageCode.QUEUE_ENTRY_DANGLING,
+    DamageCode.INDEX_ENTRY_DANGLING,
+    DamageCode.TIMER_MESSAGE_MISSING,
+)
 _LOOKS, _BETWEEN_LOOKS_S = 40, 0.05
 
 
@@ -90,6 +96,10 @@ def verify(store: StoreDirectory, *, progress: Progress | None = None) -> Verify
     log, queues, index = LogVerifier(store, report), QueueVerifier(store, report), IndexVerifier(store, report)
     queues.prepare()
     index.prepare()
+    if not store.commit_log.files:
+        queues.finish(0)
+        index.finish(0)
+        return _without_log(store, _report(store, log.found, queues.found, index.found))
     for table in log.windows():
         queues.check(table)
         index.check(table)
@@ -98,14 +108,51 @@ def verify(store: StoreDirectory, *, progress: Progress | None = None) -> Verify
     queues.finish(log_end)
     index.finish(log_end)
     if store.cut is not None:
-        _look_again(store, log.found, queues.found)
+        _look_again(store, log.found, queues.found, queues.directories)
     return _report(store, log.found, queues.found, index.found)
 
 
-def _look_again(store: StoreDirectory, log: LogFindings, queues: QueueFindings) -> None:
+def _without_log(store: StoreDirectory, report: VerifyReport) -> VerifyReport:
+    """Says once that there is no commit log, instead of each place that leads into it.
+
+    A broker that was never written to has an empty directory for it, and nothing that leads there.
+    """
+    log = store.path / COMMIT_LOG
+    led = [damage for damage in report.damages if damage.code in _LEAD_INTO_LOG]
+    others = [damage for damage in report.damages if damage.code not in _LEAD_INTO_LOG]
+    entries = report.queue_entries + report.index_entries
+    if entries:
+        reason = "no files: lost, not copied, or kept elsewhere (storePathCommitLog)"
+        missing = Damage(
+            code=DamageCode.MISSING_PART,
+            grade=DamageGrade.DAMAGE,
+            file=COMMIT_LOG,
+            count=entries,
+            params={"reason": reason},
+        )
+        return replace(report, damages=(missing, *others))
+    if log.is_dir() and not led and not _was_written(store):
+        return report
+    reason = f"there is no commit log in {log}: lost, not copied, or kept elsewhere (storePathCommitLog)"
+    return replace(report, damages=tuple(others), unread=(Unreadable(COMMIT_LOG, reason), *report.unread))
+
+
+def _was_written(store: StoreDirectory) -> bool:
+    """Whether the checkpoint knows of messages."""
+    try:
+        checkpoint = store.checkpoint()
+    except MqctlError:
+        return True
+    return checkpoint is not None and not checkpoint.is_zero
+
+
+def _look_again(store: StoreDirectory, log: LogFindings, queues: QueueFindings, before: Set[tuple[str, int]]) -> None:
     """Takes back what a broker has done since the first look: its queues follow the log by milliseconds.
 
     What still lacks entries that it lacked then stands still.
+
+    Args:
+        before: the queues that had a directory at the first look.
     """
     lacking = queues.behind
     for number in range(_LOOKS):
@@ -119,10 +166,10 @@ def _look_again(store: StoreDirectory, log: LogFindings, queues: QueueFindings) 
             time.sleep(_BETWEEN_LOOKS_S)
     names = {(item.topic, item.queue_id) for item in lacking}
     taken_back = {(item.topic, item.queue_id) for item in queues.behind} - names
+    made = set(StoreDirectory.open(store.path, commit_log_paths=store.commit_log_paths).queue_ids()) - before
+    past = {DamageCode.QUEUE_BEHIND_LOG: taken_back, DamageCode.QUEUE_GONE: made}
     queues.damages = [
-        damage
-        for damage in queues.damages
-        if damage.code is not DamageCode.QUEUE_BEHIND_LOG or (damage.topic, damage.queue_id) not in taken_back
+        damage for damage in queues.damages if (damage.topic, damage.queue_id) not in past.get(damage.code, ())
     ]
     queues.behind = lacking
     # Queues are written after the log: one that has caught up vouches for what stood at its end.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mqctl.errors import MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.protocol.message_record import RecordError, decode_message
+from mqctl.store.commitlog import PAGE_BYTES
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Stop, Tail, headers
 from mqctl.store.log_rows import Rows, scanner, sum_of
@@ -83,12 +84,6 @@ class LogVerifier:
         log = self.store.commit_log
         nominal = log.file_size_bytes
         self._total = sum(file.size_bytes for file in log.files)
-        if not log.files:
-            self.found.damages.append(
-                Damage(
-                    code=DamageCode.MISSING_PART, grade=DamageGrade.ODD, file="commitlog", params={"reason": "no files"}
-                )
-            )
         for gap in log.gaps:
             self.damage(
                 DamageCode.COMMIT_LOG_GAP, gap.before, None, length=gap.end - gap.start, start=gap.start, end=gap.end
@@ -116,6 +111,9 @@ class LogVerifier:
             return False
         if nominal is not None and file.size_bytes != nominal:
             self.damage(DamageCode.WRONG_FILE_SIZE, file, None, expected=nominal, found=file.size_bytes)
+        elif len(self.store.commit_log.files) == 1 and (file.size_bytes % PAGE_BYTES or file.start % file.size_bytes):
+            # No size of a broker's file: those are whole pages and begin at multiples of their size.
+            self.damage(DamageCode.WRONG_FILE_SIZE, file, None, found=file.size_bytes)
         try:
             return file.buffer is not None
         except MqctlError as error:

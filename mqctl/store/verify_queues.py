@@ -89,6 +89,7 @@ class QueueVerifier:
         self._queues: list[tuple[str, int]] = []
         self._max_offsets: dict[tuple[str, int], int] = {}
         self._begins: dict[tuple[str, int], int] = {}
+        self._topics: dict[str, int] = {}
         self._file_damages: dict[int, list[Damage]] = {}
         self._runs: list[_Run] = []
         self._lows: list[int] = []
@@ -99,6 +100,11 @@ class QueueVerifier:
     @property
     def _is_there(self) -> bool:
         return self._store.consume_queue_kind == "file" and self._store.place_of("consumequeue").is_dir()
+
+    @property
+    def directories(self) -> frozenset[tuple[str, int]]:
+        """Queues that had a directory when it was looked for them."""
+        return frozenset(self._queues)
 
     def prepare(self) -> None:
         """Looks at every queue's files by themselves."""
@@ -117,6 +123,7 @@ class QueueVerifier:
                 for run in _runs(number, queue):
                     self._add(run)
             except MqctlError as error:
+                self._max_offsets.setdefault((topic, queue_id), 0)
                 damages.append(
                     Damage(
                         code=DamageCode.UNREADABLE_FILE, grade=DamageGrade.DAMAGE, topic=topic, queue_id=queue_id,
@@ -137,6 +144,8 @@ class QueueVerifier:
         if len(offsets):
             self._runs.append(run)
             self._lows.append(int(offsets.min()))
+            topic = run.queue[0]
+            self._topics[topic] = min(self._lows[-1], self._topics.get(topic, self._lows[-1]))
             self._highs.append(int(offsets.max()))
 
     def _live(self, entries: Entries) -> tuple[Mask, Mask]:
@@ -160,7 +169,7 @@ class QueueVerifier:
             last = int(np.flatnonzero(covered)[-1])
             self.found.dispatched_offset = int(table.physical_offset[last] + table.size[last])
         if self._is_there:
-            self._coverage.add(table, covered, self._max_offsets, self._begins)
+            self._coverage.add(table, covered, self._max_offsets, self._begins, self._topics)
 
     def _touching(self, low: int, high: int) -> Iterator[_Run]:
         lows, highs = np.array(self._lows, dtype=np.int64), np.array(self._highs, dtype=np.int64)
@@ -253,7 +262,7 @@ class QueueVerifier:
         for number in range(len(self._queues)):
             self.found.damages += self._file_damages[number]
         damages, self.found.behind = self._coverage.judge(
-            end=self.found.dispatched_offset or 0, known=set(self._queues), max_offsets=self._max_offsets
+            end=self.found.dispatched_offset or 0, max_offsets=self._max_offsets, topics=self._topics
         )
         self.found.damages += damages
 

@@ -53,7 +53,7 @@ ODD: dict[str, tuple[Callable[[Path], None], set[int], str]] = {
     "circles": (_circles, {0, 1, 2}, "records"),
     "a terabyte": (_terabyte, {2}, "wrong_file_size"),
     "the log is a circle": (_log_in_circles, {74}, "Too many levels of symbolic links"),
-    "the log is a pipe": (_log_is_a_pipe, {2}, "queue_entry_dangling"),
+    "the log is a pipe": (_log_is_a_pipe, {2}, "foreign_entry"),
 }
 
 

@@ -208,6 +208,17 @@ def _damaged(code: DamageCode) -> Damage:
     return Damage(code=code, grade=DamageGrade.DAMAGE, file=file, offset=77, physical_offset=77, params={"found": 3})
 
 
+_LOST_QUEUE = Damage(code=DamageCode.QUEUE_GONE, grade=DamageGrade.DAMAGE, file="f", topic="Pay", queue_id=1, count=2)
+_LENGTH = replace(_damaged(DamageCode.WRONG_FILE_SIZE), offset=None)
+_MISSHAPEN = {
+    "size": replace(_LENGTH, params={"found": 900_000, "expected": 1_048_576}),
+    "cut": _LENGTH,
+    "no-log": Damage(code=DamageCode.MISSING_PART, grade=DamageGrade.DAMAGE, file="commitlog", count=9),
+    "gone": _LOST_QUEUE,
+    "gone-or-anew": replace(_LOST_QUEUE, grade=DamageGrade.ODD),
+}
+
+
 def _storage_faults() -> list[Fault]:
     return [
         _storage("MQ101", replace(STORAGE, has_abort=True)),
@@ -230,6 +241,7 @@ def _storage_faults() -> list[Fault]:
             replace(STORAGE, behind=(QueueBehind(topic="Pay", queue_id=1, max_offset=294, log_max_offset=295),)),
         ),
         _storage("MQ104", replace(STORAGE, damages=(_damaged(DamageCode.BAD_CRC),))),
+        *(_storage("MQ104", replace(STORAGE, damages=(item,)), variant) for variant, item in _MISSHAPEN.items()),
         _storage("MQ105", replace(STORAGE, tail=UnconfirmedTail(physical_offset=89_900, size_bytes=100))),
         _storage("MQ106", _config("topics.json", FileSource.BACKUP, "unparsable"), "backup"),
         _storage("MQ106", _config("consumerOffset.json", FileSource.NONE, "missing"), "none"),

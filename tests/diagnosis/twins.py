@@ -207,12 +207,15 @@ def _moving_threads() -> ClusterSnapshot:
 
 
 _DAMAGE = Damage(
-    code=DamageCode.BAD_CRC,
+    code=DamageCode.QUEUE_MISSING_RECORD,
     grade=DamageGrade.ODD,
     file="commitlog/00000000000000000000",
     offset=77,
     physical_offset=77,
-    params={"found": 3},
+    count=30,
+    topic="Deleted",
+    queue_id=0,
+    params={"queue_offset": 0},
 )
 _FASTER = (DelayRun(first_offset=0, message_count=10, delay_ms=30_000),)
 _MIXED = (*_FASTER, DelayRun(first_offset=10, message_count=4, delay_ms=5_000))

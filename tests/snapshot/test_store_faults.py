@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -174,3 +176,99 @@ def test_damage_in_the_commit_log_is_fatal_and_named_once(store_copy: Stores) ->
     assert by_code
     assert {item.severity for item in by_code} == {"fatal"}
     assert "commitlog/00000000000001048576" in {item.subject.file for item in by_code}
+
+
+def gone(root: Path) -> list[tuple[str, str, object, object]]:
+    """Returns what is said of queues whose files are gone, and of delayed messages that were never delivered."""
+    named = findings(root, "MQ103", "MQ104", "MQ717")
+    return [(f.code, f.variant or "", f.params.get("queues"), numbers(f).get("deviation_count")) for f in named]
+
+
+def test_queues_whose_files_are_gone_are_named_and_nothing_else_is_made_of_it(store_copy: Stores) -> None:
+    root = store_copy(RECOVERED)
+    folder = root / "consumequeue" / "TopicKill"
+    shutil.rmtree(folder / "1")
+    assert gone(root) == [("MQ104", "gone", "1", 295)]
+    shutil.rmtree(folder)
+    assert gone(root) == [("MQ104", "gone", "0, 1, 2, 3", 1_178)]
+    # The topic was changed after its messages came: it may have been made anew, too.
+    edit(root, "topics.json", r'"timestamp":\d+', '"timestamp":1795300000000')
+    assert gone(root) == [("MQ104", "gone-or-anew", "0, 1, 2, 3", 1_178)]
+    # It was deleted.
+    edit(root, "topics.json", '"TopicKill":', '"Another":')
+    assert gone(root) == []
+
+
+def test_a_broker_that_went_on_without_a_queues_files_shows_it_still(tmp_path: Path) -> None:
+    builder = StoreBuilder()
+    for number in range(20):
+        builder.append(message("Pay", number % 2, store_time_ms=START + number))
+    builder.write(tmp_path)
+    table = '"Pay":{"topicName":"Pay","readQueueNums":2,"writeQueueNums":2}'
+    (tmp_path / "config" / "topics.json").write_text(f'{{"topicConfigTable":{{{table}}}}}')
+    queue = next((tmp_path / "consumequeue" / "Pay" / "1").iterdir())
+    entries = queue.read_bytes()
+    queue.write_bytes(entries[160:200] + bytes(len(entries) - 40))  # made anew by the last two messages
+    assert ("MQ104", "gone", "1", 8) in gone(tmp_path)
+
+
+def test_queues_without_files_that_lack_nothing(store_copy: Stores) -> None:
+    root = store_copy(ROLLED)
+    topics = json.loads((root / "config" / "topics.json").read_text())
+    roll = topics["topicConfigTable"]["TopicRoll"]
+    roll["readQueueNums"] = roll["writeQueueNums"] = 8  # raised, and nothing was sent to the new ones
+    topics["topicConfigTable"]["Quiet"] = {**roll, "topicName": "Quiet"}  # never written to
+    (root / "config" / "topics.json").write_text(json.dumps(topics))
+    for name in ("00000000000000000000", "00000000000001048576"):  # retention
+        (root / "commitlog" / name).unlink()
+    shutil.rmtree(root / "consumequeue" / "TopicRoll" / "7", ignore_errors=True)
+    assert gone(root) == []
+
+
+def test_a_store_without_its_commit_log_says_so_once(store_copy: Stores) -> None:
+    root = store_copy(ROLLED)
+    for file in (root / "commitlog").iterdir():
+        file.unlink()
+    (finding,) = findings(root)
+    assert (finding.code, finding.variant, numbers(finding)["deviation_count"]) == ("MQ104", "no-log", 9_500)
+    for part in ("consumequeue", "index"):  # nothing leads there any more; the checkpoint knows of messages
+        shutil.rmtree(root / part)
+    (root / "consumequeue").mkdir()
+    diagnosis = diagnose(gather_store(root))
+    assert {gap.code for gap in diagnosis.not_judged if "no commit log" in str(gap)} >= {"MQ103", "MQ104"}
+
+
+def test_a_store_that_was_never_written_to_has_no_commit_log_by_rights(tmp_path: Path) -> None:
+    for part in ("commitlog", "consumequeue", "config"):
+        (tmp_path / part).mkdir()
+    (tmp_path / "config" / "topics.json").write_text('{"topicConfigTable":{"Pay":{"topicName":"Pay"}}}')
+    assert gone(tmp_path) == []
+    assert not [gap for gap in diagnose(gather_store(tmp_path)).not_judged if "commit log" in str(gap)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kept_bytes", "variant"),
+    [("00000000000003145728", 1_048_576, None), ("00000000000003145728", 1_000_000, "size"), ("", 1_000_000, "cut")],
+)
+def test_a_commit_log_file_of_another_length(
+    name: str, kept_bytes: int, variant: str | None, store_copy: Stores
+) -> None:
+    root = store_copy(ROLLED)
+    last = root / "commitlog" / "00000000000003145728"
+    if not name:  # only one is left, as retention leaves it
+        for file in (root / "commitlog").iterdir():
+            if file != last:
+                file.unlink()
+    os.truncate(last, kept_bytes)
+    named = findings(root, "MQ104")
+    assert [(item.variant, item.subject.file) for item in named] == (
+        [(variant, f"commitlog/{last.name}")] if variant else []
+    )
+
+
+def test_without_consume_queues_delays_and_transactions_are_not_judged(store_copy: Stores) -> None:
+    root = store_copy(RECOVERED)
+    shutil.rmtree(root / "consumequeue")
+    diagnosis = diagnose(gather_store(root))
+    assert not [item.code for item in diagnosis.findings if item.code.startswith("MQ7")]
+    assert {"MQ701", "MQ717", "MQ720"} <= {gap.code for gap in diagnosis.not_judged}

@@ -154,7 +154,8 @@ def test_rocksdb_parts_are_named_not_read_as_empty(golden_store: Find, monkeypat
     assert [part.part for part in opened.unreadable] == [
         "consumequeue", "config/consumerOffsets", "config/subscriptionGroups", "config/topics",
     ]  # fmt: skip
-    assert {damage.file for damage in verify(opened).damages} == {"commitlog"}
+    report = verify(opened)  # it was never written to: its directory for the log is empty by rights
+    assert (report.damages, report.unread) == ((), ())
 
 
 @pytest.mark.golden_full

@@ -45,7 +45,7 @@ def delay_state(reading: Reading, *, levels: str | None, observed_at_ms: int) ->
     file = reading.config(configs.DELAY_OFFSETS)
     recorded = configs.delay_offsets(file)
     queues = {key[1] + 1: bounds for key, bounds in reading.bounds.items() if key[0] == SCHEDULE_TOPIC}
-    unreadable = reading.store.consume_queue_kind == "rocksdb"
+    unreadable = reading.store.consume_queue_kind == "rocksdb" or reading.lacks_queues
     states, deliveries = [], []
     for level in sorted({*range(1, table.max_level + 1), *recorded.offsets, *queues}):
         offset = recorded.offsets.get(level)

@@ -72,6 +72,8 @@ def search_copies(reading: Reading, wanted: Mapping[int, int]) -> CopySearch:
 def _in_queue(reading: Reading, queue: tuple[str, int], keys: _Keys) -> CopySearch:
     places = {place for items in keys.values() for place, _ in items}
     bounds = reading.bounds.get(queue)
+    if queue in reading.gone_queues or (bounds is None and reading.was_written(queue)):
+        return CopySearch({}, frozenset())
     if bounds is None:  # nothing ever came there, or the topic was deleted with what had
         known = {topic.name for topic in configs.topic_configs(reading.config(configs.TOPICS))}
         empty = queue[0] in known and queue not in set(reading.store.queue_ids())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import ConfigFileState, FileSource
+from mqctl.model.damage import DamageCode
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.progress import Progress
@@ -22,7 +23,7 @@ from mqctl.snapshot.store.reading import Reading
 from mqctl.snapshot.store.transactions import commit_marks, transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.verify import VerifyReport, verify
+from mqctl.store.verify import COMMIT_LOG, VerifyReport, verify
 
 
 def gather_store(
@@ -53,9 +54,18 @@ def gather_store(
     checkpoint = checkpoint_state(reading)
     report = verify(reading.store, progress=progress) if deep else None
     if report is None:
-        reading.miss(Part.VERIFICATION, _QUICK, cause=Cause.LEFT_OUT)
-        reading.miss(Part.CLOCKS, _QUICK, cause=Cause.LEFT_OUT)
+        for part in (Part.VERIFICATION, Part.CLOCKS):
+            reading.miss(part, "the commit log was not read through (--quick)", cause=Cause.LEFT_OUT)
+    damages = report.damages if report else ()
+    reading.gone_queues = frozenset(
+        (item.topic or "", item.queue_id or 0) for item in damages if item.code is DamageCode.QUEUE_GONE
+    )
     for gap in report.unread if report else ():
+        if gap.part == COMMIT_LOG:
+            reading.miss(
+                Part.VERIFICATION, "there is no commit log: lost, not copied, or kept elsewhere (storePathCommitLog)"
+            )
+            continue
         reading.miss(Part.VERIFICATION, gap.reason, subject=GapSubject(place=gap.part), cause=Cause.UNREADABLE)
     queues = queue_states(reading, with_bytes=deep)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
@@ -93,9 +103,6 @@ def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | Non
     reason = "the file was read by itself, without its schedule queues"
     gap = Gap(part=Part.DELAY_QUEUES, cause=Cause.LEFT_OUT, reason=reason)
     return ClusterSnapshot(origin=origin, brokers=(BrokerSnapshot(delay=state, unavailable=(gap,)),))
-
-
-_QUICK = "the commit log was not read through (--quick)"
 
 
 def _newest_in_log(report: VerifyReport | None) -> list[int]:

@@ -27,6 +27,8 @@ _PARTS = {
     configs.REQUEST_MODES: Part.POP,
 }
 
+_OF_QUEUES = (Part.DELAY_QUEUES, Part.DELAY_TIMERS, Part.TRANSACTIONS, Part.OFFSET_JUMPS)
+
 
 @dataclass(frozen=True, slots=True)
 class QueueBounds:
@@ -39,10 +41,15 @@ class QueueBounds:
 
 @dataclass
 class Reading:
-    """A store being read. What cannot be read is noted in `gaps` and left out, never guessed."""
+    """A store being read. What cannot be read is noted in `gaps` and left out, never guessed.
+
+    Attributes:
+        gone_queues: queues that lack files with messages, as verification shows.
+    """
 
     store: StoreDirectory
     gaps: list[Gap] = field(default_factory=list)
+    gone_queues: frozenset[tuple[str, int]] = frozenset()
     _configs: dict[str, LoadedConfig] = field(default_factory=dict)
 
     def miss(self, part: Part, reason: str, *, subject: GapSubject | None = None, cause: Cause = Cause.DAMAGED) -> None:
@@ -71,6 +78,14 @@ class Reading:
             )
         return configs.consumer_offsets(file)
 
+    def was_written(self, queue: tuple[str, int]) -> bool:
+        """Whether anything shows that messages came to a queue that has no files."""
+        topic, queue_id = queue
+        consumed = (
+            offsets.get(queue_id, 0) for (name, _), offsets in self.offset_table.offsets.items() if name == topic
+        )
+        return queue in self.gone_queues or any(consumed)
+
     @cached_property
     def bounds(self) -> dict[tuple[str, int], QueueBounds]:
         """Every consume queue by (topic, queue id) with its bounds; empty when they are kept in a RocksDB."""
@@ -83,19 +98,27 @@ class Reading:
             except MqctlError as error:
                 subject = GapSubject(topic=topic, queue_id=queue_id)
                 self.miss(Part.QUEUES, error.reason or error.problem, subject=subject, cause=cause_of(error))
-        if not table and not self._has_queues():
-            self.miss(Part.QUEUES, "there is no consumequeue directory: not copied, or to be built from the log")
+        if not table and self.lacks_queues:
+            self._miss_queues(Part.QUEUES)
         return table
 
-    def _has_queues(self) -> bool:
-        """Whether queues without files are empty ones: not so where all files of all queues are missing."""
+    def _miss_queues(self, *parts: Part) -> None:
+        for part in parts:
+            self.miss(part, "there is no consumequeue directory: not copied, or to be built from the log")
+
+    @cached_property
+    def lacks_queues(self) -> bool:
+        """Whether queues without files are no empty ones: all files of all queues are missing."""
         root, log = self.store.path, self.store.commit_log
-        return (root / "consumequeue").is_dir() or (log.max_offset == log.min_offset and (root / "commitlog").is_dir())
+        empty = log.max_offset == log.min_offset and (root / "commitlog").is_dir()
+        return not (root / "consumequeue").is_dir() and not empty
 
     def note_unreadable_formats(self) -> None:
-        """Notes the parts that live in a RocksDB."""
+        """Notes the parts that live in a RocksDB, and what queues would show that are not there."""
+        if self.lacks_queues:
+            self._miss_queues(*_OF_QUEUES)
         parts = {
-            "consumequeue": (Part.QUEUES, Part.DELAY_QUEUES, Part.DELAY_TIMERS, Part.TRANSACTIONS, Part.OFFSET_JUMPS),
+            "consumequeue": (Part.QUEUES, *_OF_QUEUES),
             "config/topics": (Part.TOPICS,),
             "config/subscriptionGroups": (Part.GROUPS,),
             "config/consumerOffsets": (Part.CONSUMER_OFFSETS,),

@@ -45,11 +45,23 @@ RULES: dict[str, Text] = {
     ),
     "MQ104": Text(
         title="The store is damaged",
-        what={"": "Damage ({kind}) in {deviation_count:place} of {file}, the first at byte {byte_offset}."},
+        what={
+            "": "Damage ({kind}) in {deviation_count:place} of {file}, the first at byte {byte_offset}.",
+            "size": "{file} is {first_found} bytes long, its neighbours are {first_expected}.",
+            "cut": "{file} is {first_found} bytes long, which is no size of a commit log file: it was cut.",
+            "no-log": "There is no commit log, and {deviation_count:entry} of consume queues and index files lead into it: "
+            "it was lost, or not copied, or lies elsewhere (storePathCommitLog).",
+            "gone": "Files of {queue_count:consume queue} of {topic} are gone (queue id {queues}): {deviation_count:message} of "
+            "the commit log {deviation_count:/reaches/reach} no consumer, and a restart does not change that.",
+            "gone-or-anew": "{queue_count:consume queue} of {topic} (queue id {queues}) {queue_count:/has/have} no files, and the commit "
+            "log holds {deviation_count:message} for {queue_count:/it/them}: the files are gone, or the topic was deleted and "
+            "created again, which the broker's log of that time shows.",
+        },
         effect="The broker would cut its commit log at a damaged record, refuse to start on a wrong file size, or serve wrong "
-        "data from a damaged queue.",
-        advice="Work on a copy. Rebuild consume queues and index by removing them; replay what a damaged commit log loses from "
-        "another replica.",
+        "data from a damaged queue. What no queue leads to is not delivered.",
+        advice="Work on a copy. Take a commit log that is missing from where it lies, or from another replica. Rebuild damaged "
+        "consume queues and index by removing all of them: a broker that finds none builds them from the commit log when it "
+        "starts. Replay what a damaged commit log loses from another replica.",
         explain="Every record is checked by magic, length, physical offset and CRC32, every queue entry and index entry "
         "against the record it points to. What a running, killed or cleaning broker leaves behind is not called damage.",
         next_command="mqctl store verify {source}",

@@ -37,9 +37,21 @@ RULES: dict[str, Text] = {
     ),
     "MQ104": Text(
         title="存储已损坏",
-        what={"": "{file} 中有 {deviation_count} 处损坏（{kind}），第一处在字节 {byte_offset}。"},
-        effect="broker 会在损坏的消息处截断提交日志，或因文件大小不对而拒绝启动，或从损坏的队列返回错误数据。",
-        advice="请在拷贝上操作。消费队列和索引可以删除后重建；提交日志损坏丢失的部分，从其他副本补回。",
+        what={
+            "": "{file} 中有 {deviation_count} 处损坏（{kind}），第一处在字节 {byte_offset}。",
+            "size": "{file} 的长度是 {first_found} 字节，相邻文件是 {first_expected} 字节。",
+            "cut": "{file} 的长度是 {first_found} 字节，不可能是提交日志文件的大小：文件被截断了。",
+            "no-log": "没有提交日志，而消费队列和索引文件中有 {deviation_count} 个条目指向它：日志丢失、没有拷贝，"
+            "或者在别处（storePathCommitLog）。",
+            "gone": "{topic} 的 {queue_count} 个消费队列（{queues}）的文件不见了：提交日志中的 {deviation_count} 条消息到不了"
+            "任何消费者，重启 broker 也不会恢复。",
+            "gone-or-anew": "{topic} 的 {queue_count} 个消费队列（{queues}）没有文件，而提交日志中有它们的 {deviation_count} 条"
+            "消息：文件不见了，或者该 topic 被删除后重新创建过，可从 broker 当时的日志判断。",
+        },
+        effect="broker 会在损坏的消息处截断提交日志，或因文件大小不对而拒绝启动，或从损坏的队列返回错误数据；"
+        "没有队列指向的消息不会投递。",
+        advice="请在拷贝上操作。缺少的提交日志先从其所在位置或其他副本取回。损坏的消费队列和索引可以全部删除后重建：broker 启动时找不到它们，就从提交日志重新生成。"
+        "提交日志损坏丢失的部分，从其他副本补回。",
         explain="每条消息校验魔数、长度、物理偏移量和 CRC32，每个队列条目和索引条目与所指消息核对。运行中、被强杀或正在清理文件的 "
         "broker 正常留下的现象不算损坏。",
     ),
