@@ -191,6 +191,7 @@ SCHEMAS: dict[str, type] = {
     "snapshot.show/1": ClusterSnapshot,
     "store.cat/1": MessageList,
     "store.describe/1": ClusterSnapshot,
+    "message.recall/1": StepReport,
     "transaction.resume/1": StepReport,
     "transaction.show/1": TransactionDetail,
     "ha.compare/1": StoreComparison,

@@ -6,7 +6,6 @@ A marker in the same slot of the wheel takes the message away.
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
-from embedded_broker.delay.recall import RecallHandle, RecallHandleError
 from embedded_broker.handlers.durable import answer_when_durable
 from embedded_broker.log.intake import Incoming
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
@@ -14,6 +13,7 @@ from embedded_broker.remoting.refusals import Refusal
 from mqctl.errors import MqctlError, StorageError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.properties import with_properties
+from mqctl.protocol.recall_handle import RecallHandle, RecallHandleError
 from mqctl.protocol.requests_client import RecallMessage, RecallMessageReply
 
 _NO_SERVICE = "recall failed, broker service not available"

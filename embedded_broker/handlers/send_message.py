@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 
 from embedded_broker.broker import Broker
-from embedded_broker.delay.recall import RecallHandle
 from embedded_broker.handlers.send_checks import (
     check_message,
     checked_topic,
@@ -30,6 +29,7 @@ from mqctl.protocol.frame import SerializeType
 from mqctl.protocol.message_batch import decode_batch
 from mqctl.protocol.message_record import RecordError
 from mqctl.protocol.properties import joined_properties, property_of, with_properties
+from mqctl.protocol.recall_handle import RecallHandle
 from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMessageReply, SendMessageV2
 from mqctl.store.disk import DiskFullError
 from mqctl.store.record_writer import MessageRefused

@@ -129,7 +129,7 @@ async def notify_termination(
 
 async def recall_message(parts: Parts, request: pb.RecallMessageRequest, caller: Caller) -> pb.RecallMessageResponse:
     """Takes back a delayed message. Raises Refused."""
-    from embedded_broker.delay.recall import RecallHandle, RecallHandleError
+    from mqctl.protocol.recall_handle import RecallHandle, RecallHandleError
 
     topic = checked_topic(request.topic)
     try:

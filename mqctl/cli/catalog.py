@@ -147,6 +147,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("message", "get"), "Show a message by its id."),
     Entry(("message", "peek"), "Show messages of queues without consuming them."),
     Entry(("message", "probe"), "Time small sends, queue by queue.", "changes"),
+    Entry(("message", "recall"), "Take timer messages back before they are delivered, by plan.", "destroys"),
     Entry(("message", "send"), "Send a message, to try things.", "changes"),
     Entry(("message", "tail"), "Show the newest messages of a topic, and new ones as they arrive."),
     Entry(("message", "trace"), "Show who sent a message, who consumed it, and which groups are past it."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 COLUMNS = (
     Column("status", "status"),
@@ -24,6 +24,7 @@ class SentMessage:
     Attributes:
         way: `timer` or `relay` for a message that was asked to come at a moment, `level 3` for one that waits on
             that delay level; None for any other.
+        recall_handle: what `message recall` takes while a timer message waits; None for any other.
     """
 
     status: str
@@ -33,8 +34,11 @@ class SentMessage:
     queue_id: int
     queue_offset: int
     way: str | None = None
+    recall_handle: str | None = None
 
 
 def sent_document(row: SentMessage) -> Document:
     """Builds the document of `message send`."""
-    return Document(schema="message.send/1", value=row, records=[row], blocks=[Table(COLUMNS, [row])])
+    again = [f"mqctl message recall {row.recall_handle} takes it back while it waits"] if row.recall_handle else []
+    blocks: list[Table | Paragraphs] = [Table(COLUMNS, [row]), Paragraphs(again)]
+    return Document(schema="message.send/1", value=row, records=[row], blocks=blocks)

@@ -133,6 +133,7 @@ LIVE: tuple[tuple[str, ...], ...] = (
     ("group", "update", "-g", "G", "--retry-max", "3"),
     ("message", "find", "-t", "Pay", "--key", "k"),
     ("message", "get", "7F00000100002A9F0000000000000000"),
+    ("message", "recall", "djEgUGF5IGJyb2tlci1hIDQxMDI0NDQ4MDAwMDAgSzE="),
     ("message", "tail", "-t", "Pay"),
     ("message", "trace", "7F00000100002A9F0000000000000000"),
     ("offset", "clone", "--from", "G", "-g", "H", "-t", "Pay"),

@@ -231,6 +231,7 @@ ELSEWHERE = {
     "bench.compare/1",
     "delay.relay/1",
     "drill.verdict/1",
+    "message.recall/1",
     "transaction.resume/1",
     "playbook.run/1",
     "local.scenario.run/1",

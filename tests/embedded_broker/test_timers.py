@@ -10,13 +10,13 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
-from embedded_broker.delay.recall import RecallHandle
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import Message
 from mqctl.model.names import TIMER_TOPIC
 from mqctl.protocol.bodies_cluster import KVTable
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_record import decode_messages
+from mqctl.protocol.recall_handle import RecallHandle
 from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
 from mqctl.protocol.requests_client import RecallMessage
 from mqctl.protocol.requests_v5 import GetTimerCheckPoint

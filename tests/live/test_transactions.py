@@ -171,6 +171,8 @@ def test_discarded_transactions_come_back_once(site: Site) -> None:
     document.pop("schema")
     msgspec.convert(document, SCHEMAS["transaction.resume/1"], strict=True)
     assert "0 checks" in done.json["steps"][0]["found"]
+    undo = site.run("undo", done.json["id"], env={"MQCTL_STATE_DIR": str(site.state)})
+    assert (undo.exit_code, "answers end them" in undo.stderr) == (76, True)
     listed = site.live("list").json["transactions"]
     assert sorted((row["unique_key"], row["state"]) for row in listed) == [
         ("A", "discarded"), ("A", "pending"), ("B", "discarded"),

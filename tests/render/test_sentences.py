@@ -40,6 +40,7 @@ COMMAND = re.compile(
 """A next step that is nothing but something to type is the same in every language."""
 PLAN_ROOMS = (
     *("plan", "execute", "cli/gaps.py", "model/topic_use.py", "operations/store/acknowledge.py"),
+    "operations/messages/recall.py",
     *(f"operations/{noun}" for noun in ("access", "delay", "dlq", "offsets", "own_topics", "plans", "replay")),
     *(f"operations/{noun}" for noun in ("settings", "transactions")),
     *(f"render/{name}.py" for name in ("access", "delay_plans", "follow", "offsets", "replays", "resend")),

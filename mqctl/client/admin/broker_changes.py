@@ -145,6 +145,12 @@ def delete_expired_commit_log() -> Question[None]:
     return Question(admin.DeleteExpiredCommitLog(), nothing)
 
 
+def recall_message(topic: str, recall_handle: str) -> Question[str]:
+    """Have a timer message not delivered; returns its unique id."""
+    request = client.RecallMessage(topic=topic, recall_handle=recall_handle, producer_group="MQCTL_PRODUCER")
+    return Question(request, lambda answer: client.RecallMessageReply.from_ext(answer.ext_fields).msg_id)
+
+
 def check_half_message_again(message_id: str, topic: str | None = None) -> Question[None]:
     """Put a discarded half message back to the half topic."""
     return Question(admin.ResumeCheckHalfMessage(msg_id=message_id, topic=topic), nothing)

@@ -84,6 +84,7 @@ class SendResult:
         queue_offset: of a batch, the first one.
         address: the broker that answered.
         attempts: how often it was sent, failures included.
+        recall_handle: what recalls a timer message of 5.3.2 or newer while it waits; None for any other.
     """
 
     status: SendStatus
@@ -94,6 +95,7 @@ class SendResult:
     address: str
     region: str | None = None
     attempts: int = 1
+    recall_handle: str | None = None
 
 
 def check_topic(topic: str) -> None:

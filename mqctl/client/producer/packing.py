@@ -148,4 +148,5 @@ def send_result(
         address,
         reply.region,
         attempt,
+        reply.recall_handle,
     )

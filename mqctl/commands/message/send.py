@@ -115,6 +115,7 @@ def _row(result: SendResult, way: str | None) -> SentMessage:
         queue_id=result.queue.queue_id,
         queue_offset=result.queue_offset,
         way=way,
+        recall_handle=result.recall_handle,
     )
 
 

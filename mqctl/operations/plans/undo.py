@@ -38,6 +38,13 @@ def newest_change() -> str:
     return newest.id
 
 
+_FINAL = {
+    "message-recall": "messages that were recalled are not delivered; send those again that are to come after all",
+    "transaction-resume": "brokers ask the producers of transactions that were resumed, whose answers end them",
+}
+"""Kinds of changes in steps that nothing takes back, and why."""
+
+
 def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: Consent) -> tuple[Document, int]:
     """Plans the way back from a change, and goes it when asked to; returns what to show and the exit code.
 
@@ -62,6 +69,9 @@ def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: 
         from mqctl.operations.store.acknowledge import take_back_acknowledgement
 
         return take_back_acknowledgement(change_id, consent)
+    for kind, reason in _FINAL.items():
+        if book.steps(kind).has(change_id):
+            raise RefusedError(f"{change_id} cannot be undone", reason=reason, remedy="mqctl history -o json shows it")
     if any(book.steps(kind).has(change_id) for kind in book.step_kinds()):
         from mqctl.operations.delay.repair import undo
 
