@@ -13,7 +13,7 @@ from embedded_broker.settings import BrokerSettings
 from embedded_broker.tables.persistence import ConfigFile
 from mqctl.errors import RefusedError, StorageError
 from mqctl.model import names
-from mqctl.model.config import PERM_INHERIT, DataVersion, TopicConfig
+from mqctl.model.config import MOST_QUEUES, PERM_INHERIT, DataVersion, TopicConfig
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.numbers import decimal
 from mqctl.protocol.bodies_cluster import TopicConfigTable
@@ -31,8 +31,6 @@ _SYSTEM = (
 )
 """What is a system topic whether it is there or not (`TopicValidator`)."""
 _SCHEDULE_QUEUES = 18
-MOST_QUEUES = 65_536
-"""Queues of one topic on one broker; far beyond use, and what a broken request may cost."""
 
 OnChange = Callable[[Iterable[TopicConfig]], None]
 

@@ -13,7 +13,7 @@ from mqctl.client.admin.cluster import MASTER_ID
 from mqctl.client.admin.nameserver import NameServers
 from mqctl.client.remoting.answers import AnswerError
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.model.config import PERM_READ, PERM_WRITE
+from mqctl.model.config import MOST_QUEUES, PERM_READ, PERM_WRITE
 from mqctl.model.names import AUTO_CREATE_TOPIC
 from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
@@ -23,9 +23,6 @@ from mqctl.protocol.declared import replaced
 
 DEFAULT_TOPIC_QUEUES = 4
 
-_MOST_QUEUES = 1 << 16
-"""Of a topic on one broker; brokers refuse more."""
-
 
 def publish_queues(topic: str, route: TopicRouteData) -> tuple[MessageQueue, ...]:
     """Returns the queues that a producer uses: those of the order configuration, or of every writable master."""
@@ -33,7 +30,7 @@ def publish_queues(topic: str, route: TopicRouteData) -> tuple[MessageQueue, ...
         ordered: list[MessageQueue] = []
         for item in route.order_topic_conf.split(";"):
             name, _, queues = item.partition(":")
-            count = decimal(queues, 0, _MOST_QUEUES) or 0
+            count = decimal(queues, 0, MOST_QUEUES) or 0
             ordered += [MessageQueue(topic, name, queue_id) for queue_id in range(count)]
         return tuple(ordered)
     masters = {data.broker_name for data in route.broker_datas if MASTER_ID in data.broker_addrs}

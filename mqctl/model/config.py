@@ -14,6 +14,9 @@ PERM_READ = 0x4
 PERM_WRITE = 0x2
 PERM_INHERIT = 0x1
 
+MOST_QUEUES = 65_536
+"""Queues of a topic on one broker that are read and made; RocketMQ has no limit of its own, and each becomes a row."""
+
 
 def perm_text(perm: int) -> str:
     """Writes permission bits as mqadmin does: `RW-` for 6, `---` for 0, `RWX` for 7."""

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Self
 
-from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
+from mqctl.model.config import MOST_QUEUES, DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.body import EMPTY, Body, BodyError
 from mqctl.protocol.declared import field
 
 MOST_BROKERS = 2_000
 """Broker names of a cluster that are read, far beyond what anybody runs; RocketMQ has no limit of its own."""
+MOST_QUEUES_OF_A_ROUTE = 4 * MOST_QUEUES
+"""Queues of a topic on all brokers that are read."""
 
 
 class QueueData(Body):
@@ -23,6 +25,16 @@ class QueueData(Body):
     read_queue_nums: int = 0
     topic_sys_flag: int = 0
     write_queue_nums: int = 0
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Reads the queues. Raises BodyError, also for counts that no broker has: each queue becomes a row."""
+        queues = super().from_json(value)
+        for name, count in (("readQueueNums", queues.read_queue_nums), ("writeQueueNums", queues.write_queue_nums)):
+            if not 0 <= count <= MOST_QUEUES:
+                reason = f"{name} of {queues.broker_name[:200]} is {count}, at most {MOST_QUEUES:,} are read"
+                raise BodyError("A route cannot be read", reason=reason)
+        return queues
 
 
 class BrokerData(Body):
@@ -43,6 +55,16 @@ class TopicRouteData(Body):
     order_topic_conf: str | None = None
     queue_datas: tuple[QueueData, ...] = ()
     topic_queue_mapping_by_broker: Mapping[str, object] | None = field(default=None, since="5.0.0")
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Reads the answer. Raises BodyError, also for more queues in all than a topic can have."""
+        route = super().from_json(value)
+        count = sum(max(item.read_queue_nums, item.write_queue_nums) for item in route.queue_datas)
+        if count > MOST_QUEUES_OF_A_ROUTE:
+            reason = f"it has {count:,} queues, at most {MOST_QUEUES_OF_A_ROUTE:,} are read"
+            raise BodyError("A route cannot be read", reason=reason)
+        return route
 
 
 class ClusterInfo(Body):

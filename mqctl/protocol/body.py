@@ -12,7 +12,7 @@ from types import MappingProxyType, NoneType, UnionType
 from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
 from mqctl.errors import BadInputError
-from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
+from mqctl.model.config import MOST_QUEUES, DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.declared import Declared
@@ -247,6 +247,7 @@ _TOPIC_FIELDS: tuple[tuple[str, str, Reader], ...] = (
     ("sys_flag", "topicSysFlag", _read_int),
     ("write_queue_count", "writeQueueNums", _read_int),
 )
+_QUEUE_COUNTS = (("read_queue_count", "readQueueNums"), ("write_queue_count", "writeQueueNums"))
 _GROUP_FIELDS: tuple[tuple[str, str, Reader, bool], ...] = (
     ("broker_id", "brokerId", _read_int, False),
     ("consume_broadcast_enable", "consumeBroadcastEnable", _read_bool, False),
@@ -275,6 +276,10 @@ def read_topic_config(value: object) -> TopicConfig:
     known = {name: read(item[wire]) for name, wire, read in _TOPIC_FIELDS if item.get(wire) is not None}
     if "name" not in known:
         raise BodyError("A topic's settings cannot be read", reason="topicName is missing")
+    for name, wire in _QUEUE_COUNTS:
+        if not 0 <= known.get(name, 0) <= MOST_QUEUES:
+            reason = f"{wire} of {known['name'][:200]} is {known[name]}, at most {MOST_QUEUES:,} are read"
+            raise BodyError("A topic's settings cannot be read", reason=reason)
     return TopicConfig(**known, attributes=_texts(item.get("attributes")))
 
 

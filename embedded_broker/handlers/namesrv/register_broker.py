@@ -13,9 +13,8 @@ from embedded_broker.namesrv.kv_config import ORDER_TOPICS
 from embedded_broker.namesrv.nameserver import BROKER_TIMEOUT_MS, NameServer
 from embedded_broker.namesrv.routes import BrokerRegistration
 from embedded_broker.remoting.handler_table import NAMESRV, Call, handles
-from embedded_broker.tables.topics import MOST_QUEUES
 from mqctl.errors import RefusedError
-from mqctl.model.config import DataVersion, TopicConfig
+from mqctl.model.config import MOST_QUEUES, DataVersion, TopicConfig
 from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.protocol.bodies_cluster import KVTable, RegisterBrokerBody, TopicConfigTable
 from mqctl.protocol.body import BodyError, read_data_version, write_data_version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import yaml
 
 from embedded_broker import Answer, EmbeddedCluster
@@ -32,6 +33,25 @@ def test_a_queue_id_beyond_32_bits_is_a_gap_and_no_wrong_usage(live: Run, cluste
     outcome = live("topic", "stats", "-t", "Pay")
     assert outcome.exit_code == 74
     assert "the id of a queue, of 32 bits, is expected, not '253402300800000'" in outcome.stderr
+
+
+@pytest.mark.parametrize("count", [-1, 65_537, (1 << 31) - 1])
+def test_a_route_of_more_queues_than_a_topic_has_is_refused(live: Run, cluster: EmbeddedCluster, count: int) -> None:
+    queues = {"brokerName": "broker-a", "perm": 6, "readQueueNums": count, "writeQueueNums": 4, "topicSysFlag": 0}
+    _fault(cluster, RequestCode.GET_ROUTEINFO_BY_TOPIC, {"queueDatas": [queues], "brokerDatas": []})
+    refused = live("allocation", "simulate", "-g", "G", "-t", "Pay", "--add-clients", "2")
+    assert refused.exit_code in {65, 74}
+    assert f"readQueueNums of broker-a is {count}, at most 65,536 are read" in refused.stderr
+
+
+def test_a_topic_of_two_billion_queues_ends_no_command_late(live: Run, cluster: EmbeddedCluster) -> None:
+    topic = {"topicName": "%DLQ%G", "readQueueNums": (1 << 31) - 1, "writeQueueNums": (1 << 31) - 1, "perm": 6}
+    tables = {"topicConfigTable": {"%DLQ%G": topic, "%RETRY%G": {**topic, "topicName": "%RETRY%G"}}}
+    _fault(cluster, RequestCode.GET_ALL_TOPIC_CONFIG, tables)
+    for words in (("dlq", "list"), ("retry", "list", "-g", "G"), ("topic", "list")):
+        outcome = live(*words, "--timeout", "5s")
+        assert outcome.exit_code == 74, outcome
+        assert "readQueueNums of %DLQ%G is 2147483647, at most 65,536 are read" in outcome.stderr
 
 
 def test_a_table_of_thousands_of_rows_is_the_same_in_yaml(live: Run, cluster: EmbeddedCluster) -> None:
