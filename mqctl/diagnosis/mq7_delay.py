@@ -355,6 +355,8 @@ def passed_over(case: Case) -> Iterator[Verdict]:
     """Messages before the recorded offset that have no delivered copy: nothing will deliver them. Files show it."""
     for state, queue in _levels(case):
         if queue.passed_over_count:
+            looked_from = queue.passed_over_from
+            unseen = 0 if looked_from is None else max(0, looked_from - queue.min_offset)
             yield _verdict(
                 case,
                 state,
@@ -362,5 +364,7 @@ def passed_over(case: Case) -> Iterator[Verdict]:
                     "lost_count": queue.passed_over_count,
                     "recorded_offset": state.recorded_offset,
                     "first_offset": queue.first_passed_over_offset,
+                    "unseen_count": unseen,
                 },
+                variant="partly" if unseen else None,
             )

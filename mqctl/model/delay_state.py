@@ -59,6 +59,7 @@ class DelayQueueState:
         run_count: number of all runs.
         passed_over_count: entries before the recorded offset of which no delivered copy exists: nothing will deliver
             them. None when nobody looked; a minimum when they are many.
+        passed_over_from: queue offset of the oldest entry that was looked at for it.
         sampled_count: of how many entries the record was looked at, when not of all; counts of records are then a
             minimum.
     """
@@ -85,6 +86,7 @@ class DelayQueueState:
     run_count: int = 0
     passed_over_count: int | None = None
     first_passed_over_offset: int | None = None
+    passed_over_from: int | None = None
     sampled_count: int | None = None
 
     @property

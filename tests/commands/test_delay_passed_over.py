@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +44,12 @@ def test_a8_an_offset_ahead_of_undelivered_messages_is_told_and_repaired(
     check = mqctl("delay", "check", "--store", store, *AT, "-o", "json")
     findings = {item["code"]: item for item in check.json["diagnosis"]["findings"]}
     assert check.exit_code == 2
-    assert findings["MQ717"]["evidence"] == {"lost_count": 5, "recorded_offset": offset, "first_offset": 0}
+    assert findings["MQ717"]["evidence"] == {
+        "lost_count": 5,
+        "recorded_offset": offset,
+        "first_offset": 0,
+        "unseen_count": 0,
+    }
     plan = mqctl("delay", "repair", "--store", store, *AT, "-o", "json")
     (step,) = plan.json["steps"]
     assert (step["subject"], step["old"], step["new"]) == ("level 3", str(offset), "0")
@@ -81,3 +87,13 @@ def test_what_was_passed_over_long_ago_is_told_although_much_came_since(mqctl: R
     check = mqctl("delay", "check", "--store", store, *AT, "-o", "json")
     (finding,) = (item for item in check.json["diagnosis"]["findings"] if item["code"] == "MQ717")
     assert (finding["evidence"]["lost_count"], finding["evidence"]["first_offset"]) == (5, 0)
+
+
+def test_how_many_older_messages_were_not_looked_at_is_said(mqctl: Run, tmp_path: Path) -> None:
+    came = 17_000
+    delivered = (*range(16_990), *range(16_995, came))
+    store = level_three(tmp_path / "store", came, count=came, delivered=delivered)
+    check = mqctl("delay", "check", "--store", store, *AT)
+    (line,) = (line for line in check.stdout.splitlines() if "At least 5 messages on level 3" in line)
+    (unseen,) = re.findall(r"([\d,]+) older messages are not looked at", line)
+    assert 0 < int(unseen.replace(",", "")) < came - 8_192

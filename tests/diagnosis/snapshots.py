@@ -351,6 +351,7 @@ def _delay_faults() -> list[Fault]:
         Fault("MQ712", replace(HEALTHY, delay=four_days)),
         _level_two("MQ713", descending_count=1, first_descending_offset=9),
         _level_two("MQ717", passed_over_count=3, first_passed_over_offset=2),
+        _level_two("MQ717", "partly", passed_over_count=3, first_passed_over_offset=2, passed_over_from=2),
     ]
 
 

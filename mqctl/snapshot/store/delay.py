@@ -165,6 +165,7 @@ class _LevelScan:
             run_count=len(runs),
             passed_over_count=passed.count,
             first_passed_over_offset=passed.first_offset,
+            passed_over_from=passed.looked_from,
         )
         return state, max(copies.values(), default=None) if copies else None
 

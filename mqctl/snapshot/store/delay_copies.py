@@ -39,10 +39,12 @@ class PassedOver:
 
     Attributes:
         count: how many; first_offset: queue offset of the oldest.
+        looked_from: queue offset of the oldest message that was looked at.
     """
 
     count: int
     first_offset: int | None
+    looked_from: int
 
 
 def search_copies(reading: Reading, wanted: Mapping[int, int]) -> CopySearch:
@@ -113,7 +115,7 @@ def passed_over(reading: Reading, bounds: QueueBounds, recorded: int | None) -> 
         none = search_copies(reading, {place: 0 for place, offset in places.items() if offset < end}).none
         if none:
             count, oldest = count + len(none), min(places[place] for place in none)
-        elif begin <= enough:
-            break
         end, step = begin, step * 2
-    return PassedOver(count, oldest)
+        if not none and end <= enough:
+            break
+    return PassedOver(count, oldest, end)

@@ -181,7 +181,9 @@ RULES: dict[str, Text] = {
         title="Delayed messages were skipped",
         what={
             "": "{lost_count:message} on level {level}, from offset {first_offset} on, {lost_count:/was/were} never "
-            "delivered, yet the recorded offset is already {recorded_offset}."
+            "delivered, yet the recorded offset is already {recorded_offset}.",
+            "partly": "At least {lost_count:message} on level {level}, from offset {first_offset} on, {lost_count:/was/were} never "
+            "delivered, yet the recorded offset is already {recorded_offset}. {unseen_count:older message is/are} not looked at.",
         },
         effect="They are lost: the broker continues from the recorded offset.",
         advice="Stop the broker and take the level back to {first_offset} with mqctl delay repair on its store: messages after it "

@@ -140,7 +140,9 @@ RULES: dict[str, Text] = {
     "MQ717": Text(
         title="延迟消息被越过",
         what={
-            "": "延迟级别 {level} 从位点 {first_offset} 起有 {lost_count} 条消息从未投递，而记录的位点已经是 {recorded_offset}。"
+            "": "延迟级别 {level} 从位点 {first_offset} 起有 {lost_count} 条消息从未投递，而记录的位点已经是 {recorded_offset}。",
+            "partly": "延迟级别 {level} 从位点 {first_offset} 起至少有 {lost_count} 条消息从未投递，而记录的位点已经是 {recorded_offset}。"
+            "更早的 {unseen_count} 条没有检查。",
         },
         effect="这些消息已经丢失：broker 从记录的位点继续投递。",
         advice="停止 broker，把该级别的位点改回 {first_offset}：其后已投递过的消息会再次投递，计划中会给出数量。",
