@@ -42,15 +42,17 @@ def connections_remade(case: ClusterCase) -> Iterator[Verdict]:
     for group, clients in sorted(remade.items()):
         if clients:
             then, here = before.get(group, {}), now.get(group, {})
+            known = then.keys() & here.keys()
             yield Verdict(
                 subject=Subject(kind=SubjectKind.GROUP, group=group),
                 params={"group": group, "clients": named_clients(clients)},
                 evidence={
                     "remade_count": len(clients),
                     "member_count": len({client for _, client in looks[-1][group]}),
-                    "moved_count": sum(then[queue] != here[queue] for queue in then.keys() & here.keys()),
+                    "moved_count": sum(then[queue] != here[queue] for queue in known) if known else None,
                     "window_ms": case.window_ms,
                 },
+                variant=None if known else "members",
             )
 
 
@@ -81,16 +83,17 @@ def members_flap(case: ClusterCase) -> Iterator[Verdict]:
             if sum(one != other for one, other in pairwise(_known(held, group, queue))) > 1
         ]
         if clients or queues:
+            unknown = not any(one.get(group) for one in held)
             yield Verdict(
                 subject=Subject(kind=SubjectKind.GROUP, group=group),
                 params={"group": group, "clients": named_clients(clients)},
                 evidence={
                     "look_count": len(looks),
                     "flapping_count": len(clients),
-                    "queue_count": len(queues),
+                    "queue_count": None if unknown else len(queues),
                     "window_ms": case.window_ms,
                 },
-                variant=None if clients else "queues",
+                variant="queues" if not clients else "members" if unknown else None,
             )
 
 

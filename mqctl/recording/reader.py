@@ -204,8 +204,17 @@ def open_recording(text: str) -> Recording:
             reason=f"it mixes files of several clusters: {', '.join(sorted(clusters))}",
             remedy="keep each cluster's recording in its own directory",
         )
-    looks.sort(key=lambda look: look.moment_ms)
+    looks = _from_the_first_whole(sorted(looks, key=lambda look: look.moment_ms))
+    if not looks:
+        problem = BadInputError(f"no look of {text} is whole", remedy="record again")
+        raise next(iter(problems.values()), problem)
     return Recording(place, next(iter(clusters)), looks, pieces, problems)
+
+
+def _from_the_first_whole(looks: list[Look]) -> list[Look]:
+    """Leaves out looks that only say what changed since a whole one which is not there: its files were removed."""
+    first_ms = next((look.moment_ms for look in looks if look.keyframe), None)
+    return [look for look in looks if not look.has_rows or (first_ms is not None and look.moment_ms >= first_ms)]
 
 
 def _look(row: Mapping[str, Cell]) -> Look:

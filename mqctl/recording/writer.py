@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from mqctl.errors import BadInputError, MqctlError, RefusedError
+from mqctl.errors import BadInputError, MqctlError, RefusedError, StorageError
 from mqctl.model.gap import cause_of
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.spans import HOUR_MS
@@ -202,9 +202,24 @@ class RecordingWriter:
                 if piece.day < first_day:
                     self._place.remove(piece.name)
             size += self._join_one([piece for piece in pieces if piece.day >= first_day], now_ms // QUARTER_MS)
+            self._miss(pieces)
         except OSError as error:
             raise storage_error(f"could not tidy the recording {self._place.text}", error, self._place) from error
         return size
+
+    def _miss(self, pieces: list[RecordedPiece]) -> None:
+        """Begins anew where the last keyframe is not there any more: what follows says nothing without it."""
+        began_ms = self._keyframe_at_ms
+        of_looks = [piece for piece in pieces if piece.kind is RowKind.LOOKS]
+        if began_ms is None or any(piece.first_ms <= began_ms <= piece.last_ms for piece in of_looks):
+            return
+        self._keyframe_at_ms = None
+        self._open = [piece for piece in self._open if piece in set(pieces)]
+        raise StorageError(
+            f"files of the recording {self._place.text} are gone",
+            reason="somebody removed or moved them",
+            remedy="leave them to the recorder; the next look is recorded whole",
+        )
 
     def _frames(self, pieces: list[RecordedPiece]) -> frozenset[int]:
         """Returns the moments of keyframes among looks that are not merged yet."""

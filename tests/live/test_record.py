@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -163,12 +164,51 @@ def test_a_place_of_fsspec_and_one_that_takes_nothing(live: Run, tmp_path: Path)
     assert "could not write to the recording" in refused.stderr
 
 
+def test_a_disk_that_fills_up_and_a_directory_that_vanishes_are_named_and_what_is_whole_is_used(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    place, moved = tmp_path / "recording", tmp_path / "moved"
+    with Recorder(cluster, place, tmp_path, every="100ms") as process:
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (16, resource.RLIM_INFINITY))
+        heard(process, "could not write to the recording")
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        heard(process, "looks are recorded again")
+        place.rename(moved)
+        heard(process, f"files of the recording {place} are gone")
+        heard(process, "looks are recorded again")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(90) == 0
+    before, after = open_recording(str(moved)), open_recording(str(place))
+    assert (before.problems, after.problems) == ({}, {})
+    assert sum(look.keyframe for look in before.looks) >= 2, "the first look after the disk was full is whole"
+    for recording in (before, after):
+        first, last = recording.looks[0], [look for look in recording.looks if look.has_rows][-1]
+        assert first.keyframe
+        state = recording.state_at(last.moment_ms)
+        assert len(state[RowKind.QUEUES]) == len(recording.state_at(first.moment_ms)[RowKind.QUEUES]) > 0
+        assert snapshot_at(recording, last.moment_ms).brokers[0].queues
+    timeline = live("timeline", "--recording", place, "-o", "json")
+    assert timeline.exit_code == 0, timeline.stderr
+
+
+def heard(process: subprocess.Popen[str], wanted: str) -> None:
+    """Waits until the recorder says it."""
+    assert process.stderr is not None
+    timer = threading.Timer(90, process.kill)
+    timer.start()
+    lines: list[str] = []
+    while wanted not in (lines or [""])[-1]:
+        lines.append(process.stderr.readline())
+        assert lines[-1], lines
+    timer.cancel()
+
+
 class Recorder:
     """A recorder as a process of its own, that has taken its first look."""
 
-    def __init__(self, cluster: EmbeddedCluster, place: Path, home: Path) -> None:
+    def __init__(self, cluster: EmbeddedCluster, place: Path, home: Path, every: str = "1h") -> None:
         places = {name: str(home / name.lower()) for name in ("MQCTL_CONFIG_DIR", "MQCTL_STATE_DIR", "MQCTL_CACHE_DIR")}
-        words = (sys.executable, "-m", "mqctl", "record", str(place), "--every", "1h")
+        words = (sys.executable, "-m", "mqctl", "record", str(place), "--every", every)
         env = {**os.environ, **places, "MQCTL_NAMESRV": cluster.namesrv}
         self.process = subprocess.Popen(words, cwd=REPOSITORY, env=env, stderr=subprocess.PIPE, text=True)
 

@@ -18,7 +18,7 @@ from mqctl.recording.past import with_looks_before
 from mqctl.recording.reader import open_recording
 from mqctl.recording.writer import LookTime
 from tests.conftest import Outcome
-from tests.recording.worlds import MINUTE_MS, at, broker, look, writer
+from tests.recording.worlds import MINUTE_MS, at, broker, cluster, look, writer
 
 MEMBERS = {"one@1": "10.0.0.1:1", "two@1": "10.0.0.2:1"}
 
@@ -125,3 +125,39 @@ def test_a_name_that_the_recorded_moment_has_not_is_no_healthy_one(
         for file in place.rglob("offsets/*/*.parquet"):
             file.write_bytes(b"PAR1")
         assert mqctl("doctor", "--recording", place, *words).exit_code != 66
+
+
+def test_the_last_moment_is_that_of_the_last_look_not_of_the_recorder_s_end(
+    mqctl: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    """A recorder that was stopped later looked at nothing then; one that got no answer is no fresh look."""
+    stopped = writer(tmp_path / "stopped")
+    for minute in range(5):
+        look(stopped, minute, broker(end=5, offset=5, members={"one@1": f"10.0.0.1:{minute // 4}"}))
+    stopped.stopped(LookTime(wall_ms=at(30), steady_ms=at(30)), "interrupted")
+    outcome = mqctl("doctor", "--recording", tmp_path / "stopped", "-o", "json")
+    assert (outcome.json["observed_at_ms"], "nobody recorded at that moment" in outcome.stderr) == (at(4), False)
+    (remade,) = [item for item in outcome.json["findings"] if item["code"] == "MQ219"]
+    assert (remade["evidence"]["remade_count"], remade["evidence"]["moved_count"]) == (1, None)
+    shown = mqctl("doctor", "--recording", tmp_path / "stopped").stdout
+    assert "Who owned the queues is not known" in " ".join(shown.split())
+    later = mqctl("doctor", "--recording", tmp_path / "stopped", "--at", at(30), "-o", "json")
+    assert "nobody recorded at that moment: judged is the look before it" in later.stderr
+    silent = writer(tmp_path / "silent")
+    look(silent, 0, broker(end=5, offset=5))
+    silent.failed(UnreachableError("could not ask any name server"), LookTime(wall_ms=at(30), steady_ms=at(30)))
+    assert "judged is the look before it, 30 min earlier" in mqctl("doctor", "--recording", tmp_path / "silent").stderr
+
+
+def test_a_clock_that_goes_back_is_one_event_and_nobody_stands_still_for_it(
+    mqctl: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    recorder = writer(tmp_path)
+    for minute in range(120):
+        wall_ms = at(minute if minute < 60 else minute - 30)
+        state = broker(end=minute * 600 + 50, offset=minute * 600, members=MEMBERS)
+        recorder.look(cluster(state, moment_ms=wall_ms), LookTime(wall_ms=wall_ms, steady_ms=at(minute)))
+    events = mqctl("timeline", "--recording", tmp_path, "-o", "json").json["events"]
+    assert [(item["kind"], item["jump_ms"]) for item in events] == [("clock-jumped", -30 * MINUTE_MS)]
+    calm = {item["code"] for item in mqctl("doctor", "--recording", tmp_path, "-o", "json").json["findings"]}
+    assert {code for minute in (58, 60, 75) for code in judged(tmp_path, minute)} <= calm

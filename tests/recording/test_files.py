@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mqctl.errors import BadInputError, NotFoundError, RefusedError
+from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageError
 from mqctl.model.gap import Cause, Gap, Part
 from mqctl.recording.kinds import RowKind
 from mqctl.recording.reader import open_recording
@@ -107,6 +107,26 @@ def test_moments_go_on_where_the_clock_goes_back_and_the_jump_is_recorded(tmp_pa
     assert [look.moment_ms - BEGIN_MS for look in looks] == [0, 1, 2, 180_000]
     assert [look.clock_jump_ms for look in looks] == [None, -31 * 60_000, None, 31 * 60_000]
     assert writer(tmp_path).look(cluster(broker()), LookTime(wall_ms=at(1), steady_ms=0)).moment_ms == at(3) + 1
+
+
+def test_looks_whose_whole_one_is_gone_do_not_count(tmp_path: Path) -> None:
+    """Somebody moved the files away while the recorder ran: it notices, and begins anew with a whole look."""
+    recorder = writer(tmp_path)
+    look(recorder, 0, broker(end=1), broker("broker-b", end=9))
+    look(recorder, 1, broker(end=2), broker("broker-b", end=9))
+    for lost in [*tmp_path.rglob(f"{at(0)}-*.parquet")]:
+        lost.unlink()
+    with pytest.raises(BadInputError, match=r"no look of .* is whole"):
+        open_recording(str(tmp_path))
+    with pytest.raises(StorageError, match=r"files of the recording .* are gone"):
+        recorder.tidy()
+    look(recorder, 2, broker(end=3), broker("broker-b", end=9))
+    recorder.tidy()
+    recording = open_recording(str(tmp_path))
+    assert [(each.moment_ms, each.keyframe) for each in recording.looks] == [(at(2), True)]
+    assert {key[0] for key in recording.state_at(at(2))[RowKind.QUEUES]} == {"broker-a", "broker-b"}
+    with pytest.raises(NotFoundError):
+        recording.state_at(at(1))
 
 
 def test_days_that_are_not_kept_are_removed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mqctl.cli.emit import note
 from mqctl.cli.options.common import at_ms
@@ -14,7 +15,11 @@ from mqctl.errors import UsageError
 from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.recording.loop import require_libraries
+from mqctl.recording.kinds import LookOutcome
 from mqctl.render import units
+
+if TYPE_CHECKING:
+    from mqctl.recording.reader import Recording
 
 # What rules that compare two looks need at most.
 _WINDOW_MS = 120_000
@@ -56,7 +61,7 @@ def read_recorded(
 
     opened = open_recording(recording)
     wanted_ms = at_ms(at, now)
-    moment_ms = opened.looks[-1].moment_ms if wanted_ms is None else wanted_ms
+    moment_ms = _last_ms(opened) if wanted_ms is None else wanted_ms
     state = with_looks_before(opened, moment_ms, window_ms=live.window_ms or _WINDOW_MS)
     look = opened.look_at(moment_ms)
     if moment_ms - look.moment_ms > look.lasting_ms:
@@ -68,3 +73,9 @@ def read_recorded(
     unread = [error for _, error in opened.unread(past.begin_ms, past.until_ms)]
     gaps = [Gap(part=Part.PAST, cause=Cause.DAMAGED, reason=str(error)) for error in unread[:1]]
     return replace(state, past=past, unavailable=(*state.unavailable, *gaps))
+
+
+def _last_ms(recording: Recording) -> int:
+    """Returns the moment of the last look: one that says that the recorder ended looks at nothing."""
+    taken = [look for look in recording.looks if look.outcome is not LookOutcome.STOPPED]
+    return (taken or recording.looks)[-1].moment_ms

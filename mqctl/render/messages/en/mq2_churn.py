@@ -9,7 +9,9 @@ RULES: dict[str, Text] = {
         title="Members that connect again and again",
         what={
             "": "{remade_count} of {member_count:member} of group {group} reconnected within {window_ms} "
-            "({clients}); {moved_count:queue} changed hands."
+            "({clients}); {moved_count:queue} changed hands.",
+            "members": "{remade_count} of {member_count:member} of group {group} reconnected within {window_ms} "
+            "({clients}). Who owned the queues is not known.",
         },
         effect="For the group, each lost connection is a member that left and came back: it rebalances, and "
         "messages in flight are delivered again.",
@@ -21,6 +23,7 @@ RULES: dict[str, Text] = {
         title="Members come and go",
         what={
             "": "{flapping_count:member} of group {group} left and came back within {window_ms} ({clients}); {queue_count:queue} changed hands more than once.",
+            "members": "{flapping_count:member} of group {group} left and came back within {window_ms} ({clients}). Who owned the queues is not known.",
             "queues": "{queue_count:queue} of group {group} changed hands more than once within {window_ms}, and its members stayed.",
         },
         effect="The group rebalances each time: consumption pauses, and messages in flight are delivered again.",

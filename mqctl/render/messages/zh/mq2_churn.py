@@ -8,7 +8,8 @@ RULES: dict[str, Text] = {
     "MQ219": Text(
         title="成员反复重连",
         what={
-            "": "{window_ms} 内消费组 {group} 的 {member_count} 个成员中有 {remade_count} 个重新建立了连接（{clients}）；{moved_count} 个队列换了持有者。"
+            "": "{window_ms} 内消费组 {group} 的 {member_count} 个成员中有 {remade_count} 个重新建立了连接（{clients}）；{moved_count} 个队列换了持有者。",
+            "members": "{window_ms} 内消费组 {group} 的 {member_count} 个成员中有 {remade_count} 个重新建立了连接（{clients}）。各队列由谁持有未知。",
         },
         effect="每断开一次连接，就相当于一个成员离开又回来：队列重新分配，处理中的消息会再次投递。",
         advice="检查客户端与 broker 之间的网络（在客户端机器上运行 mqctl broker reach）、客户端 JVM 是否有超过超时时间的停顿，以及会断开空闲连接的防火墙。",
@@ -18,6 +19,7 @@ RULES: dict[str, Text] = {
         title="成员反复上下线",
         what={
             "": "{window_ms} 内消费组 {group} 有 {flapping_count} 个成员离开又回来（{clients}）；{queue_count} 个队列不止一次换了持有者。",
+            "members": "{window_ms} 内消费组 {group} 有 {flapping_count} 个成员离开又回来（{clients}）。各队列由谁持有未知。",
             "queues": "{window_ms} 内消费组 {group} 的成员没有变化，却有 {queue_count} 个队列不止一次换了持有者。",
         },
         effect="每次都会重新分配队列：消费暂停，处理中的消息会再次投递。",
