@@ -53,7 +53,7 @@ RETAINED_COLUMNS = (
     QUEUE_COLUMNS[-1],
     Column("retained_ms", "retained", CellKind.DURATION_MS),
 )
-GROUP_COLUMNS = (Column("group", "consumer group"), Column("brokers", "brokers"))
+GROUP_COLUMNS = (Column("group", "consumer group"), Column("consume_mode", "mode"), Column("brokers", "brokers"))
 
 
 CONSUMER_COLUMNS = (
@@ -139,10 +139,16 @@ class TopicStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupOfTopic:
-    """A consumer group that subscribes a topic or has offsets on it."""
+    """A consumer group that subscribes a topic or has offsets on it.
+
+    Attributes:
+        consume_mode: `POP` or `PULL` as brokers have it set for the group on this topic (5.x, 402), both when they
+            differ; None where nothing is set, which means PULL for clients that do not go by a proxy.
+    """
 
     group: str
     brokers: str
+    consume_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,10 +268,15 @@ def stats_document(topic: str, rows: Sequence[QueueRow], *, retained: bool) -> D
     )
 
 
+def _group_columns(rows: Sequence[GroupOfTopic]) -> Sequence[Column]:
+    some_set = any(row.consume_mode for row in rows)
+    return [column for column in GROUP_COLUMNS if some_set or column.key != "consume_mode"]
+
+
 def groups_document(topic: str, rows: Sequence[GroupOfTopic]) -> Document:
     """Builds the document of `topic groups`."""
     value = GroupsOfTopic(topic=topic, groups=list(rows))
-    table = Table(GROUP_COLUMNS, rows, empty=f"no group subscribes {topic} or has offsets on it")
+    table = Table(_group_columns(rows), rows, empty=f"no group subscribes {topic} or has offsets on it")
     return Document(schema="topic.groups/1", value=value, records=rows, blocks=[table])
 
 
@@ -307,7 +318,7 @@ def describe_document(
         Paragraphs([f"{topic}: {counted(total, 'message')} in {places}"]),
         Table(CONFIG_COLUMNS, brokers),
         Table(QUEUE_COLUMNS, queues),
-        Table(GROUP_COLUMNS, groups, empty="no consumer group")
+        Table(_group_columns(groups), groups, empty="no consumer group")
         if consumers is None
         else Table(CONSUMER_COLUMNS, consumers, title="Who consumes", empty="no consumer group has offsets there"),
     ]

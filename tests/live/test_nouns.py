@@ -162,7 +162,9 @@ def test_topics(live: Run) -> None:
             assert row["retained_ms"] == row["last_store_time_ms"] - row["first_store_time_ms"]
         else:
             assert (row["first_store_time_ms"], row["retained_ms"]) == (None, None)
-    assert json(live, "topic", "groups", "-t", "Pay")["groups"] == [{"group": "G", "brokers": "broker-a, broker-b"}]
+    assert json(live, "topic", "groups", "-t", "Pay")["groups"] == [
+        {"group": "G", "brokers": "broker-a, broker-b", "consume_mode": None}
+    ]
     route = json(live, "topic", "route", "-t", "Pay")
     assert ([row["broker"] for row in route["brokers"]], route["differing"]) == (["broker-a", "broker-b"], [])
 

@@ -126,14 +126,17 @@ class LiveOrSaved:
         )
         return {number: items for number, items in pairs if items}
 
-    def declared_modes(self, brokers: list[LiveBroker]) -> Mapping[str, Set[str]]:
-        """Returns how brokers have groups consume, of those for which that was set, online or not."""
+    def declared_modes(self, brokers: list[LiveBroker], topic: str | None = None) -> Mapping[str, Set[str]]:
+        """Returns how brokers have groups consume, of those for which that was set, online or not; on one topic only,
+        where it is named."""
         if self.saved is None:
             from mqctl.snapshot.live.members import declared_modes
 
-            return declared_modes(self._live(), brokers)
+            return declared_modes(self._live(), brokers, topic)
         modes: dict[str, set[str]] = {}
         for share in (share for broker in self.saved.brokers for share in broker.pop if share.mode is not None):
+            if topic not in (None, share.topic):
+                continue
             modes.setdefault(share.group, set()).add(share.mode or "")
         return modes
 

@@ -85,7 +85,13 @@ def topic_groups(source: LiveOrSaved, holders: list[LiveBroker], topic: str) -> 
     for number, names in rows.items():
         for name in names:
             known.setdefault(name, []).append(holders[number].name)
-    return [GroupOfTopic(group=name, brokers=", ".join(sorted(brokers))) for name, brokers in sorted(known.items())]
+    modes = source.declared_modes([broker for broker in holders if topic in broker.topics], topic) if known else {}
+    return [
+        GroupOfTopic(
+            group=name, brokers=", ".join(sorted(brokers)), consume_mode=", ".join(sorted(modes.get(name, ()))) or None
+        )
+        for name, brokers in sorted(known.items())
+    ]
 
 
 def _told(asking: Asking, holders: list[LiveBroker], topic: str) -> Mapping[int, Collection[str]]:

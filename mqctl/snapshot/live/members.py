@@ -228,13 +228,19 @@ def _popped(asking: Asking, brokers: list[LiveBroker], numbers: Set[int]) -> dic
     return topics
 
 
-def declared_modes(asking: Asking, brokers: list[LiveBroker]) -> dict[str, set[str]]:
-    """Returns how brokers have groups consume, `POP` or `PULL`, of those for which that was set (5.x, request 402)."""
+def declared_modes(asking: Asking, brokers: list[LiveBroker], topic: str | None = None) -> dict[str, set[str]]:
+    """Returns how brokers have groups consume, `POP` or `PULL`, of those for which that was set (5.x, request 402).
+
+    Args:
+        topic: only what was set for it.
+    """
     _popped(asking, brokers, set(range(len(brokers))))
     modes: dict[str, set[str]] = {}
     for broker in brokers:
         if broker.request_modes is not None and not isinstance(broker.request_modes, MqctlError):
             for item in broker.request_modes:
+                if topic not in (None, item.topic):
+                    continue
                 modes.setdefault(item.consumer_group, set()).add(item.mode)
     return modes
 

@@ -104,6 +104,10 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
             "GP": "POP, PULL", "GL": "PULL",
         }  # fmt: skip
         assert "CONSUME MODE" in mqctl("group", "list", env=env).stdout
+        for verb in ("groups", "describe"):
+            groups = mqctl("topic", verb, "-t", "Shared", "-o", "json", env=env).json["groups"]
+            assert {row["group"]: row["consume_mode"] for row in groups} == {"GP": "POP", "GL": None}
+            assert "MODE" in mqctl("topic", verb, "-t", "Shared", env=env).stdout.split()
         for verb in ("members", "describe"):
             assert mqctl("group", verb, "-g", "GP", "-o", "json", env=env).json["consume_mode"] == "POP, PULL"
     # What is set for a group is known when nobody of it is online, too.
