@@ -36,6 +36,7 @@ class BacklogAdvice:
         parallelism: batches that its instances can work on at once: of an orderly one no more than it has queues.
         thread_count: consume threads of all instances; None when one does not tell.
         consume_ms: mean time of the listener for one batch; None when no instance tells.
+        lane_tps: messages a second that one thread passes at that.
         confidence: low when the look was shorter than consumers commit.
     """
 
@@ -56,6 +57,7 @@ class BacklogAdvice:
     thread_count: int | None
     parallelism: int | None
     consume_ms: float | None
+    lane_tps: float | None
     target_ms: int
     confidence: Confidence
     remedies: tuple[Remedy, ...]
@@ -115,6 +117,7 @@ def _advice(
         thread_count=case.thread_count,
         parallelism=case.parallelism,
         consume_ms=case.consume_ms,
+        lane_tps=case.batch * 1000 / case.consume_ms if case.consume_ms else None,
         target_ms=case.target_ms(expires_in_ms),
         confidence=Confidence.HIGH if sure and not view.silent else Confidence.LOW,
         remedies=remedies(case, bound, case.target_ms(expires_in_ms)),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.allocation.carrying import client_loads
+from mqctl.allocation.key_forecast import KeyForecast
 from mqctl.allocation.simulation import Layout, simulate
 from mqctl.diagnosis.backlog_bound import BacklogCase, Bound
 from mqctl.diagnosis.backlog_rates import QueueFlow
@@ -34,12 +35,30 @@ class Remedy:
             `downstream`.
         reason: key of the sentence that says why.
         needed_count: how many it takes in all (instances, or threads of each instance); None where no number helps.
+        forecast: of `keys`, what the keys that wait say; None where they were not read.
     """
 
     what: str
     effect: Effect
     reason: str
     needed_count: int | None = None
+    forecast: KeyForecast | None = None
+
+
+_WORTH_IT = 1.1
+"""How many times as fast keys must be than queues to be worth a change of the listener."""
+
+
+def of_keys(forecast: KeyForecast, *, stuck: bool) -> Remedy:
+    """Returns what one thread for each key would do, by the keys of what waits."""
+    if stuck:
+        return Remedy(what="keys", effect=Effect.PARTLY, reason="stuck", forecast=forecast)
+    if forecast.gain < _WORTH_IT:
+        return Remedy(what="keys", effect=Effect.NO, reason="one_key", forecast=forecast)
+    reason = "gain" if forecast.key_tps is None else "rate"
+    return Remedy(
+        what="keys", effect=Effect.PARTLY, reason=reason, needed_count=forecast.thread_count, forecast=forecast
+    )
 
 
 def remedies(case: BacklogCase, bound: Bound, target_ms: int) -> tuple[Remedy, ...]:

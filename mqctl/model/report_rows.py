@@ -74,7 +74,12 @@ class SkewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkewQueue:
-    """One queue's share of its topic."""
+    """One queue's share of its topic.
+
+    Attributes:
+        key_lanes: how many threads one for each key would keep busy: messages by those of the busiest key; None where
+            no message has a key.
+    """
 
     topic: str
     store: str
@@ -83,6 +88,7 @@ class SkewQueue:
     bytes: int
     share: float
     bytes_share: float
+    key_lanes: float | None = None
     broker: str | None = None
 
 

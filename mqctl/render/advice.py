@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqctl.allocation.key_forecast import KeyForecast
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_rates import Drain, Outlook, QueueFlow
 from mqctl.diagnosis.backlog_remedies import Remedy
@@ -13,6 +14,7 @@ from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages import phrase
+from mqctl.render.text import printable
 
 _ADVICE_COLUMNS = (
     Column("group", "group"),
@@ -93,12 +95,17 @@ class BacklogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemedyRow:
-    """One thing that could be added, and what it would do; `reason` is a key, `needed_count` how many in all."""
+    """One thing that could be added, and what it would do; `reason` is a key, `needed_count` how many in all.
+
+    Attributes:
+        forecast: of `keys`, from the keys of what waits; None where they were not read.
+    """
 
     what: str
     effect: str
     reason: str
     needed_count: int | None
+    forecast: KeyForecast | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +270,13 @@ def _row(advice: BacklogAdvice) -> AdviceRow:
         target_ms=advice.target_ms,
         confidence=advice.confidence.value,
         remedies=[
-            RemedyRow(what=item.what, effect=item.effect.value, reason=item.reason, needed_count=item.needed_count)
+            RemedyRow(
+                what=item.what,
+                effect=item.effect.value,
+                reason=item.reason,
+                needed_count=item.needed_count,
+                forecast=item.forecast,
+            )
             for item in advice.remedies
         ],
         queues=[_flow_row(flow) for flow in advice.queues],
@@ -337,6 +350,23 @@ def _shown_remedy(item: Remedy, lang: Lang | None) -> RemedyRow:
     return RemedyRow(
         what=phrase(f"remedy_{item.what}", lang),
         effect=phrase(f"effect_{item.effect.value}", lang),
-        reason=phrase(f"reason_{item.what}_{item.reason}", lang),
+        reason=_reason(item, lang),
         needed_count=item.needed_count,
+        forecast=item.forecast,
     )
+
+
+def _reason(item: Remedy, lang: Lang | None) -> str:
+    text = phrase(f"reason_{item.what}_{item.reason}", lang)
+    forecast = item.forecast
+    if forecast is None or item.reason == "stuck":
+        return text
+    said = text.format(
+        key=printable(forecast.busiest_key or "-"),
+        share=f"{forecast.busiest_share:.0%}",
+        gain=f"{forecast.gain:.1f}",
+        now=_rate(forecast.queue_tps),
+        then=_rate(forecast.key_tps),
+    )
+    how = "keys_exact" if forecast.is_exact else "keys_sampled"
+    return said + phrase(how, lang).format(read=f"{forecast.read_count:,}", waiting=f"{forecast.waiting_count:,}")

@@ -88,6 +88,11 @@ def test_skew_equals_the_slow_reference(stores: list[Path], engine: Engine) -> N
     short = {where: sums for where, sums in expected.items() if len(where[3].encode()) <= 200}
     assert {where: sums for where, sums in keys.items() if "bytes, " not in str(where[3])} == short
     assert len(keys) == len(expected)
+    for row in report.queues:
+        of_keys = [
+            number for (*where, _), (number, _) in expected.items() if where == [row.topic, row.store, row.queue_id]
+        ]
+        assert row.key_lanes == (round(row.messages / max(of_keys), 1) if of_keys else None)
     assert {(row.topic, row.born_host): row.messages for row in report.producers} == plain.by_host(everything)
     sizes = Counter((each.topic, 1 << len(each.body).bit_length() >> 1) for each in everything)
     assert {(row.topic, row.from_bytes): row.messages for row in report.sizes} == sizes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.language import spoken
 from mqctl.errors import NotFoundError, UsageError
-from mqctl.model.gap import Part
+from mqctl.model.gap import Gap, Part
 
 AdviseOption = Annotated[
     bool,
@@ -47,6 +48,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         UsageError: it was not, or the window is none.
         NotFoundError: a group that was asked for has no offsets anywhere.
     """
+    from mqctl.cli.connection.target import cluster_target
     from mqctl.cli.gaps import tell_gaps
     from mqctl.cli.options.doctor import time_scale_of
     from mqctl.cli.sources.named import require_group
@@ -79,6 +81,11 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         for advice in backlog_advice(state, settings)
         if (not who.groups or advice.group in who.groups) and (not who.topics or advice.topic in who.topics)
     ]
+    key_gaps: Sequence[Gap] = ()
+    if who.snapshot is None and any(remedy.what == "keys" for advice in advices for remedy in advice.remedies):
+        from mqctl.operations.lag.keys_waiting import with_keys
+
+        advices, key_gaps = with_keys(cluster_target(who.namesrv, who.profile, who.timeout), state, advices)
     gaps = [
         gap
         for unanswered in (state.unavailable, *(broker.unavailable for broker in state.brokers))
@@ -92,4 +99,4 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
     emit(advice_document(moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups)), output)
-    return tell_gaps(gaps)
+    return tell_gaps([*gaps, *key_gaps])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,8 +33,13 @@ class KeySample:
     key: str
 
 
-def live_sample(asking: Asking, topic: str, *, key: str | None, count: int) -> KeySample:
+def live_sample(
+    asking: Asking, topic: str, *, key: str | None, count: int, begins: Mapping[MessageQueue, int] | None = None
+) -> KeySample:
     """Reads the newest messages of every queue; nothing is committed.
+
+    Args:
+        begins: of these queues alone, the messages from these offsets on.
 
     Raises:
         NotFoundError: there is no such topic.
@@ -41,7 +47,11 @@ def live_sample(asking: Asking, topic: str, *, key: str | None, count: int) -> K
     readable = queue_addresses(asking, topic)
     ends, errors = ask_bounds(asking, readable)
     gaps = queue_gaps(errors)
-    starts = {queue: max(low, high - count) for queue, (low, high) in ends.items()}
+    starts = {
+        queue: max(low, high - count if begins is None else begins[queue])
+        for queue, (low, high) in ends.items()
+        if begins is None or queue in begins
+    }
     pairs: list[tuple[str, Message]] = []
     for broker in sorted({queue.broker_name for queue in starts}):
         own = {queue: place for queue, place in starts.items() if queue.broker_name == broker}

@@ -76,6 +76,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 _BYTES,
                 _SHARE,
                 Column("bytes_share", "of bytes", CellKind.SHARE),
+                Column("key_lanes", "threads by key", CellKind.RATIO),
                 _STORE,
             ),
         ),

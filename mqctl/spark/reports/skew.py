@@ -77,10 +77,11 @@ def skew_report(rows: Iterable[Row], *, top: int, what_if: WhatIf | None = None)
     for row in cuts[QUEUES] + cuts["skew.queues"]:  # queues without messages first: those with some replace them
         places[text(row, "topic")][(text(row, "store"), sum_of(row, "queue_id"))] = row
     keys = _keys(cuts["skew.keys"], places, top, what_if)
+    busiest = _busiest(cuts["skew.keys"])
     return SkewReport(
         read=stores_read(cuts["read"] + cuts["damage"]),
         topics=sorted((_topic(topic, own, keys) for topic, own in places.items()), key=_by_messages),
-        queues=[each for topic, own in sorted(places.items()) for each in _queues(topic, own)],
+        queues=[each for topic, own in sorted(places.items()) for each in _queues(topic, own, busiest)],
         keys=keys,
         producers=_producers(cuts["skew.hosts"]),
         sizes=_sizes(cuts["skew.sizes"]),
@@ -119,7 +120,17 @@ def _topic(topic: str, own: dict[Place, Row], keys: Sequence[SkewKey]) -> SkewTo
     )
 
 
-def _queues(topic: str, own: dict[Place, Row]) -> list[SkewQueue]:
+def _busiest(rows: Sequence[Row]) -> dict[tuple[str, str, int], int]:
+    """Returns how many messages the busiest key of each queue has."""
+    most: dict[tuple[str, str, int], int] = {}
+    for row in rows:
+        if not row.get("is_rest") and row.get("key") is not None:
+            where = (text(row, "topic"), text(row, "store"), sum_of(row, "queue_id"))
+            most[where] = max(most.get(where, 0), sum_of(row, "messages"))
+    return most
+
+
+def _queues(topic: str, own: dict[Place, Row], busiest: dict[tuple[str, str, int], int]) -> list[SkewQueue]:
     messages = sum(sum_of(row, "messages") for row in own.values())
     size = sum(sum_of(row, "bytes") for row in own.values())
     return [
@@ -131,6 +142,9 @@ def _queues(topic: str, own: dict[Place, Row]) -> list[SkewQueue]:
             bytes=sum_of(row, "bytes"),
             share=share_of(sum_of(row, "messages"), messages),
             bytes_share=share_of(sum_of(row, "bytes"), size),
+            key_lanes=round(sum_of(row, "messages") / most, 1)
+            if (most := busiest.get((topic, store, queue_id)))
+            else None,
         )
         for (store, queue_id), row in sorted(own.items())
     ]

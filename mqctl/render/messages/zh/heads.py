@@ -60,7 +60,7 @@ in today=今日写入|out today=今日消费|oldest message=最早消息|up sinc
 gRPC=gRPC|gRPC settings=gRPC 设置|asked for=要求|to topic=目标 Topic|plan=计划|sent as=发送为|check=检查|found=发现|as version=模拟版本|up for=已运行|stores=存储|log=日志
 first stored=最早存储|last stored=最近存储|by=来自|copies=份数|born host=生产者主机|gini=基尼系数|max/mean=最大/平均|hot broker=热点 Broker
 hot queue=热点队列|its share=其占比|hot key=热点 Key|gini of bytes=字节基尼系数|max/mean of bytes=字节最大/平均|hot store=热点存储
-of bytes=占字节|of queue=占队列|may be more by=可能多出|new queue=新队列|queues now=现有队列|selector=选择器|would move=会改道
+of bytes=占字节|threads by key=按 Key 可用线程|of queue=占队列|may be more by=可能多出|new queue=新队列|queues now=现有队列|selector=选择器|would move=会改道
 without key=无 Key|gini now=现基尼系数|max/mean now=现最大/平均|busiest=最忙|in several queues=分布于多个队列|sent in other order=发送乱序
 queues before=原队列数|explains=可解释|first move=首次改道|queues in use before=原使用队列|stored again=重复存储|by the same host=同一主机
 typical gap, from=典型间隔，从|hosts=主机|dead=已死|messages/s=消息/秒|peak=峰值|peak at=峰值时间|bytes a day=每天字节|hours kept=保留小时
