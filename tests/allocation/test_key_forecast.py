@@ -63,17 +63,22 @@ def test_keys_of_equal_size_use_all_threads_and_queues_only_one_each() -> None:
 def test_a_hot_key_bounds_it_and_a_sample_stands_for_what_waits() -> None:
     """Half of what waits is one key: two threads at most have something to do."""
     messages = waiting((0, "hot", 50), *((0, f"k{number}", 1) for number in range(50)))
-    told = key_forecast({QUEUES[0]: 10_000}, {QUEUES[0]: "c"}, messages, thread_count=20, lane_tps=None)
-    assert told is not None
-    assert (told.gain, told.thread_count, told.busiest_key, told.busiest_share) == (2.0, 2, "hot", 0.5)
-    assert (told.read_count, told.waiting_count, told.is_exact, told.key_tps) == (100, 10_000, False, None)
+    forecast = key_forecast({QUEUES[0]: 10_000}, {QUEUES[0]: "c"}, messages, thread_count=20, lane_tps=None)
+    assert forecast is not None
+    assert (forecast.gain, forecast.thread_count, forecast.busiest_key, forecast.busiest_share) == (2.0, 2, "hot", 0.5)
+    assert (forecast.read_count, forecast.waiting_count, forecast.is_exact, forecast.key_tps) == (
+        100,
+        10_000,
+        False,
+        None,
+    )
 
 
 def test_one_key_gains_nothing_and_nothing_read_predicts_nothing() -> None:
     messages = waiting((0, "only", 9))
-    told = key_forecast({QUEUES[0]: 9}, {QUEUES[0]: None}, messages, thread_count=8, lane_tps=10.0)
-    assert told is not None
-    assert (told.gain, told.key_tps, told.queue_tps) == (1.0, 10.0, 10.0)
+    forecast = key_forecast({QUEUES[0]: 9}, {QUEUES[0]: None}, messages, thread_count=8, lane_tps=10.0)
+    assert forecast is not None
+    assert (forecast.gain, forecast.key_tps, forecast.queue_tps) == (1.0, 10.0, 10.0)
     assert key_forecast({QUEUES[0]: 9}, {}, [], thread_count=8, lane_tps=1.0) is None
 
 

@@ -66,7 +66,8 @@ READS: dict[str, Read] = {
     "doctor": Read(codes=(MEMBERS, GROUPS), end=3),
     "group config": Read(OF_GROUP),
     "group describe": Read(OF_GROUP),
-    "group lag": Read(unhurt=(30, 31, 402)),  # what groups pop stands beside their lag
+    # What groups pop, and by when they must be repaired, stands beside their lag.
+    "group lag": Read(unhurt=(30, 31, 402, PULL, 26, 45)),
     "group list": Read(),
     "group members": Read(OF_GROUP),
     "lock show": Read(OF_GROUP, codes=(MEMBERS, RUNNING)),

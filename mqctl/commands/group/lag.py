@@ -91,8 +91,8 @@ def command(
     consumed them. With -g, --by queue or -o wide the consumers of a live cluster are asked as well: what is in flight
     (handed out, not committed), what their caches hold, who holds each queue, and messages per second over the last
     minute: consumed, as members tell, and handed out, as brokers count; what they do not tell is unknown, no failure.
-    Groups with failing messages: by when a fix must be out to lose none (first 640 messages of each delay level). A
-    store is judged as of its own last instant, or --at. --advise says when backlogs end, and what would help.
+    Groups with failing messages: by when a fix must be out to lose none (first 640 messages of each delay level, 32
+    without -g). A store is judged as of its own last instant, or --at. --advise says when backlogs end and what helps.
 
     Of a group that pops (5.x), a store tells exactly, and a live cluster from the newest records of pops, how many
     messages are ready, invisible (popped and not acknowledged, with the moment the next comes back), due, and waiting

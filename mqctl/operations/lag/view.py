@@ -15,6 +15,7 @@ from mqctl.cli.options.limit import ALL, limited
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_pop, with_rates
+from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.names_alike import meant
 from mqctl.render.lag import By, lag_document
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:  # the lag of a store asks nobody
 # What is read to tell when the first retry of a group runs out: of each retry queue, and of each delay level.
 _RETRIES_READ = 100
 _DELAYED_READ = 640
+# Where nobody is named, so much of each; and of so many groups the first to run out are sought.
+_GLANCED = 32
+_MOST_FAILING = 50
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION, Part.POP})
 
 
@@ -137,40 +141,51 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest, *, with_
 
 
 def one_look(target: ClusterTarget, request: LagRequest) -> LagView:
-    """Asks a cluster once; where consumers are asked, for the retries of the groups as well. Raises as `live_lag`."""
+    """Asks a cluster once, for the retries of the groups as well. Raises as `live_lag`."""
     with target.open() as cluster:
         view = live_lag(cluster, target.deadline(), request, with_pop=True)
-        if not request.with_consumers:
-            return view
         from mqctl.cli.sources.brokers import asking_of
 
-        return _with_windows(asking_of(cluster, target), view)
+        return _with_windows(asking_of(cluster, target), view, closely=request.with_consumers)
 
 
-def _with_windows(asking: Asking, view: LagView) -> LagView:
+def _with_windows(asking: Asking, view: LagView, *, closely: bool) -> LagView:
     """Adds by when the groups' consumers have to be repaired so that no failing message becomes a dead letter.
 
     Levels are queues: what a level lets go first is what runs out first, so that few messages of each tell.
+
+    Args:
+        closely: otherwise only groups are looked at that a glance shows failing messages of.
     """
     from mqctl.cli.sources.brokers import broker_gaps, queue_gaps
     from mqctl.model.dead_letter import repair_windows
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.brokers import ask_groups, ask_offsets, ask_settings, ask_topics, list_brokers, masters_of
-    from mqctl.snapshot.live.dead_letters import waiting_retries
+    from mqctl.snapshot.live.dead_letters import failing_groups, waiting_retries
 
-    scope = Scope(groups=frozenset(item.group for item in view.groups))
-    if not scope.groups:
+    names = frozenset(item.group for item in view.groups)
+    if not names:
         return view
     lost = {gap.broker for gap in view.gaps}
     everyone = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
     brokers = [broker for broker in everyone if broker.name not in lost]
     ask_settings(asking, brokers)
+    gaps = list(view.minor_gaps)
+    if not closely:
+        failing, read = failing_groups(asking, brokers)
+        gaps += queue_gaps(read.errors)
+        failing |= {row.group for row in view.groups if row.topic.startswith(RETRY_PREFIX) and row.lag_count}
+        names = frozenset(sorted(names & failing)[:_MOST_FAILING])
+    if not names:
+        return replace(view, minor_gaps=[*gaps, *broker_gaps(brokers)])
+    scope = Scope(groups=names)
     ask_topics(asking, brokers)
     ask_groups(asking, brokers, scope)
     ask_offsets(asking, brokers, scope)
-    retries, read = waiting_retries(asking, brokers, frozenset(scope.groups), _RETRIES_READ, most_delayed=_DELAYED_READ)
-    gaps = [*view.minor_gaps, *broker_gaps(brokers), *queue_gaps(read.errors)]
-    return replace(view, windows=repair_windows(retries, view.moment_ms), minor_gaps=gaps)
+    most = (_RETRIES_READ, _DELAYED_READ) if closely else (_GLANCED, _GLANCED)
+    retries, read = waiting_retries(asking, brokers, names, most[0], most_delayed=most[1])
+    gaps += [*broker_gaps(brokers), *queue_gaps(read.errors)]
+    return replace(view, windows=repair_windows(retries, view.moment_ms), minor_gaps=list(dict.fromkeys(gaps)))
 
 
 def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -> NotFoundError:

@@ -190,6 +190,17 @@ def waiting_retries(
     return result, ready
 
 
+def failing_groups(asking: Asking, brokers: list[LiveBroker]) -> tuple[frozenset[str], ReadMessages]:
+    """Returns groups of which messages that failed wait in a delay level: what each level lets go next tells.
+
+    Args:
+        brokers: with their settings.
+    """
+    read = _delayed(asking, brokers, ReadRequest(keep=_of(frozenset()), most_read=_PAGE))
+    topics = {item.message.properties[REAL_TOPIC] for _, item in read.messages}
+    return frozenset(topic.removeprefix(RETRY_PREFIX) for topic in topics), read
+
+
 def _delayed(asking: Asking, brokers: list[LiveBroker], request: ReadRequest) -> ReadMessages:
     """Reads the undelivered part of every delay level."""
     answers = asking.put((number, item.address.address, ask.delay_offsets()) for number, item in enumerate(brokers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -13,6 +14,8 @@ from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run, change
 from tests.live.failing import fail
+
+_PULL = 11
 
 LETTERS = "%DLQ%G"
 WRITE_ONLY = TopicConfig(name=LETTERS, read_queue_count=1, write_queue_count=1, perm=2)
@@ -148,7 +151,22 @@ def test_a_retry_tells_its_tries_and_when_it_becomes_a_dead_letter(live: Run, cl
     assert (window["group"], window["failing_count"], window["closes_in_ms"]) == ("G", 3, 7_200_000)
     lag = live("group", "lag", "-g", "G").stdout
     assert "G: messages that failed and wait to be tried again: 3. If every try fails" in lag
-    assert "dead letter" not in live("group", "lag").stdout
+    # Who names no group is shown those whose window closes.
+    assert "G: messages that failed and wait to be tried again: 3. If every try fails" in live("group", "lag").stdout
+    (plain,) = live("group", "lag", "-o", "json").json["windows"]
+    assert {**plain, "closes_ms": 0} == {**window, "closes_ms": 0}
+    assert live("group", "lag", "--online").stdout.count("try fails") == 0
+
+
+def test_where_nothing_fails_a_glance_at_the_delay_levels_is_all_that_lag_asks_for_it(
+    live: Run, cluster: EmbeddedCluster
+) -> None:
+    cluster.record_requests()
+    outcome = live("group", "lag", "-o", "json")
+    pulls = Counter(request.server for request in cluster.requests(_PULL))
+    cluster.record_requests(on=False)
+    assert (outcome.exit_code, outcome.json["windows"]) == (0, [])
+    assert set(pulls.values()) <= {18}
 
 
 def test_without_the_groups_settings_no_end_is_promised(live: Run, cluster: EmbeddedCluster) -> None:
