@@ -110,8 +110,8 @@ def _work(waiting: Mapping[MessageQueue, int], keys: Mapping[MessageQueue, Count
                 shares[key] = shares.get(key, 0.0) + number * each
     busiest = min(shares, key=lambda key: (-shares[key], key), default=None)
     return _Work(
-        total=float(sum(waiting.values())),
-        busiest_queue=float(max(waiting.values())),
+        total=sum(waiting.values()),
+        busiest_queue=max(waiting.values()),
         queue_count=len(waiting),
         busiest_key=busiest,
         of_busiest_key=0.0 if busiest is None else shares[busiest],
