@@ -12,6 +12,7 @@ from docs.incident_page import page as incident_page
 from docs.incident_page import readme
 from docs.kafka_page import page as kafka_page
 from docs.man import pages as man_pages
+from docs.numbers_page import page as numbers_page
 from docs.playbook_scripts import scripts
 from docs.protocol_v2 import files as protocol_v2
 from docs.reliability_page import page as reliability
@@ -73,6 +74,8 @@ def files() -> dict[str, str]:
         "docs/incidents.md": incident_page(),
         "docs/kafka.md": kafka_page(Lang.EN),
         "docs/kafka.zh.md": kafka_page(Lang.ZH),
+        "docs/numbers.md": numbers_page(Lang.EN),
+        "docs/numbers.zh.md": numbers_page(Lang.ZH),
         "README.md": readme(),
         "docs/reliability.md": reliability(),
         "docs/rules.md": rules(),

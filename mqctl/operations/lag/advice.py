@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +13,10 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.language import spoken
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Gap, Part
+
+if TYPE_CHECKING:  # who asks for no advice does not wait for it
+    from mqctl.diagnosis.backlog_advice import BacklogAdvice
+    from mqctl.model.snapshot import ClusterSnapshot
 
 AdviseOption = Annotated[
     bool,
@@ -48,7 +51,6 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         UsageError: it was not, or the window is none.
         NotFoundError: a group that was asked for has no offsets anywhere.
     """
-    from mqctl.cli.connection.target import cluster_target
     from mqctl.cli.gaps import tell_gaps
     from mqctl.cli.options.doctor import time_scale_of
     from mqctl.cli.sources.named import require_group
@@ -81,11 +83,6 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         for advice in backlog_advice(state, settings)
         if (not who.groups or advice.group in who.groups) and (not who.topics or advice.topic in who.topics)
     ]
-    key_gaps: Sequence[Gap] = ()
-    if who.snapshot is None and any(remedy.what == "keys" for advice in advices for remedy in advice.remedies):
-        from mqctl.operations.lag.keys_waiting import with_keys
-
-        advices, key_gaps = with_keys(cluster_target(who.namesrv, who.profile, who.timeout), state, advices)
     gaps = [
         gap
         for unanswered in (state.unavailable, *(broker.unavailable for broker in state.brokers))
@@ -96,7 +93,20 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         if not gaps and not any(advice.group == group for advice in advices):
             require_group(state, group, options)
             raise NotFoundError(f"group {group} has no offsets there", remedy="mqctl group lag")
+    advices, key_gaps = _with_keys(who, state, advices)
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
     emit(advice_document(moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups)), output)
     return tell_gaps([*gaps, *key_gaps])
+
+
+def _with_keys(
+    who: Advised, state: ClusterSnapshot, advices: list[BacklogAdvice]
+) -> tuple[list[BacklogAdvice], list[Gap]]:
+    """Reads the keys of what waits for orderly groups of a live cluster; returns the advices and what was not read."""
+    from mqctl.cli.connection.target import cluster_target
+    from mqctl.operations.lag.keys_waiting import with_keys
+
+    if who.snapshot is not None or not any(item.what == "keys" for advice in advices for item in advice.remedies):
+        return advices, []
+    return with_keys(cluster_target(who.namesrv, who.profile, who.timeout), state, advices)
