@@ -25,6 +25,7 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule
 from mqctl.render.messages import evidence_text, phrase, reason, sentences
 from mqctl.render.recorded import recorded_lines
+from mqctl.render.unjudged import NotJudgedCause, not_judged_causes
 
 FINDING_COLUMNS = (
     Column("severity", "severity", CellKind.SEVERITY),
@@ -144,6 +145,7 @@ class DiagnosisReport:
     """Machine form of `doctor` and the checks.
 
     Attributes:
+        not_judged_causes: the same as `not_judged`, each cause once with all rules that it kept from judging.
         covered: how far each group with members or offsets was judged; empty for a store.
         online_group_count: consumer groups with members to judge; None where the source cannot show any, or no rule
             asked.
@@ -158,6 +160,7 @@ class DiagnosisReport:
     findings: list[FindingRow]
     not_judged: list[NotJudgedRow]
     rules_run: list[str]
+    not_judged_causes: list[NotJudgedCause] = field(default_factory=list)
     silenced: list[SilencedRow] = field(default_factory=list)
     covered: list[CoveredRow] = field(default_factory=list)
     online_group_count: int | None = None
@@ -236,6 +239,7 @@ def diagnosis_document(
         verdict=diagnosis.verdict,
         findings=rows,
         not_judged=not_judged,
+        not_judged_causes=not_judged_causes(diagnosis.not_judged, lang),
         rules_run=list(diagnosis.rules_run),
         online_group_count=_online_groups(snapshot, diagnosis),
         silenced=[

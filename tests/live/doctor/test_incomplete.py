@@ -73,7 +73,12 @@ def test_half_of_the_brokers_out_of_reach_is_no_verdict_on_the_other_half(stage:
 
 def test_many_rules_that_lack_the_same_stand_in_one_line_for_people(stage: Stage, asked: Run) -> None:
     stage.cluster.fault(None, Drop(), server="broker-b")
-    gaps = asked("doctor", "-o", "json").json["not_judged"]
+    document = asked("doctor", "-o", "json").json
+    gaps = document["not_judged"]
+    (cause,) = document["not_judged_causes"]  # machines see it once
+    assert (cause["cause"], cause["subjects"]) == ("timed-out", ["broker-b"])
+    assert set(cause["codes"]) == {gap["code"] for gap in gaps}
+    assert all("was not answered by" in reason for reason in cause["reasons"])
     shown = asked("doctor").stdout
     lines = [line for line in shown.splitlines() if "was not answered by" in line]
     assert len(gaps) > 70 > 12 >= len(lines) > 3, shown
