@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Self
 
 from mqctl.model.queue import MessageQueue
-from mqctl.protocol.body import EMPTY, Body
+from mqctl.protocol.body import EMPTY, Body, BodyError
 from mqctl.protocol.declared import field
+
+MOST_MEMBERS = 10_000
+"""Members of a group that are read, far beyond what anybody runs; RocketMQ has no limit of its own."""
 
 
 class SubscriptionData(Body):
@@ -72,10 +76,23 @@ class LockedQueues(Body):
     lock_ok_mq_set: tuple[MessageQueue, ...] = field("lockOKMQSet", default=())
 
 
+def _check_members(count: int) -> None:
+    if count > MOST_MEMBERS:
+        reason = f"it names {count:,} members, at most {MOST_MEMBERS:,} are read"
+        raise BodyError("The members of a group cannot be read", reason=reason)
+
+
 class ConsumerIds(Body):
     """Client ids of a group, unsorted, perhaps twice."""
 
     consumer_id_list: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Reads the answer. Raises BodyError, also when it names more members than any group has."""
+        ids = super().from_json(value)
+        _check_members(len(ids.consumer_id_list))
+        return ids
 
 
 class Connection(Body):
@@ -95,6 +112,13 @@ class ConsumerConnection(Body):
     consume_type: str | None = None
     message_model: str | None = None
     subscription_table: Mapping[str, SubscriptionData] = EMPTY
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Reads the answer. Raises BodyError, also when it names more members than any group has."""
+        connection = super().from_json(value)
+        _check_members(len(connection.connection_set))
+        return connection
 
 
 class ProxyHeartbeat(Body):

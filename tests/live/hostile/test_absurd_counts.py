@@ -44,6 +44,17 @@ def test_a_route_of_more_queues_than_a_topic_has_is_refused(live: Run, cluster: 
     assert f"readQueueNums of broker-a is {count}, at most 65,536 are read" in refused.stderr
 
 
+def test_a_group_of_more_members_than_any_has_is_a_gap(live: Run, cluster: EmbeddedCluster) -> None:
+    ids = [f"10.0.0.1@{number}" for number in range(10_001)]
+    connections = [{"clientId": name, "clientAddr": "10.0.0.1:1", "language": "JAVA", "version": 1} for name in ids]
+    _fault(cluster, RequestCode.GET_CONSUMER_LIST_BY_GROUP, {"consumerIdList": ids})
+    _fault(cluster, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"connectionSet": connections})
+    for words in (("subscription", "check", "-g", "G"), ("group", "members", "-g", "G")):
+        outcome = live(*words)
+        assert outcome.exit_code in {3, 65, 74}, outcome
+        assert "it names 10,001 members, at most 10,000 are read" in outcome.stderr
+
+
 def test_a_topic_of_two_billion_queues_ends_no_command_late(live: Run, cluster: EmbeddedCluster) -> None:
     topic = {"topicName": "%DLQ%G", "readQueueNums": (1 << 31) - 1, "writeQueueNums": (1 << 31) - 1, "perm": 6}
     tables = {"topicConfigTable": {"%DLQ%G": topic, "%RETRY%G": {**topic, "topicName": "%RETRY%G"}}}
