@@ -102,10 +102,10 @@ _NOTES = {
         "python -m tests.drill.rounds 200 SEED --save FILE",
         "Drills by chance on the embedded cluster: producers and consumers of every kind while consumers join, leave "
         "and are killed, brokers stop, die, lose power, clocks jump, and offsets are moved ([drills](drill.md)). The "
-        "machine was busy with other work. An earlier run (seed 1000, 198 kept) showed a mistake of the judge: a delayed "
-        "message that was asked for again when its broker was killed came twice by the retry topic, ten seconds later, "
-        "and was called a repeat (seed 1047, kept since); and a drill that lost all its consumers was not judged, as "
-        "nobody was owed anything.",
+        "machine was busy with other work. An earlier run (seed 1000, 198 kept) showed a mistake of the judge: a "
+        "delayed message that was asked for again when its broker was killed came twice by the retry topic, ten "
+        "seconds later, and was called a repeat (seed 1047, kept since); and a drill that lost all its consumers was "
+        "not judged, as nobody was owed anything.",
     ),
     "soak": (
         "Soak",

@@ -15,6 +15,8 @@ from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.model.spans import HOUR_MS
 
 _CONFIG = (Part.CONFIG,)
+# Computes the bit maps of SQL92 subscriptions; stores them; lets groups subscribe so.
+_CALCULATES, _EXTENDS, _FILTERS = "enableCalcFilterBitMap", "enableConsumeQueueExt", "enablePropertyFilter"
 
 
 def _value(broker: BrokerSnapshot, name: str) -> str:
@@ -71,6 +73,11 @@ def _shared(case: Case) -> str | None:
     return next((item.group for item in case.broker.memberships if len(item.client_ids) > 1), None)
 
 
+def _without(*partners: str) -> Callable[[Case], str | None]:
+    """Returns what finds the first of the settings that are off and without which another one does nothing."""
+    return lambda case: next((f"{name}=false" for name in partners if _value(case.broker, name) == "false"), None)
+
+
 def _anything(case: Case) -> str | None:
     return case.broker.name or ""
 
@@ -102,6 +109,8 @@ _SWITCHES = (
     _Switch("cold", "coldDataFlowControlEnable", _is("true"), _reading_old, Severity.ERROR),
     _Switch("rocksdb", "storeType", _holds("rocksdb"), _late_delays, Severity.ERROR),
     _Switch("notice", "notifyConsumerIdsChangedEnable", _is("false"), _shared, Severity.INFO),
+    _Switch("bitmaps", _CALCULATES, _is("true"), _without(_EXTENDS, _FILTERS), Severity.INFO),
+    _Switch("bitmaps", _EXTENDS, _is("true"), _without(_CALCULATES, _FILTERS), Severity.INFO),
 )
 
 
