@@ -31,8 +31,8 @@ _LIMIT_MS = 300_000
 
 
 @contextmanager
-def cluster_of(groups: int) -> Iterator[str]:
-    """Gives the name server of a cluster with so many groups."""
+def cluster_of(groups: int, topics: int = TOPICS) -> Iterator[str]:
+    """Gives the name server of a cluster with so many groups, which share so many topics."""
     words = [sys.executable, "-m", "embedded_broker", "--memory", "--brokers", "2"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     try:
@@ -40,7 +40,7 @@ def cluster_of(groups: int) -> Iterator[str]:
         namesrv = str(json.loads(process.stdout.readline())["namesrv"])
         with Cluster(namesrv) as cluster:
             for broker in cluster.masters():
-                for number in range(TOPICS):
+                for number in range(topics):
                     topic = TopicConfig(name=f"T{number}", read_queue_count=QUEUES, write_queue_count=QUEUES)
                     cluster.ask(broker.address, put_topic(topic))
             asks = [
@@ -49,13 +49,13 @@ def cluster_of(groups: int) -> Iterator[str]:
                 for number in range(groups)
                 for question in (
                     put_group(SubscriptionGroupConfig(name=f"G{number}")),
-                    *(commit_offset(f"G{number}", f"T{number % TOPICS}", queue, 0) for queue in range(QUEUES)),
+                    *(commit_offset(f"G{number}", f"T{number % topics}", queue, 0) for queue in range(QUEUES)),
                 )
             ]
             for outcome in cluster.ask_many(asks, Deadline(_LIMIT_MS)):
                 outcome.value()
         with Producer("P", ClientSettings(name_servers=namesrv)) as producer:
-            for number in range(TOPICS):
+            for number in range(topics):
                 for _ in range(2 * QUEUES):
                     producer.send(OutgoingMessage(topic=f"T{number}", body=b"x"))
         yield namesrv

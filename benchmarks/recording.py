@@ -1,21 +1,28 @@
 """What a recording costs: bytes a day and CPU a look, for 2,000 groups of 8 queues each, simulated.
 
     python -m benchmarks.recording [--active SHARE] [--minutes N]
+    python -m benchmarks.recording --gathering
 
-Snapshots are made here, none is gathered: the figures are those of comparing, writing and merging. The CPU of gathering
-depends on brokers and network. A share of the groups is active: theirs and their topics' queues move at each look.
+Snapshots are made here, none is gathered: the figures are those of comparing, writing and merging. A share of the
+groups is active: theirs and their topics' queues move at each look. With --gathering whole processes `mqctl record`
+look at two embedded brokers with as many groups, each on a topic of its own and behind on all of its queues: the most
+that there is to ask. The CPU of a look is the difference between one look and four.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
+from benchmarks.lag import cluster_of
 from mqctl.model.member import GroupMembership, Member
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
@@ -34,9 +41,38 @@ def main() -> None:
     arguments.add_argument(
         "--minutes", type=int, default=375, help="simulated time; whole quarters of a day are joined"
     )
+    arguments.add_argument("--gathering", action="store_true", help="measure whole looks at a cluster")
     chosen = arguments.parse_args()
+    if chosen.gathering:
+        gathered()
+        return
     with tempfile.TemporaryDirectory() as directory:
         measure(Path(directory), chosen.active, chosen.minutes)
+
+
+def gathered() -> None:
+    """Prints the CPU of a look with all that it asks."""
+    looks = 3
+    with cluster_of(GROUPS, GROUPS) as namesrv:
+        first, more = recorded_cpu_s(namesrv, 1), recorded_cpu_s(namesrv, 1 + looks)
+    look_s = (more - first) / looks
+    print(f"{GROUPS:,} groups of {QUEUES} queues on 2 brokers, a topic each, all behind")
+    print(f"  {look_s:.2f} s of CPU a look: {look_s / EVERY_MS * 1000:.1%} of a core at one in {EVERY_MS // 1000} s")
+    print(f"  {first:.2f} s with start and end, and a whole look")
+
+
+def recorded_cpu_s(namesrv: str, looks: int) -> float:
+    """Runs `mqctl record` for so many looks; returns the CPU seconds of its process."""
+    with tempfile.TemporaryDirectory() as directory:
+        words = [sys.executable, "-m", "mqctl", "record", f"{directory}/recording", "--every", "8s"]
+        env = {**os.environ, "MQCTL_STATE_DIR": f"{directory}/state"}
+        more = ["--count", str(looks), "--namesrv", namesrv]
+        process = subprocess.Popen([*words, *more], env=env, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"mqctl ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
 
 
 def measure(directory: Path, active: float, minutes: int) -> None:

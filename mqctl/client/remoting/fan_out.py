@@ -78,9 +78,10 @@ class _Flight(Generic[T]):
 
     def next_done(self) -> list[PendingRequest]:
         """Waits for an answer, or for the first deadline of a call; returns what has ended by then."""
-        soonest = min(call.deadline.remaining_s for _, call in self.flying.values())
+        # Each is given the same time from its sending on, so the one sent first ends first.
+        _, oldest = next(iter(self.flying.values()))
         try:
-            return [self.done.get(timeout=soonest)]
+            return [self.done.get(timeout=oldest.deadline.remaining_s)]
         except Empty:
             return [call for _, call in self.flying.values() if call.deadline.expired]
 
