@@ -6,52 +6,41 @@ Names follow Prometheus: base units (seconds, ratios), `mqctl_` before everythin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from math import nan
 
 from mqctl.model.gap import Part
-from mqctl.model.lag import GroupLag, group_lags, queue_lags
+from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqctl.model.replicas import Replica, ReplicaState, replicas
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.render.metric_families import Family, Sample
+from mqctl.render.metrics_detail import Detail, client_families, queue_families, within_bounds
 
 _MS = 1000
 _LAG, _MEMBERS = "mqctl_group_lag_messages", "mqctl_group_members"
-Sample = tuple[tuple[str, ...], float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """A metric with its samples.
-
-    Attributes:
-        labels: names of the labels; each sample has their values in the same order, then its number.
-        counts: it only grows, a counter; otherwise a gauge.
-    """
-
-    name: str
-    help: str
-    labels: tuple[str, ...]
-    samples: Sequence[Sample]
-    counts: bool = False
-
-
 LEFT_OUT = "mqctl_groups_left_out"
 
 
-def families(snapshot: ClusterSnapshot, most_groups: int | None = None) -> list[Family]:
+def families(snapshot: ClusterSnapshot, most_groups: int | None = None, detail: Detail | None = None) -> list[Family]:
     """Returns the metrics of a live cluster's snapshot.
 
     Args:
+        detail: what there is beside the numbers of groups.
         most_groups: of each cluster, those with members first and then those furthest behind; None for all. How many
             are left out is a metric as well.
     """
+    more = detail or Detail()
+    of_groups = [*_group_families(snapshot), *_detailed(snapshot, more)]
+    bounded = list(_bounded(of_groups, most_groups))
+    fine = [family for family in bounded if {"queue", "client"} & set(family.labels)]
     return [
         *_broker_counts(snapshot),
         *_broker_families(snapshot),
-        *_bounded(list(_group_families(snapshot)), most_groups),
+        *(family for family in bounded if family not in fine),
+        *within_bounds(fine, more.most),
         *_delay_families(snapshot),
         _unknown(snapshot),
     ]
@@ -188,6 +177,14 @@ def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
     )
 
 
+def _detailed(snapshot: ClusterSnapshot, detail: Detail) -> Iterator[Family]:
+    if detail.queues:
+        parts = [_ClusterGroups(*part, snapshot.origin.observed_at_ms) for part in _clusters(snapshot)]
+        yield from queue_families([row for part in parts for row in part.queues()])
+    if detail.clients:
+        yield from client_families(snapshot)
+
+
 def _clusters(snapshot: ClusterSnapshot) -> list[tuple[str, list[BrokerSnapshot]]]:
     """Returns the brokers of each cluster: a name server may have several."""
     clusters: dict[str, list[BrokerSnapshot]] = {}
@@ -207,6 +204,7 @@ class _ClusterGroups:
     def __init__(self, cluster: str, brokers: list[BrokerSnapshot], now_ms: int) -> None:
         self.cluster = cluster
         self._brokers = brokers
+        self._now_ms = now_ms
         lags = group_lags(row for broker in brokers for row in queue_lags(broker, now_ms))
         used = {queue.topic for broker in brokers for queue in broker.queues if queue.max_offset}
         self.lags = [lag for lag in lags if lag.topic in used or not lag.topic.startswith(RETRY_PREFIX)]
@@ -214,6 +212,15 @@ class _ClusterGroups:
 
     def _lacks(self, *parts: Part) -> bool:
         return any(broker.lacks(part) for broker in self._brokers for part in parts)
+
+    def queues(self) -> Iterator[tuple[str, QueueLag, bool]]:
+        """Yields each group's queues, and whether their broker told offsets and bounds."""
+        topics = {(lag.group, lag.topic) for lag in self.lags}
+        for broker in self._brokers:
+            complete = not broker.lacks(Part.CONSUMER_OFFSETS) and not broker.lacks(Part.QUEUES)
+            for row in queue_lags(broker, self._now_ms):
+                if (row.group, row.topic) in topics:
+                    yield self.cluster, row, complete
 
     def members(self) -> list[Sample]:
         """Instances online. One that any broker knows is online; only nobody at all may be for want of an answer."""

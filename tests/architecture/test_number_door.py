@@ -49,7 +49,7 @@ _NUMBERS_ALREADY = {
     "mqctl/operations": ("checks/export.py", "local/rows.py", "playbooks/world.py"),
     "mqctl/protocol": ("body.py", "codes.py", "frame.py", "ha_stream.py", "header.py", "receipts.py"),
     "mqctl/recording": ("past.py", "reader.py", "recent.py", "timeline/events.py", "timeline/presence.py"),
-    "mqctl/render": ("metrics.py", "reports/charts.py", "reports/drawing.py"),
+    "mqctl/render": ("metrics.py", "metrics_detail.py", "reports/charts.py", "reports/drawing.py"),
     "mqctl/snapshot": ("store/health.py",),
     "mqctl/spark": ("reports/gathering.py", "runs.py"),
     "mqctl/stacks": ("processes.py",),

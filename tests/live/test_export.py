@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import nan
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -21,11 +22,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from embedded_broker import Drop, EmbeddedCluster
 from mqctl.client.admin.broker_changes import commit_offset, put_group
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.render.metric_families import Family
+from mqctl.render.metrics_detail import QUEUE_LABELS, within_bounds
+from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run, change
 from tests.live.failing import fail
+from tests.live.members import member
 
 Metrics = dict[str, dict[str, float]]
 PAY = "cluster=DefaultCluster group=G topic=Pay"
@@ -91,6 +96,46 @@ def test_a_scrape_tells_what_the_commands_tell(live: Run, cluster: EmbeddedClust
     assert set(metrics["mqctl_broker_up"].values()) == {1}
     assert all(0 <= share <= 1 for share in metrics["mqctl_broker_disk_used_ratio"].values())
     assert "mqctl_unknown_parts" not in metrics
+
+
+def test_queues_and_clients_have_metrics_where_they_are_asked_for(
+    live: Run, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    words = ("--by-queue", "--clients", "--every", "1ms")
+    with member(cluster, busy=True), exporting(cluster.namesrv, tmp_path, *words) as exporter:
+        # It is busy with what it got first: two messages of each first queue.
+        wait_until(lambda: 4 in exporter.scrape()["mqctl_client_cached_messages"].values(), "all are in its cache")
+        metrics = exporter.scrape()
+        rows = live("group", "lag", "-g", "G", "--by", "queue", "-o", "json").json["queues"]
+    for row in (row for row in rows if row["topic"] == "Pay"):
+        labels = f"broker={row['broker_name']} cluster=DefaultCluster group=G queue={row['queue_id']} topic=Pay"
+        assert metrics["mqctl_group_queue_lag_messages"][labels] == row["lag_count"]
+        assert metrics["mqctl_group_queue_consumer_offset"][labels] == row["consumer_offset"]
+        assert metrics["mqctl_group_queue_broker_offset"][labels] == row["broker_offset"]
+    (client,) = metrics["mqctl_client_answers"]
+    assert client.startswith("client=") and client.endswith(f" {OF_G}")
+    assert metrics["mqctl_client_answers"][client] == 1
+    assert metrics["mqctl_client_queues"][client] >= 4
+    assert metrics["mqctl_client_cached_messages"][client] == 4
+    assert f"{client} topic=Pay" in metrics["mqctl_client_consumed_messages_per_second"]
+    assert (metrics["mqctl_queues_left_out"], metrics["mqctl_clients_left_out"]) == ({"": 0}, {"": 0})
+    plain = parsed(live("export", "prometheus", "--once").stdout)
+    assert not [name for name in plain if "queue_" in name or "client" in name]
+
+
+def test_those_furthest_behind_have_metrics_where_there_are_too_many() -> None:
+    labels = [("C", "G", "Pay", "b", str(number)) for number in range(5)]
+    behind = [3.0, nan, 9.0, 0.0, 5.0]
+    lag = Family(
+        name="mqctl_group_queue_lag_messages",
+        help="-",
+        labels=QUEUE_LABELS,
+        samples=list(zip(labels, behind, strict=True)),
+    )
+    offsets = Family(name="o", help="-", labels=QUEUE_LABELS, samples=[(where, 1.0) for where in labels])
+    kept, others, left_out = within_bounds([lag, offsets], 2)
+    assert [where[-1] for where, _ in kept.samples] == [where[-1] for where, _ in others.samples] == ["2", "4"]
+    assert (left_out.name, left_out.samples) == ("mqctl_queues_left_out", [((), 3.0)])
 
 
 def test_scrapes_share_one_look_for_a_while(cluster: EmbeddedCluster, tmp_path: Path) -> None:

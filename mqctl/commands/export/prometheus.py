@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from mqctl.cli.connection.seen_brokers import with_seen_brokers
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
+from mqctl.cli.connection.target import ClusterTarget, NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.options.common import ExceptOption, GroupPatternOption, TopicPatternOption
 from mqctl.cli.options.limit import GroupLimitOption, most_of
 from mqctl.cli.times import parse_span_ms
@@ -21,6 +22,7 @@ EXAMPLES = (
     "mqctl export prometheus --listen 0.0.0.0:9557 --profile prod --every 30s",
     "mqctl export prometheus --once | grep mqctl_group_lag_seconds",
     "mqctl export prometheus -g 'order-*' --except '*-test' --once",
+    "mqctl export prometheus -g order-service --by-queue --clients",
 )
 _TIMEOUT_MS = 8_000
 _MOST_GROUPS = 500
@@ -38,6 +40,12 @@ def command(
     topic: TopicPatternOption = None,
     without: ExceptOption = None,
     limit: GroupLimitOption = None,
+    by_queue: Annotated[
+        bool, typer.Option("--by-queue", help="Lag and offsets of every queue as well, of 10,000 queues at most.")
+    ] = False,
+    clients: Annotated[
+        bool, typer.Option("--clients", help="What consumers say of themselves as well, of 10,000 at most.")
+    ] = False,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
@@ -47,10 +55,13 @@ def command(
     The cluster is asked when somebody scrapes, at most every --every, within --timeout (8s unless given). Unknown is
     not zero: a number that could not be read is NaN, `mqctl_unknown_parts` counts what was not answered, and where no
     broker answers `mqctl_up` is 0. `mqctl_brokers_expected` counts those that were registered within seven days as
-    well. Of more than 500 groups, `mqctl_groups_left_out` counts those without metrics; --limit and -g choose. There is
-    no access control: keep it on the loopback address, or where only your monitoring can reach it.
+    well. Of more than 500 groups, `mqctl_groups_left_out` counts those without metrics; --limit and -g choose.
+    `mqctl_queues_left_out` and `mqctl_clients_left_out` do so for --by-queue and --clients; a client's id changes when
+    it is started again, and each scrape then asks every consumer. There is no access control: keep it on the loopback
+    address, or where only your monitoring can reach it.
     """
     from mqctl.operations.checks.export import listen_address, registry_of, serve
+    from mqctl.render.metrics_detail import Detail
 
     host, port = listen_address(listen)
     target = cluster_target(namesrv, profile, timeout)
@@ -58,18 +69,10 @@ def command(
         target = replace(target, timeout_ms=min(target.timeout_ms, _TIMEOUT_MS))
 
     def gather() -> ClusterSnapshot:
-        from time import time
+        return _numbers(target, (group or (), topic or (), without or ()), clients=clients)
 
-        from mqctl.snapshot.live.asking import Scope
-        from mqctl.snapshot.live.gatherer import gather_numbers
-
-        scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()), without=frozenset(without or ()))
-        with target.open() as cluster:
-            return with_seen_brokers(
-                gather_numbers(cluster, target.deadline(), now_ms=round(time() * 1000), scope=scope)
-            )
-
-    registry = registry_of(gather, parse_span_ms(every) / 1000, most_of(limit, _MOST_GROUPS))
+    detail = Detail(queues=by_queue, clients=clients)
+    registry = registry_of(gather, parse_span_ms(every) / 1000, most_of(limit, _MOST_GROUPS), detail)
     if once:
         from prometheus_client import generate_latest
 
@@ -77,3 +80,19 @@ def command(
         return ExitCode.OK if registry.get_sample_value("mqctl_up") else ExitCode.UNREACHABLE
     serve(registry, host, port)
     return ExitCode.OK
+
+
+def _numbers(target: ClusterTarget, names: tuple[Iterable[str], ...], *, clients: bool) -> ClusterSnapshot:
+    """Asks for the numbers of groups and topics that are named, without those of a third list."""
+    from time import time
+
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.gatherer import gather_numbers
+
+    groups, topics, without = map(frozenset, names)
+    scope = Scope(groups=groups, topics=topics, without=without)
+    with target.open() as cluster:
+        now_ms = round(time() * 1000)
+        return with_seen_brokers(
+            gather_numbers(cluster, target.deadline(), now_ms=now_ms, scope=scope, with_consumers=clients)
+        )

@@ -17,7 +17,9 @@ from mqctl.errors import MqctlError, StorageError, UsageError
 from mqctl.model.counts import counted
 from mqctl.model.numbers import decimal
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render.metrics import LEFT_OUT, Family, any_answered, families
+from mqctl.render.metric_families import Family
+from mqctl.render.metrics import LEFT_OUT, any_answered, families
+from mqctl.render.metrics_detail import Detail
 
 Gather = Callable[[], ClusterSnapshot]
 
@@ -31,10 +33,14 @@ class ClusterCollector(Collector):
     Args:
         fresh_s: how long one gathering answers scrapes.
         most_groups: groups that have metrics, None for all; that some are left out is told once.
+        detail: what there is beside the numbers of groups.
     """
 
-    def __init__(self, gather: Gather, fresh_s: float, most_groups: int | None = None) -> None:
+    def __init__(
+        self, gather: Gather, fresh_s: float, most_groups: int | None = None, detail: Detail | None = None
+    ) -> None:
         self._most_groups = most_groups
+        self._detail = detail
         self._left_out = False
         self._gather = gather
         self._fresh_s = fresh_s
@@ -66,7 +72,7 @@ class ClusterCollector(Collector):
         except MqctlError as error:
             problem = str(error)
         else:
-            metrics = families(snapshot, self._most_groups)
+            metrics = families(snapshot, self._most_groups, self._detail)
             self._tell_left_out(metrics)
             if snapshot.without_brokers:
                 problem = f"no broker is registered: {snapshot.origin.location} answers and lists none"
@@ -102,10 +108,12 @@ class ClusterCollector(Collector):
         self._left_out = bool(count)
 
 
-def registry_of(gather: Gather, fresh_s: float, most_groups: int | None = None) -> CollectorRegistry:
+def registry_of(
+    gather: Gather, fresh_s: float, most_groups: int | None = None, detail: Detail | None = None
+) -> CollectorRegistry:
     """Returns a registry with nothing but the cluster in it; nothing is gathered yet."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(ClusterCollector(gather, fresh_s, most_groups))
+    registry.register(ClusterCollector(gather, fresh_s, most_groups, detail))
     return registry
 
 
