@@ -16,6 +16,7 @@ class EventKind(StrEnum):
     MEMBER_LEFT = "member-left"
     MEMBER_FLAPPED = "member-flapped"
     QUEUES_MOVED = "queues-moved"
+    QUEUES_SHARED = "queues-shared"
     SUBSCRIPTION_CHANGED = "subscription-changed"
     OFFSET_STOPPED = "offset-stopped"
     OFFSET_RESUMED = "offset-resumed"

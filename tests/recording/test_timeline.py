@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mqctl.errors import UnreachableError
-from mqctl.model.member import HeldQueue, RunningInfo
+from mqctl.model.member import HeldQueue, MessageModel, RunningInfo
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.model.timeline import EventKind
@@ -25,22 +25,23 @@ KEPT, SHORTER = {"fileReservedTime": "72"}, {"fileReservedTime": "48"}
 Run = Callable[..., Outcome]
 
 
-def owned(into: RecordingWriter, minute: int, client: str, *, end: int) -> None:
-    """A look at which consumers were asked, and one owns the queue."""
+def owned(
+    into: RecordingWriter, minute: int, *clients: str, end: int, model: MessageModel = MessageModel.CLUSTERING
+) -> None:
+    """A look at which consumers were asked, and these own the queue."""
     queue = HeldQueue(queue=MessageQueue(topic="Pay", broker_name="broker-a", queue_id=0), commit_offset=0)
-    state = cluster(
-        broker(
-            end=end,
-            offset=end,
-            members={**ONE, **TWO},
-            runtime={"commitLogDiskRatio": "0.5"},
-            config=KEPT,
-            tags=("A",),
-        ),
-        broker("broker-b"),
-        moment_ms=at(minute),
+    own = broker(
+        end=end,
+        offset=end,
+        members={**ONE, **TWO},
+        runtime={"commitLogDiskRatio": "0.5"},
+        config=KEPT,
+        tags=("A",),
     )
-    state = replace(state, running=(RunningInfo(group="G", client_id=client, queues=(queue,)),))
+    own = replace(own, memberships=tuple(replace(item, message_model=model) for item in own.memberships))
+    state = cluster(own, broker("broker-b"), moment_ms=at(minute))
+    running = tuple(RunningInfo(group="G", client_id=client, queues=(queue,)) for client in clients)
+    state = replace(state, running=running)
     into.look(state, LookTime(wall_ms=at(minute), steady_ms=at(minute)), consumers_asked=True)
 
 
@@ -155,7 +156,7 @@ def test_what_happened_is_told_in_order_with_its_figures(mqctl: Run, night: Path
     cause = seen["backlog-peaked", 39]["cause"]
     assert isinstance(cause, dict) and cause["code"].startswith("MQ")
     missing = set(EventKind) - {EventKind(str(item["kind"])) for item in listed}
-    assert missing == {EventKind.CHANGE_MADE, EventKind.DISK_FREED, EventKind.ROLE_CHANGED}
+    assert missing == {EventKind.CHANGE_MADE, EventKind.DISK_FREED, EventKind.ROLE_CHANGED, EventKind.QUEUES_SHARED}
     assert not [item for item in listed if item["kind"] == "subscription-changed" and item["moment_ms"] != at(64)]
 
 
@@ -163,6 +164,22 @@ def test_a_calm_time_has_no_event(mqctl: Run, calm: Path) -> None:
     assert events(mqctl, calm) == []
     outcome = mqctl("timeline", "--recording", calm)
     assert (outcome.exit_code, "Nothing stands out." in outcome.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("model", list(MessageModel))
+def test_a_queue_that_an_old_owner_still_holds_when_the_new_one_has_it_is_told(
+    mqctl: Run, tmp_path: Path, model: MessageModel
+) -> None:
+    """Members that broadcast all hold every queue, and share none."""
+    recorder = writer(tmp_path)
+    owned(recorder, 0, "one@1", end=0, model=model)
+    owned(recorder, 1, "one@1", "two@1", end=0, model=model)
+    owned(recorder, 2, "two@1", end=0, model=model)
+    kinds = [(item["kind"], item["before"], item["after"]) for item in events(mqctl, tmp_path, "-g", "G")]
+    shared = "queues-shared" if model is MessageModel.CLUSTERING else "queues-moved"
+    assert kinds == [(shared, "one@1", "one@1, two@1"), ("queues-moved", "one@1, two@1", "two@1")]
+    shown = mqctl("timeline", "--recording", tmp_path).stdout
+    assert ("held by one@1, two@1 at one look" in shown) == (model is MessageModel.CLUSTERING)
 
 
 def test_a_part_of_it_by_time_and_name(mqctl: Run, night: Path) -> None:

@@ -7,7 +7,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
+import msgspec
+
 from mqctl.model.finding import Severity
+from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.route import MASTER_ID
 from mqctl.model.timeline import EventKind, MemberSeries, TimelineEvent
 from mqctl.recording.kinds import COLUMNS, Aspect, Cell, Key, RowKind, Values
@@ -140,7 +143,12 @@ def _run(run: list[TimelineEvent]) -> Iterator[TimelineEvent]:
 
 
 def owner_events(recording: Recording, question: TimelineQuestion, stretch: LookSpan) -> Iterator[TimelineEvent]:
-    """Yields which queues went from which members to which; that is asked less often than the rest."""
+    """Yields which queues went from which members to which; that is asked less often than the rest.
+
+    A queue that two members of a group hold at one look was not let go yet when the new owner took it; members that
+    broadcast all hold every queue.
+    """
+    broadcasting = _broadcasting(recording, stretch)
     owners: dict[tuple[Cell, ...], set[str]] = defaultdict(set)
     known: set[tuple[Cell, Cell]] = set()
     for moment_ms, changed in moments_of(recording, RowKind.OWNERS, stretch):
@@ -161,7 +169,9 @@ def owner_events(recording: Recording, question: TimelineQuestion, stretch: Look
             yield TimelineEvent(
                 moment_ms=moment_ms,
                 after_ms=stretch.before(moment_ms),
-                kind=EventKind.QUEUES_MOVED,
+                kind=EventKind.QUEUES_SHARED
+                if ", " in becomes and group not in broadcasting
+                else EventKind.QUEUES_MOVED,
                 severity=Severity.INFO if becomes else Severity.WARNING,
                 group=group,
                 topic=topic,
@@ -169,6 +179,18 @@ def owner_events(recording: Recording, question: TimelineQuestion, stretch: Look
                 before=was or None,
                 after=becomes or None,
             )
+
+
+def _broadcasting(recording: Recording, stretch: LookSpan) -> set[str]:
+    """Returns the groups of which members broadcast."""
+    groups = set()
+    for _, changed in moments_of(recording, RowKind.FACTS, stretch, (Aspect.MEMBERSHIP,)):
+        for _, after in changed.values():
+            if after is not None:
+                membership = msgspec.json.decode(str(after[0]), type=GroupMembership)
+                if membership.message_model is MessageModel.BROADCASTING:
+                    groups.add(membership.group)
+    return groups
 
 
 def broker_events(recording: Recording, question: TimelineQuestion, stretch: LookSpan) -> Iterator[TimelineEvent]:

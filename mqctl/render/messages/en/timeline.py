@@ -37,6 +37,7 @@ PHRASES = {
     "event_member-left": "{group}: {client} left, members now: {after}",
     "event_member-left_many": "{group}: {times} members left",
     "event_member-flapped": "{group}: {client} left and came back {times} times within {span}",
+    "event_queues-shared": "{place}: {queues} held by {after} at one look: until one lets go, messages may be repeated or out of order",
     "event_queues-moved": "{place}: {queues} moved from {before} to {after}",
     "event_subscription-changed": "{place}: subscription changed from {before} to {after}",
     "event_offset-stopped": "{place}: offsets stopped for {span} on {queues} with {count} messages behind them",

@@ -36,6 +36,7 @@ PHRASES = {
     "event_member-left": "{group}：{client} 离开，现有成员 {after} 个",
     "event_member-left_many": "{group}：{times} 个成员离开",
     "event_member-flapped": "{group}：{client} 在 {span} 内离开又返回 {times} 次",
+    "event_queues-shared": "{place}：{queues} 个队列在同一次观察中由 {after} 同时持有：其中一个放手之前，消息可能重复或乱序",
     "event_queues-moved": "{place}：{queues} 个队列从 {before} 移到 {after}",
     "event_subscription-changed": "{place}：订阅由 {before} 变为 {after}",
     "event_offset-stopped": "{place}：{queues} 个队列的位点停止了 {span}，积压 {count} 条",
