@@ -36,8 +36,11 @@ def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
     else:
         ours = _OURS.get((*path, name))
     if ours:
+        quoted, own = f"`{typed}`", f"`{ours}`"  # in backticks no word of theirs is translated
         raise UsageError(
-            f"no command {typed}", reason=f"in mqctl it is {ours}", remedy=shlex.join(["mqctl", *ours.split(), *rest])
+            f"no command {quoted}",
+            reason=f"in mqctl it is {own}",
+            remedy=shlex.join(["mqctl", *ours.split(), *rest]),
         )
     if path or name.startswith("-"):
         return

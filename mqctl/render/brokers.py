@@ -163,11 +163,12 @@ def shown_columns(rows: Sequence[BrokerRow]) -> list[Column]:
 def description_document(broker: LiveBroker) -> Document:
     """Builds the document of one broker: the row, and the waits that matter in words."""
     row, runtime = broker_row(broker), read_runtime(broker.runtime)
-    pools = [
-        f"{name}: {waiting.count} of {waiting.capacity} waiting, the oldest for {waiting.head_wait_ms} ms"
-        for name, waiting in (("sends", runtime.sends), ("pulls", runtime.pulls))
-        if waiting.count is not None
-    ]
+    sends, pulls = runtime.sends, runtime.pulls
+    pools = []
+    if sends.count is not None:
+        pools.append(f"sends: {sends.count} of {sends.capacity} waiting, the oldest for {sends.head_wait_ms} ms")
+    if pulls.count is not None:
+        pools.append(f"pulls: {pulls.count} of {pulls.capacity} waiting, the oldest for {pulls.head_wait_ms} ms")
     behind = runtime.dispatch_behind_bytes
     pools += [] if behind is None else [f"consume queues: {behind} bytes behind the commit log"]
     return Document(

@@ -11,6 +11,9 @@ from mqctl.render.messages.zh.heads import HEADS, TITLES
 from mqctl.render.sentences import spoken_text, talk, words
 from mqctl.render.text import shown_blocks
 
+_WORDED = (CellKind.SENTENCE, CellKind.WORDS, CellKind.FLAG)
+_YES, _NO = "是", "否"
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:
@@ -36,7 +39,7 @@ def _lines(block: Paragraphs) -> Paragraphs:
 
 
 def _table(table: Table) -> Table:
-    kinds = {column.key: column.kind for column in table.columns if column.kind in (CellKind.SENTENCE, CellKind.WORDS)}
+    kinds = {column.key: column.kind for column in table.columns if column.kind in _WORDED}
     return replace(
         table,
         columns=tuple(map(_column, table.columns)),
@@ -48,7 +51,8 @@ def _table(table: Table) -> Table:
 
 def _row(row: object, kinds: Mapping[str, CellKind]) -> object:
     texts = {key: getattr(row, key) for key in kinds}
-    return _Row(row, {key: _cell(text, kinds[key]) for key, text in texts.items() if isinstance(text, str)})
+    flags = {key: _YES if value else _NO for key, value in texts.items() if isinstance(value, bool)}
+    return _Row(row, {key: _cell(text, kinds[key]) for key, text in texts.items() if isinstance(text, str)} | flags)
 
 
 def _cell(text: str, kind: CellKind) -> str:
@@ -61,4 +65,5 @@ def _cell(text: str, kind: CellKind) -> str:
 
 def _column(column: Column) -> Column:
     none = TITLES.get(column.none, HEADS.get(column.none, column.none))
-    return replace(column, title=HEADS.get(column.title, column.title), none=none)
+    kind = CellKind.TEXT if column.kind is CellKind.FLAG else column.kind  # it is a word already
+    return replace(column, title=HEADS.get(column.title, column.title), none=none, kind=kind)

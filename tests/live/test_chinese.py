@@ -45,3 +45,13 @@ def test_n11_an_unknown_language_is_refused_by_name(live: Run) -> None:
         outcome = live(*words, env={"MQCTL_LANG": "klingon"})
         assert (outcome.exit_code, "MQCTL_LANG=klingon" in outcome.stderr) == (78, True), outcome.stderr
     assert live("topic", "list", env={"MQCTL_LANG": "ZH"}).exit_code == 0
+
+
+def test_n11_cells_of_yes_and_no_are_chinese_and_commands_stay_as_they_are_typed(live: Run) -> None:
+    described = live("group", "describe", "G", env=ZH).stdout
+    assert "是" in described and " yes " not in described, described
+    for words in (("cluster", "describe"), ("broker", "describe", "broker-a"), ("cluster", "list")):
+        shown = live(*words, env=ZH).stdout
+        assert not {"masters", "waiting,", "name servers:", "application,"} & set(shown.split()), shown
+    refused = live("offset", "show", "-g", "G", env=ZH).stderr
+    assert "`offset show`" in refused and "`group lag --by queue`" in refused, refused

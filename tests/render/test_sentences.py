@@ -45,6 +45,7 @@ PLAN_ROOMS = (
     *(f"operations/{noun}" for noun in ("settings", "transactions")),
     *(f"render/{name}.py" for name in ("access", "delay_plans", "follow", "offsets", "replays", "resend")),
     *(f"render/{name}.py" for name in ("settings", "step_plans", "bench")),
+    *(f"render/{name}.py" for name in ("brokers", "clusters", "cluster_description")),
     *(f"drill/{name}.py" for name in ("checker", "conductor", "messages_judged", "queues_judged")),
     *(
         "operations/drill",
