@@ -68,6 +68,7 @@ MQ310: two members own one queue | the former owner still lists a queue that it 
 MQ313: one of two members holds all queues, the other none | the same, and members share by consistent hash
 MQ311: a second of rest after each pull, and 500 messages wait | the same rest with the messages of one pull waiting
 MQ312: members differ in how often they try again | members are set up alike
+MQ314: a member sends a heartbeat every five minutes | a member sends one every 100 seconds
 MQ320: threads wait for each other, in two looks | two blocked threads go on before the second look
 MQ321: 18 of 20 threads wait for one lock, and messages wait | they wait for a lock while the group keeps up
 MQ322: 18 of 20 threads wait for HTTP answers, and messages wait | they wait for HTTP answers while the group keeps up
@@ -99,6 +100,7 @@ MQ419: a member is ahead of its stored offset a minute after it consumed | the s
 MQ420: an ordered queue is blocked for a minute and messages wait | a batch of it is consumed for 50 s
 MQ421: members take 90 s for what they pop for a minute | they take 50 s of the minute
 MQ422: a member pulls the queues of a topic that its group pops | all members pop it, and pull the classic retry topic
+MQ426: a group has no retry queue | a group has one retry queue and no retries
 MQ430: the best hour of each day is six hours further behind | it is as far behind by day, and up to date every night
 MQ431: a group consumes half as much each week, and as much is sent | half as much is sent each week, too
 MQ432: a group had no member and moved no offset for 30 days | a job used it for ten minutes twelve days ago

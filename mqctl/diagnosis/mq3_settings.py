@@ -1,8 +1,9 @@
-"""MQ311, MQ312: consumers that their own settings hold back, and members that are set up differently."""
+"""MQ311, MQ312, MQ314: consumers that their own settings hold back or work against, and members that differ in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from mqctl.diagnosis.audience import ONLINE, SHARING
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
@@ -10,6 +11,7 @@ from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import RunningInfo
 from mqctl.model.numbers import decimal
+from mqctl.model.spans import MINUTE_MS
 
 _NEEDS = (Part.MEMBERS, Part.RUNNING_INFO)
 _USUAL_BATCH = 32
@@ -93,4 +95,77 @@ def set_up_differently(case: ClusterCase) -> Iterator[Verdict]:
                     subject=view.subject,
                     params={"group": view.group, "setting": name, "sides": counts},
                     evidence={"member_count": len(view.running), "value_count": len(sides)},
+                )
+
+
+# After so long without a heartbeat a broker drops a client; after so long without a pull a client drops its queue
+# (`ClientHousekeepingService`, `ProcessQueue.isPullExpired`).
+_EXPIRED_MS = 2 * MINUTE_MS
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubtful:
+    """A setting whose value works against the consumer that has it.
+
+    Attributes:
+        limit: what it must stay below, or must not pass where `reaches` is not set.
+    """
+
+    variant: str
+    name: str
+    limit: Callable[[RunningInfo], int]
+    unit: str
+    severity: Severity
+    reaches: bool = True
+
+    def of(self, info: RunningInfo) -> int | None:
+        """Returns the value where it is doubtful."""
+        value = _set(info, self.name)
+        if value is None:
+            return None
+        limit = self.limit(info)
+        return value if value > limit or (self.reaches and value == limit) else None
+
+
+_DOUBTFUL = (
+    _Doubtful("heartbeat", "heartbeatBrokerInterval", lambda _: _EXPIRED_MS, "ms", Severity.ERROR),
+    _Doubtful("pulls", "pullInterval", lambda _: _EXPIRED_MS, "ms", Severity.WARNING),
+    _Doubtful("offsets", "persistConsumerOffsetInterval", lambda _: MINUTE_MS, "ms", Severity.WARNING),
+    _Doubtful("routes", "pollNameServerInterval", lambda _: 5 * MINUTE_MS, "ms", Severity.WARNING),
+    _Doubtful(
+        "batch",
+        "consumeMessageBatchMaxSize",
+        lambda info: _set(info, "pullBatchSize") or _USUAL_BATCH,
+        "count",
+        Severity.INFO,
+        reaches=False,
+    ),
+)
+
+
+@cluster_rule(
+    "MQ314",
+    Severity.ERROR,
+    source="ClientConfig, DefaultMQPushConsumer",
+    needs=_NEEDS,
+    playbook="stuck-consumer",
+    groups=ONLINE,
+)
+def set_against_itself(case: ClusterCase) -> Iterator[Verdict]:
+    """Members with a setting that does not do what it was set for, or does harm."""
+    for view in case.views:
+        for setting in _DOUBTFUL:
+            values = {client: value for client, info in view.running.items() if (value := setting.of(info)) is not None}
+            if values:
+                client = max(values, key=lambda name: (values[name], name))
+                yield Verdict(
+                    subject=view.subject,
+                    params={"group": view.group, "setting": setting.name},
+                    evidence={
+                        "member_count": len(values),
+                        f"setting_{setting.unit}": values[client],
+                        f"limit_{setting.unit}": setting.limit(view.running[client]),
+                    },
+                    variant=setting.variant,
+                    severity=setting.severity,
                 )

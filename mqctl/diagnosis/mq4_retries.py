@@ -1,11 +1,11 @@
-"""MQ423: retries that do not come to an end, told from the newest messages of retry topics."""
+"""MQ423, MQ426: retries that do not come to an end, told from the newest messages of retry topics, or never begin."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from mqctl.diagnosis.audience import EVERY, TopicKind
+from mqctl.diagnosis.audience import EVERY, GroupKind, TopicKind
 from mqctl.diagnosis.rule import Case, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -61,3 +61,22 @@ def _tries(messages: list[NewestMessage]) -> int:
 
 def _least(messages: list[NewestMessage], most: dict[str, int]) -> int:
     return int(min(_most(item, most.get(item.topic.removeprefix(RETRY_PREFIX))) for item in messages))
+
+
+@rule(
+    "MQ426",
+    Severity.ERROR,
+    source="AbstractSendMessageProcessor.consumerSendMsgBack",
+    needs=(Part.GROUPS,),
+    playbook="dead-letters",
+    groups=frozenset({GroupKind.CLUSTERING, GroupKind.PULL, GroupKind.OFFLINE}),
+)
+def failures_dropped(case: Case) -> Iterator[Verdict]:
+    """A group without retry queues: brokers answer that a failed message was taken back, and drop it."""
+    for config in case.broker.groups:
+        if config.retry_queue_count <= 0:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=config.name),
+                params={"group": config.name, "broker": case.broker.name},
+                evidence={"queue_count": config.retry_queue_count, "most_tries_count": config.retry_max_times},
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.delay_level import DEFAULT_TABLE
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState, LevelTableSource
@@ -109,6 +110,12 @@ def waiting(count: int, **properties: str) -> ClusterSnapshot:
     return replace(base, brokers=(first, replace(second, consumer_offsets=(stands, *second.consumer_offsets[1:]))))
 
 
+def retrying(queues: int, most: int = 16) -> ClusterSnapshot:
+    """The first broker has so many retry queues for the group."""
+    settings = SubscriptionGroupConfig(name="G", retry_queue_count=queues, retry_max_times=most)
+    return each_broker(lambda broker: replace(broker, groups=(settings,)), FIRST)
+
+
 def caching(count: int, **properties: str) -> ClusterSnapshot:
     base = waiting(500, **properties)
     return replace(base, running=(base.running[0], holding(cached_count=count)(base.running[1])))
@@ -196,6 +203,17 @@ SCENES: list[Scene] = [
     ("MQ312", None, replace(LIVE, running=(
         saying(maxReconsumeTimes="16")(LIVE.running[0]), saying(maxReconsumeTimes="3")(LIVE.running[1])
     )), {"member_count": 2, "value_count": 2}),
+    ("MQ314", "heartbeat", with_second(saying(heartbeatBrokerInterval="300000")),
+     {"member_count": 1, "setting_ms": 300_000, "limit_ms": 120_000}),
+    ("MQ314", "pulls", with_second(saying(pullInterval="600000")),
+     {"member_count": 1, "setting_ms": 600_000, "limit_ms": 120_000}),
+    ("MQ314", "offsets", with_second(saying(persistConsumerOffsetInterval="600000")),
+     {"member_count": 1, "setting_ms": 600_000, "limit_ms": 60_000}),
+    ("MQ314", "routes", with_second(saying(pollNameServerInterval="3600000")),
+     {"member_count": 1, "setting_ms": 3_600_000, "limit_ms": 300_000}),
+    ("MQ314", "batch", with_second(saying(consumeMessageBatchMaxSize="100", pullBatchSize="32")),
+     {"member_count": 1, "setting_count": 100, "limit_count": 32}),
+    ("MQ426", None, retrying(0), {"queue_count": 0, "most_tries_count": 16}),
     ("MQ418", None, after(popping(offline(900)), offline(700)), {"consumed_count": 200, "window_ms": 2 * MINUTE}),
     ("MQ419", None, with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - MINUTE)),
      {"ahead_count": 300, "queue_count": 1}),
@@ -249,6 +267,10 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ219": after(LIVE, with_members(client_ids=(ONE,), members=(member(ONE, 5_001),))),
     "MQ311": waiting(60, pullInterval="1000", pullBatchSize="32"),
     "MQ312": replace(LIVE, running=tuple(saying(maxReconsumeTimes="3")(info) for info in LIVE.running)),
+    "MQ314": with_second(
+        saying(heartbeatBrokerInterval="100000", pullInterval="60000", consumeMessageBatchMaxSize="32")
+    ),
+    "MQ426": retrying(1, most=0),
     "MQ418": after(popping(offline(900), ago_ms=10 * MINUTE), offline(700)),
     "MQ419": with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - 20_000)),
     "MQ424": with_second(holding(cached_count=40, cached_min_offset=1_000, cached_max_offset=1_039)),

@@ -108,6 +108,14 @@ FAULTS: dict[str, Fault] = {
     "MQ312": Fault(
         inject=all_of(saying(ONE, maxReconsumeTimes="16"), saying(TWO, maxReconsumeTimes="3")), says={"value_count": 2}
     ),
+    "MQ314": Fault(
+        inject=all_of(saying(ONE, pollNameServerInterval="3600000"), saying(TWO, pollNameServerInterval="3600000")),
+        says={"member_count": 2, "limit_ms": 300_000},
+    ),
+    "MQ426": Fault(
+        inject=lambda stage: stage.ask("broker-a", put_group(SubscriptionGroupConfig(name="G", retry_queue_count=0))),
+        says={"queue_count": 0},
+    ),
     "MQ418": Fault(
         before=committed(1),
         inject=popping,

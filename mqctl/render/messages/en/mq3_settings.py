@@ -1,4 +1,4 @@
-"""MQ311, MQ312: the words of `mqctl.diagnosis.mq3_settings` in English."""
+"""MQ311, MQ312, MQ314: the words of `mqctl.diagnosis.mq3_settings` in English."""
 
 from __future__ import annotations
 
@@ -17,6 +17,24 @@ RULES: dict[str, Text] = {
         "throttled.",
         explain="Reads the settings that members report. They matter only where messages are waiting.",
         next_command="mqctl group member {source} -g {group} {client}",
+    ),
+    "MQ314": Text(
+        title="A consumer's setting works against it",
+        what={
+            "heartbeat": "{member_count:member} of group {group} with heartbeatBrokerInterval={setting_ms}: brokers drop clients that they have "
+            "not heard of for {limit_ms}.",
+            "pulls": "{member_count:member} of group {group} with pullInterval={setting_ms}: a client drops a queue that it has not pulled for {limit_ms}.",
+            "offsets": "{member_count:member} of group {group} with persistConsumerOffsetInterval={setting_ms}: what was consumed since is consumed again after a crash.",
+            "routes": "{member_count:member} of group {group} with pollNameServerInterval={setting_ms}: new brokers and queues are seen that late.",
+            "batch": "{member_count:member} of group {group} with {setting}={setting_count}: no batch is larger than what one pull brings, "
+            "{limit_count} (pullBatchSize).",
+        },
+        effect="Members vanish and come back, queues change hands, messages come again, or the setting does nothing.",
+        advice="Go back to the defaults: heartbeatBrokerInterval and pollNameServerInterval 30 s, persistConsumerOffsetInterval 5 s, pullInterval 0; "
+        "raise pullBatchSize together with consumeMessageBatchMaxSize.",
+        explain="Reads the settings that members report; of those that all clients share, 5.x clients report them, 4.x clients do not. The longest of "
+        "the members' values is shown.",
+        next_command="mqctl group members {source} -g {group}",
     ),
     "MQ312": Text(
         title="Members of a group are set up differently",

@@ -1,4 +1,4 @@
-"""MQ423, retries: the words of `mqctl.diagnosis.mq4_retries` in Chinese."""
+"""MQ423, MQ426, retries: the words of `mqctl.diagnosis.mq4_retries` in Chinese."""
 
 from __future__ import annotations
 
@@ -14,5 +14,12 @@ RULES: dict[str, Text] = {
         effect="消息反复被消费，永远不会进入死信队列，直到消费成功为止负载一直存在。",
         advice="查看该消息（mqctl retry list）和监听器失败的原因，升级不计重试次数的客户端和 broker（5.0 的顺序消费），或跳过该消息。",
         explain="读取最多 32 个重试主题中最新的 8 条消息。每次失败次数应加一；达到 retryMaxTimes（或客户端自己更大的上限）后应进入死信队列。刚刚调低上限时也会这样。",
+    ),
+    "MQ426": Text(
+        title="消费失败的消息被丢弃",
+        what={"": "消费组 {group} 在 {broker} 上没有重试队列（retryQueueNums={queue_count}）。"},
+        effect="消费者把失败的消息发回时，broker 回答成功却丢弃它：不重试，不进死信队列，也没有任何错误日志。",
+        advice="把 retryQueueNums 设为 1 或更大：mqctl group update -g {group} --retry-queues 1。被丢弃的消息在过期之前仍在原 topic 中，可以从那里重放。",
+        explain="无论 5.0 之前还是之后，只要消费组的 retryQueueNums 不大于 0，broker 就会提前结束消息发回。顺序消费和 POP 消费不会发回消息。",
     ),
 }
