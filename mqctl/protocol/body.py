@@ -7,6 +7,7 @@ alphabetical order and leaves out None, which is byte for byte what a real broke
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
@@ -28,7 +29,9 @@ class BodyError(BadInputError):
 
 
 def _wrong(expected: str, value: object) -> BodyError:
-    return BodyError("A body cannot be read", reason=f"{expected} is expected, not {str(value)[:60]!r}")
+    # References make a value of a few bytes as large as memory: of what is nested only the beginning is written.
+    shown = reprlib.repr(value) if isinstance(value, dict | list) else str(value)
+    return BodyError("A body cannot be read", reason=f"{expected} is expected, not {shown[:60]!r}")
 
 
 class Body(Declared):
@@ -139,6 +142,8 @@ def _map_codec(key_kind: Any, part: Any) -> tuple[Reader, Writer]:
     return read, lambda value, is_v5: {write_key(key, is_v5): write_item(item, is_v5) for key, item in value.items()}
 
 
+_MOST_PIECES = 100_000
+"""Values within a value that is to be one text: fastjson takes an object for its JSON."""
 _MOST_UINT64 = (1 << 64) - 1
 _MOST_INT32 = (1 << 31) - 1
 
@@ -177,7 +182,20 @@ def _read_bool(value: object) -> bool:
 def _read_str(value: object) -> str:
     if isinstance(value, str):
         return value
+    if isinstance(value, dict | list) and _pieces(value, _MOST_PIECES) > _MOST_PIECES:
+        raise _wrong("a text", value)
     return dump_bytes(value).decode()
+
+
+def _pieces(value: object, most: int) -> int:
+    """Counts the values within a value, those that references repeat each time; ends soon after `most`."""
+    count, waiting = 0, [value]
+    while waiting and count <= most:
+        part = waiting.pop()
+        if isinstance(part, dict | list):
+            count += len(part)
+            waiting.extend(part.values() if isinstance(part, dict) else part)
+    return count
 
 
 def _read_queue(value: object) -> MessageQueue:

@@ -13,6 +13,8 @@ import pytest
 import zstandard
 
 from mqctl.model.message import SYSFLAG_COMPRESSED
+from mqctl.protocol.bodies_client import ConsumerIds
+from mqctl.protocol.body import BodyError
 from mqctl.protocol.compression import Compression, CompressionError, compress, decompress
 from mqctl.protocol.unpacking import Unpacker
 from tests.conftest import REPOSITORY
@@ -26,6 +28,8 @@ _MEASURE = """
 import json, sys
 from pathlib import Path
 import lz4.frame, zlib, zstandard
+from mqctl.protocol.bodies_client import ConsumerIds
+from mqctl.protocol.body import BodyError
 from mqctl.protocol.compression import CompressionError, decompress
 
 def peak():
@@ -114,3 +118,15 @@ def test_bodies_that_are_not_compressed_are_not_counted() -> None:
     unpacker = Unpacker(10)
     plain = message(body=bytes(100))
     assert [unpacker.stored(plain).problem for _ in range(3)] == [None] * 3
+
+
+@pytest.mark.parametrize("inner", ['{"$ref":".."}', '{"$ref":"$"}', "pairs"])
+def test_references_where_a_text_stands_are_no_gigabyte(inner: str) -> None:
+    def pair(number: int) -> str:
+        reference = f'{{"$ref":"$.consumerIdList[{number}]"}}'
+        return f'{{"a":[{reference},{reference}]}}'
+
+    items = ["{}", *map(pair, range(60))] if inner == "pairs" else [f'{{"a":[{inner}]}}']
+    body = f'{{"consumerIdList":[{",".join(items)}]}}'.encode()
+    with pytest.raises(BodyError, match=r"a text is expected, not|references|depth|deep|circle"):
+        ConsumerIds.from_bytes(body)
