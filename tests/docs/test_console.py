@@ -13,7 +13,7 @@ from tests.docs.console import Session, same, steps
 pytestmark = pytest.mark.slow
 
 GENERATED = {"docs/commands.md"}
-LANGUAGES = {"console", "sh", "python", "yaml", "json", "toml", "ini", "promql", "text"}  # text: drawings
+LANGUAGES = {"console", "sh", "python", "yaml", "json", "toml", "ini", "promql", "java", "text"}  # text: drawings
 
 
 def sessions(page: Path) -> list[str]:
