@@ -124,16 +124,53 @@ class HistoryFile:
         except OSError as error:
             raise StorageError(f"could not read {self.path}", reason=error.strerror or str(error)) from error
 
+    def splits(self, size_bytes: int) -> Iterator[tuple[int, int, int]]:
+        """Yields number, begin and end of stretches of whole lines. Raises what `pieces` raises for the first line."""
+        try:
+            with self.path.open("rb") as stream:
+                self._check_head(stream)
+                begin = stream.tell()
+                end = whole = stream.seek(0, 2)
+                number = 0
+                while begin < whole:
+                    stream.seek(min(begin + size_bytes, whole) - 1)
+                    rest = stream.readline(_CHUNK_BYTES)
+                    end = stream.tell()
+                    if not rest.endswith(b"\n"):
+                        end = self._last_end(stream, begin, end)
+                    if end > begin:
+                        yield number, begin, end
+                    number, begin = number + 1, whole if end == begin else end
+                    if not rest.endswith(b"\n"):
+                        break
+                self.cut_bytes = whole - end
+        except FileNotFoundError as error:
+            raise NotFoundError(f"no history at {self.path}") from error
+        except OSError as error:
+            raise StorageError(f"could not read {self.path}", reason=error.strerror or str(error)) from error
+
+    def _last_end(self, stream: BinaryIO, begin: int, end: int) -> int:
+        """Returns where the last whole line before `end` ends, `begin` without any."""
+        while end > begin:
+            low = max(begin, end - _CHUNK_BYTES)
+            stream.seek(low)
+            place = stream.read(end - low).rfind(b"\n")
+            if place >= 0:
+                return low + place + 1
+            end = low
+        return begin
+
+    def text(self, begin: int, end: int) -> bytes:
+        """Returns a stretch of the file. Raises StorageError."""
+        try:
+            with self.path.open("rb") as stream:
+                stream.seek(begin)
+                return stream.read(end - begin)
+        except OSError as error:
+            raise StorageError(f"could not read {self.path}", reason=error.strerror or str(error)) from error
+
     def _read(self, stream: BinaryIO) -> Iterator[Piece]:
-        head = stream.readline(_LONGEST_HEAD)
-        if head != HEAD + b"\n":
-            written = decimal(head.removeprefix(_NAME).rstrip(b"\n").decode("ascii", "replace"))
-            newer = None if written is None or _NAME not in head else forms.newer_than_known(written, forms.DRILL)
-            raise BadInputError(
-                f"{self.path} is not a history that this mqctl reads",
-                reason=newer or "it does not begin as one",
-                remedy=forms.UPGRADE if newer else f"line 1: {HEAD.decode()}",
-            )
+        self._check_head(stream)
         line, rest = 2, b""
         while read := stream.read(_CHUNK_BYTES):
             whole, end, rest = (rest + read).rpartition(b"\n")
@@ -144,6 +181,17 @@ class HistoryFile:
             yield piece_of(whole + end, line)
             line += whole.count(b"\n") + 1
         self.cut_bytes = len(rest)
+
+    def _check_head(self, stream: BinaryIO) -> None:
+        head = stream.readline(_LONGEST_HEAD)
+        if head != HEAD + b"\n":
+            written = decimal(head.removeprefix(_NAME).rstrip(b"\n").decode("ascii", "replace"))
+            newer = None if written is None or _NAME not in head else forms.newer_than_known(written, forms.DRILL)
+            raise BadInputError(
+                f"{self.path} is not a history that this mqctl reads",
+                reason=newer or "it does not begin as one",
+                remedy=forms.UPGRADE if newer else f"line 1: {HEAD.decode()}",
+            )
 
 
 def piece_of(text: bytes, first_line: int) -> Piece:
