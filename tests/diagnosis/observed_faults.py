@@ -12,6 +12,7 @@ from mqctl.model.probe import SendProbe
 from mqctl.model.snapshot import ClusterSnapshot
 from tests.diagnosis.live_faults import Scene, after, each_broker
 from tests.diagnosis.live_snapshots import BROKERS, LIVE, MINUTE, NOW, ONE, TWO, held, member, with_members
+from tests.diagnosis.setting_faults import unheard
 
 FIRST = BROKERS[0]
 
@@ -126,6 +127,7 @@ SCENES: list[Scene] = [
     ("MQ628", None, answering(storing(vip_open=False), version=433), {}),
     ("MQ628", "old", answering(storing(vip_open=False), version=313), {"client_count": 1}),
     ("MQ220", None, seen((ONE, TWO), (ONE,), (ONE, TWO)), {"look_count": 3, "flapping_count": 1, "queue_count": 0}),
+    ("MQ220", "members", unheard(seen((ONE, TWO), (ONE,), (ONE, TWO))), {"flapping_count": 1, "queue_count": None}),
     ("MQ220", "queues", handed(ONE, TWO, ONE, ONE), {"look_count": 4, "flapping_count": 0, "queue_count": 1}),
     ("MQ644", None, set_without("SELF_TEST_TOPIC", autoCreateTopicEnable="true"), {}),
     ("MQ423", None, retried(1, 1, 1), {"copy_count": 3, "tries_count": 1, "sampled_count": 3}),

@@ -176,6 +176,13 @@ def connected(port: int) -> ClusterSnapshot:
     return with_members(members=(member(ONE, 5_001), member(TWO, port)))
 
 
+def unheard(state: ClusterSnapshot) -> ClusterSnapshot:
+    """No member says what it holds, at any look."""
+    earlier = state.earlier and replace(state.earlier, running=())
+    between = tuple(replace(look, running=()) for look in state.between)
+    return replace(state, running=(), earlier=earlier, between=between)
+
+
 def writing(fast: int = 900, slow: int = 0, worst: int = 0, failed: int = 0) -> ClusterSnapshot:
     spread = SPREAD.format(fast=fast, slow=slow, worst=worst)
     return telling(putMessageDistributeTime=spread, putMessageFailedTimes=str(failed))
@@ -196,6 +203,8 @@ SCENES: list[Scene] = [
     ("MQ118", None, after(writing(failed=9), writing(failed=2)), {"failed_count": 7, "window_ms": 2 * MINUTE}),
     ("MQ219", None, after(connected(6_002), LIVE),
      {"remade_count": 1, "member_count": 2, "moved_count": 0, "window_ms": 2 * MINUTE}),
+    ("MQ219", "members", unheard(after(connected(6_002), LIVE)),
+     {"remade_count": 1, "member_count": 2, "moved_count": None, "window_ms": 2 * MINUTE}),
     ("MQ311", "interval", waiting(500, pullInterval="1000", pullBatchSize="32"),
      {"interval_ms": 1_000, "batch_count": 32, "limit_tps": 64.0, "waiting_count": 500}),
     ("MQ311", "threshold", caching(100, pullThresholdForQueue="100"),
