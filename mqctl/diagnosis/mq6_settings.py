@@ -45,6 +45,13 @@ def _transactions(case: Case) -> str | None:
     return next((item.topic for item in pending if item.topic), None) or _typed("TRANSACTION")(case)
 
 
+def _precious(case: Case) -> str | None:
+    """Finds a topic whose order or transactions say that its messages matter, where no slave has them at once."""
+    if _value(case.broker, "brokerRole") == "sync_master":
+        return None
+    return _typed("FIFO")(case) or _typed("TRANSACTION")(case)
+
+
 def _compacted(case: Case) -> str | None:
     topics = case.broker.topics
     return next((item.name for item in topics if item.attributes.get("cleanup.policy") == "COMPACTION"), None)
@@ -109,6 +116,7 @@ _SWITCHES = (
     _Switch("cold", "coldDataFlowControlEnable", _is("true"), _reading_old, Severity.ERROR),
     _Switch("rocksdb", "storeType", _holds("rocksdb"), _late_delays, Severity.ERROR),
     _Switch("notice", "notifyConsumerIdsChangedEnable", _is("false"), _shared, Severity.INFO),
+    _Switch("flush", "flushDiskType", _is("async_flush"), _precious, Severity.INFO),
     _Switch("bitmaps", _CALCULATES, _is("true"), _without(_EXTENDS, _FILTERS), Severity.INFO),
     _Switch("bitmaps", _EXTENDS, _is("true"), _without(_CALCULATES, _FILTERS), Severity.INFO),
 )

@@ -151,7 +151,7 @@ FAULTS: dict[str, Fault] = {
     "MQ214": Fault(
         inject=all_of(change(ONE, topics={"Pay": SQL}), change(TWO, topics={"Pay": SQL})), says={"broker_count": 2}
     ),
-    "MQ215": Fault(inject=fifo, says={"member_count": 2}),
+    "MQ215": Fault(inject=fifo, beside=frozenset({"MQ640"}), says={"member_count": 2}),
     "MQ212": Fault(inject=all_of(AVG, saying(TWO, allocateMessageQueueStrategy="CONSISTENT_HASH"))),
     "MQ302": Fault(
         inject=all_of(*(joining(f"192.0.2.{number}@x") for number in (3, 4, 5))), says={"idle_count": 1}, beside=OWNERS

@@ -206,14 +206,14 @@ def shown_group(asked: Run) -> list[dict[str, object]]:
 def test_a15_a_fifo_topic_that_is_consumed_without_order_is_named(asked: Run, stage: Stage) -> None:
     for broker in BROKERS:
         stage.topic(broker, "Pay", attributes={"message.type": "FIFO"})
-    assert codes(asked("doctor", "-g", "G", "-o", "json")) == ["MQ215"]
+    assert codes(asked("doctor", "-g", "G", "--skip", "MQ640", "-o", "json")) == ["MQ215"]
     described = asked("topic", "describe", "-t", "Pay", "-o", "json").json
     assert {row["message_type"] for row in described["brokers"]} == {"FIFO"}
     assert " FIFO" in asked("topic", "describe", "-t", "Pay").stdout
     assert {row["consume_message_orderly"] for row in shown_group(asked)} == {False}
     for broker in BROKERS:
         stage.ask(broker, put_group(SubscriptionGroupConfig(name="G", consume_message_orderly=True), is_v5=True))
-    assert codes(asked("doctor", "-g", "G", "-o", "json")) == []
+    assert codes(asked("doctor", "-g", "G", "--skip", "MQ640", "-o", "json")) == []
     assert {row["consume_message_orderly"] for row in shown_group(asked)} == {True}
     assert "IN ORDER" in asked("group", "config", "-g", "G").stdout
 

@@ -17,6 +17,7 @@ RULES: dict[str, Text] = {
             "cold": "{broker} has {setting}, and group {user} reads messages that left memory long ago: its pulls are held back or refused.",
             "rocksdb": "{broker} has {setting}, and delayed messages are overdue ({user}): its delay service reads its queues slowly.",
             "notice": "{broker} has {setting}: members of group {user} and others learn of changes only after 20 s.",
+            "flush": "{broker} has {setting} and waits for no slave: a power cut takes the last messages of topic {user}, too, which is ordered or transactional.",
             "bitmaps": "{broker} has {setting} but {user}: bit maps of SQL92 filters need enableCalcFilterBitMap, enableConsumeQueueExt and enablePropertyFilter together.",
         },
         effect="The feature does not work there as its users expect.",

@@ -17,6 +17,7 @@ RULES: dict[str, Text] = {
             "cold": "{broker} 的配置是 {setting}，而消费组 {user} 在读早已不在内存中的消息：它的拉取会被限制或拒绝。",
             "rocksdb": "{broker} 的配置是 {setting}，而延迟消息已经超时（{user}）：延迟服务读取队列很慢。",
             "notice": "{broker} 的配置是 {setting}：消费组 {user} 等的成员 20 秒后才知道变化。",
+            "flush": "{broker} 的配置是 {setting} 且不等待从节点：断电会丢失最后的消息，包括顺序或事务 topic {user} 的消息。",
             "bitmaps": "{broker} 的配置是 {setting}，但 {user}：SQL92 过滤的位图需要同时开启 enableCalcFilterBitMap、enableConsumeQueueExt 和 enablePropertyFilter。",
         },
         effect="正在使用的功能不会像用户期望的那样工作。",
