@@ -2,8 +2,9 @@
 
 Batches as clients take them: pulls of 32, each of which commits what came before; pops of 32, each of which is sent
 with the acknowledgements of the one before: all at once (200151, as proxies may) or one by one (200051, as Java's
-client does). What one request for each message costs at least, whatever it asks, show pulls with as many questions
-for an offset: no way of acknowledging one by one can be faster. Messages per second of the broker's own CPU time, by
+client does). What one request for each message costs at least, whatever it asks, show pulls of one message each, and
+pulls with as many questions for an offset: no way of acknowledging one by one can be faster than these.
+Messages per second of the broker's own CPU time, by
 rounds in turn, the ratio to pulling, and the requests that a message took; of a broker as it comes, and of one that
 spares checkpoints which are acknowledged within seconds (`enablePopBufferMerge`). `--held N` pops N messages instead
 and keeps them: what an invisible message costs in memory, and what a pop costs before and after.
@@ -65,10 +66,11 @@ def fill(talk: Talk, messages: int) -> None:
         talk.ask(*[(send, BODY) for send in sends])
 
 
-def pull(talk: Talk, group: str, *, asks_each: bool = False) -> int:
+def pull(talk: Talk, group: str, *, most: int = MOST, asks_each: bool = False) -> int:
     """Pulls every queue to its end, and returns how many messages came.
 
     Args:
+        most: how many messages a pull brings.
         asks_each: with each pull goes one small question for each message of the one before.
     """
     total = 0
@@ -77,7 +79,7 @@ def pull(talk: Talk, group: str, *, asks_each: bool = False) -> int:
         more: list[tuple[Request, bytes]] = []
         while True:
             request = PullMessage(
-                consumer_group=group, topic=TOPIC, queue_id=queue_id, queue_offset=offset, max_msg_nums=MOST,
+                consumer_group=group, topic=TOPIC, queue_id=queue_id, queue_offset=offset, max_msg_nums=most,
                 sys_flag=1 | 4, commit_offset=offset, suspend_timeout_millis=0, subscription="*", sub_version=0,
                 expression_type="TAG",
             )  # fmt: skip
@@ -145,6 +147,7 @@ def one_by_one(group: str, messages: Sequence[PoppedMessage]) -> list[tuple[Requ
 
 WAYS: dict[str, Callable[[Talk, str], int]] = {
     "pull": pull,
+    "pull, one message a request": lambda talk, group: pull(talk, group, most=1),
     "pull, one question a message": lambda talk, group: pull(talk, group, asks_each=True),
     "pop, acknowledged together": lambda talk, group: pop(talk, group, together),
     "pop, acknowledged one by one": lambda talk, group: pop(talk, group, one_by_one),

@@ -53,6 +53,7 @@ class GroupTrend:
             kept: consumers commit every 5 s, so that a shorter span would jump.
         trend: the direction over the looks that are kept.
         caught_up_in_ms: when the lag is gone if both rates stay as they are; None when it does not shrink.
+        consume_mode, ready_count, invisible_count, due_count, retry_count: as in `GroupLag`, of a topic that is popped.
     """
 
     observed_at_ms: int
@@ -67,6 +68,11 @@ class GroupTrend:
     consume_tps: float | None
     trend: Trend
     caught_up_in_ms: int | None
+    consume_mode: str | None = None
+    ready_count: int | None = None
+    invisible_count: int | None = None
+    due_count: int | None = None
+    retry_count: int | None = None
 
 
 def within_window(looks: Sequence[LagLook]) -> list[LagLook]:
@@ -103,6 +109,11 @@ def _trend(group: GroupLag, looks: Sequence[LagLook], round_number: int, now: La
         consume_tps=span.per_second(span.consumed) if span else None,
         trend=_direction(group.lag_count, span),
         caught_up_in_ms=_caught_up_in_ms(group.lag_count, span),
+        consume_mode=group.consume_mode,
+        ready_count=group.ready_count,
+        invisible_count=group.invisible_count,
+        due_count=group.due_count,
+        retry_count=group.retry_count,
     )
 
 

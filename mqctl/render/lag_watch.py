@@ -21,6 +21,13 @@ COLUMNS = (
     Column("caught_up_in_ms", "gone in", CellKind.DURATION_MS),
     Column("lost_count", "lost", CellKind.COUNT, wide=True),
 )
+POP_COLUMNS = (
+    Column("consume_mode", "mode"),
+    Column("ready_count", "ready", CellKind.COUNT, none="-"),
+    Column("invisible_count", "invisible", CellKind.COUNT, none="-"),
+    Column("due_count", "due", CellKind.COUNT, none="-"),
+    Column("retry_count", "retry", CellKind.COUNT, none="-"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +41,14 @@ class LagRound:
 
 def round_document(observed_at_ms: int, number: int, rows: Sequence[GroupTrend]) -> Document:
     """Builds the document of one round."""
+    columns = (*COLUMNS, *POP_COLUMNS) if any(row.consume_mode is not None for row in rows) else COLUMNS
     return Document(
         schema="group.lag.watch/1",
         value=LagRound(observed_at_ms=observed_at_ms, round=number, groups=list(rows)),
         records=rows,
-        csv_columns=COLUMNS,
+        csv_columns=columns,
         blocks=[
             Paragraphs([f"{instant(observed_at_ms)}  round {number}"]),
-            Table(COLUMNS, rows, empty="no group has offsets there"),
+            Table(columns, rows, empty="no group has offsets there"),
         ],
     )

@@ -90,7 +90,7 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: B
     )
     narrow = replace(request, with_consumers=False)
     with target.open() as cluster:
-        looks = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow), pace)
+        looks = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow, with_pop=again.watching), pace)
         if again.watching or condition is None:
             return watch(looks, output, condition)
         code, last = wait(looks, condition)

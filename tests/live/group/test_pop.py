@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from json import loads
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,10 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         everyone = mqctl("group", "lag", "-o", "json", env=env).json["groups"]
         (row,) = (row for row in everyone if (row["group"], row["topic"]) == ("GP", "Shared"))
         assert (row["consume_mode"], [row[name] for name in COUNTS]) == ("POP", [2, 3, 0, 0]), "of all groups as well"
+        watched = mqctl("group", "lag", "-g", "GP", "--watch", "--count", "1", "-o", "ndjson", env=env)
+        (line,) = (line for line in map(loads, watched.stdout.splitlines()) if line["topic"] == "Shared")
+        assert (line["consume_mode"], [line[name] for name in COUNTS]) == ("POP", [2, 3, 0, 0])
+        assert "INVISIBLE" in mqctl("group", "lag", "-g", "GP", "--watch", "--count", "1", env=env).stdout.split()
         (share,) = mqctl("group", "describe", "-g", "GP", "-o", "json", env=env).json["pops"]
         assert [share[name] for name in COUNTS] == [2, 3, 0, 0]
         (row,) = (
