@@ -131,6 +131,8 @@ class _Run:
         outcome = self._judged(step, line, spoken, StepState.PLANNED if step.changes else StepState.EXPECTED)
         if not step.changes or not self.options.execute or outcome.state is not StepState.PLANNED:
             return outcome
+        if spoken.plan is None and spoken.exit_code:
+            return replace(outcome, state=StepState.EXPECTED)  # a refusal that the step reckons with: nothing to change
         if spoken.plan is None:
             return replace(outcome, state=StepState.UNEXPECTED, means=["it showed no plan; nothing was changed"])
         shown = _Shown(words=connected or words, asks=connected is not None, outcome=outcome, plan=spoken.plan)

@@ -7,6 +7,7 @@
 #   GROUP: the group that is scaled
 #   QUEUES: queues that each broker shall have
 #   NEW: a topic with more queues that exists already and takes the place of an ordered one
+#   READER: the group that moves to the new topic; its consumers on the old one are stopped
 #   WINDOW: time between two looks
 # The cluster is the one of MQCTL_NAMESRV or MQCTL_PROFILE. Nothing is changed here: changes are shown as plans.
 # `mqctl playbook run scale-out` does the same with decisions, changes, time limits and a report.
@@ -30,6 +31,7 @@ step() { # EXPECTED-EXITS COMMAND...
 GROUP=${GROUP:-}
 QUEUES=${QUEUES:-}
 NEW=${NEW:-}
+READER=${READER:-}
 WINDOW=${WINDOW:-30s}
 
 # 1. Which brokers and queues does the topic have?
@@ -59,17 +61,17 @@ if [ -n "$NEW" ]; then
 fi
 
 # 7. With the group's consumers on the old topic stopped, copy what they have not consumed, until nothing waits.
-if [ -n "$NEW" ]; then
-  step "0" mqctl replay follow -t "${TOPIC}" --to "${NEW}" ${GROUP:+--from-group "${GROUP}"} --drain
+if [ -n "$NEW" ] && [ -n "$READER" ]; then
+  step "0" mqctl replay follow -t "${TOPIC}" --to "${NEW}" --from-group "${READER}" --drain
 fi
 
 # 8. Reject what producers still send to the old topic.
-if [ -n "$NEW" ]; then
+if [ -n "$NEW" ] && [ -n "$READER" ]; then
   step "0" mqctl topic update -t "${TOPIC}" --perm R--
 fi
 
 # 9. Copy what was written meanwhile; nothing more can come.
-if [ -n "$NEW" ]; then
+if [ -n "$NEW" ] && [ -n "$READER" ]; then
   step "0" mqctl replay follow -t "${TOPIC}" --to "${NEW}" --drain
 fi
 

@@ -28,7 +28,7 @@ __all__ = ["producer", "topics"]
 
 def played(cluster: EmbeddedCluster, state: Path, *words: str) -> subprocess.Popen[str]:
     """Starts the playbook as people do."""
-    line = ("playbook", "run", "scale-out", "-p", "topic=Few", "-p", "group=G", "-p", "new=Many", "-p", "window=200ms")
+    line = ("playbook", "run", "scale-out", "-p", "topic=Few", "-p", "new=Many")
     command = [sys.executable, "-m", "mqctl", *line, *words, "--namesrv", cluster.namesrv, "-o", "json"]
     environment = {"MQCTL_STATE_DIR": str(state), "PATH": "/usr/bin:/bin", "HOME": str(state)}
     return subprocess.Popen(
@@ -51,9 +51,13 @@ def test_a_cut_over_whose_follower_is_killed_is_played_again_to_its_end(
     for name in ("broker-a", "broker-b"):
         change(topics, name, commit_offset("G", "Few", 0, 3))
     consumed = 6
+    given = ("-p", "reader=G")
     yes = ("--execute", "--confirm", "Many", "--confirm", "Few")
     topics.fault(_SEND, Delay(60))
-    with played(topics, tmp_path, *yes) as first:
+    with played(topics, tmp_path, "-p", "reader=nobody", *yes) as wrong:
+        out, _ = wrong.communicate(timeout=_SECONDS)
+    assert (wrong.returncode, json.loads(out)["ending"], copies(live)) == (1, "attention", []), out
+    with played(topics, tmp_path, *given, *yes) as first:
         wait_until(lambda: len(copies(live)) >= 20, "some copies")
         follower = follower_of(first)
         assert follower is not None
@@ -63,7 +67,7 @@ def test_a_cut_over_whose_follower_is_killed_is_played_again_to_its_end(
     assert (first.returncode, json.loads(out)["ending"]) == (2, "unexpected")
     assert 20 <= len(copies(live)) < 120 - consumed
     produce(producer, range(120, 140))  # producers know nothing of it
-    with played(topics, tmp_path, *yes) as second:
+    with played(topics, tmp_path, *given, *yes) as second:
         out, _ = second.communicate(timeout=_SECONDS)
     run = json.loads(out)
     states = {step["id"]: step["state"] for step in run["steps"]}
