@@ -22,6 +22,7 @@ _COLUMNS = (
     Column("behind_ms", "behind for", CellKind.DURATION_MS),
     Column("state", "state"),
     Column("slave_count", "slaves", CellKind.COUNT, wide=True),
+    Column("sync_state", "sync state set", wide=True),
     Column("connections", "replication port", wide=True),
     Column("undispatched_bytes", "not dispatched", CellKind.COUNT, wide=True, none="?"),
 )
@@ -70,6 +71,8 @@ class ReplicaRow:
         state: of a slave: `in-sync`, `catching-up`, `behind`, `empty`, `partial`, `ahead`, `diverged`, `no-master`,
             `unknown`; of a master `master`.
         slave_count: of a master: slaves registered under its name.
+        sync_state: of a master under a controller: the sync state set as that says, who is out of it, the epoch.
+        in_sync, out_of_sync: the same as addresses; a slave that died stays out of it.
         connections: of a 5.x master: who is connected to its replication port, with what each reported last.
         claimed_in_sync_count: of a 5.x master: connections that it calls in sync, which says little.
         undispatched_bytes: bytes of its own log that are in no queue yet.
@@ -86,6 +89,9 @@ class ReplicaRow:
     behind_ms: int | None = None
     state: str
     slave_count: int | None = None
+    sync_state: str | None = None
+    in_sync: list[str] | None = None
+    out_of_sync: list[str] | None = None
     connections: str | None = None
     claimed_in_sync_count: int | None = None
     undispatched_bytes: int | None = None
@@ -110,13 +116,16 @@ def status_document(rows: Sequence[ReplicaRow]) -> Document:
 
 def _advice(rows: Sequence[ReplicaRow]) -> list[str]:
     slaves = [row for row in rows if row.broker_id]
+    left = [f"{address} of {row.broker}" for row in rows for address in row.out_of_sync or ()]
+    outside = ["Out of the sync state set, so not elected (but with enableElectUncleanMaster): " + ", ".join(left)] if left else []
     if not slaves:
-        return ["No slave is registered: every message exists once."]
+        return outside or ["No slave is registered: every message exists once."]
     ill = [row for row in slaves if not ReplicaState(row.state).follows]
     if not ill:
-        return []
+        return outside
     return [
-        f"Slaves that do not follow as they should: {len(ill)} of {len(slaves)}; mqctl doctor says what that means."
+        *outside,
+        f"Slaves that do not follow as they should: {len(ill)} of {len(slaves)}; mqctl doctor says what that means.",
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mqctl.model.replicas import Replica, log_bounds, replicas
+from mqctl.model.replication import SyncState
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.render.replication import ReplicaRow
@@ -43,6 +44,7 @@ def replica_rows(
 def _master_row(broker: BrokerSnapshot, slave_count: int) -> ReplicaRow:
     start, end = log_bounds(broker)
     view = broker.replication
+    sets = view.sync_state if view is not None else None
     return ReplicaRow(
         cluster=broker.cluster or "",
         broker=broker.name or "",
@@ -53,11 +55,19 @@ def _master_row(broker: BrokerSnapshot, slave_count: int) -> ReplicaRow:
         log_end=end,
         state="master" if end is not None else "unknown",
         slave_count=slave_count,
+        sync_state=None if sets is None else _shown(sets),
+        in_sync=None if sets is None else list(sets.in_sync),
+        out_of_sync=None if sets is None else list(sets.out_of_sync),
         connections=", ".join(f"{one.address} at {one.acknowledged_offset:,}" for one in view.connections)
         if view is not None
         else None,
         claimed_in_sync_count=sum(one.is_in_sync for one in view.connections) if view is not None else None,
     )
+
+
+def _shown(sets: SyncState) -> str:
+    outside = f"; out: {', '.join(sets.out_of_sync)}" if sets.out_of_sync else ""
+    return f"{', '.join(sets.in_sync)}{outside}; epoch {sets.master_epoch}"
 
 
 def _slave_row(

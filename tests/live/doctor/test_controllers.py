@@ -89,3 +89,23 @@ def test_a_controller_that_says_nothing_leaves_it_open(stage: Stage, mqctl: Mqct
             outcome = judged(stage, mqctl, server.address)
     assert (outcome.json["findings"], outcome.exit_code) == ([], 3), outcome.stdout
     assert {gap["code"] for gap in outcome.json["not_judged"]} == {"MQ141"}
+
+
+def test_ha_status_shows_the_sync_state_set_and_who_is_out_of_it(stage: Stage, mqctl: Mqctl) -> None:
+    with controller(SLAVE_DEAD) as leader:
+        stage.tell_settings(BROKERS[0], enableControllerMode="true", controllerAddr=leader.address)
+        words = ("ha", "status", "broker-a", "-n", stage.cluster.namesrv, "--timeout", "5s")
+        wide, whole = mqctl(*words, "-o", "wide"), mqctl(*words, "-o", "json")
+    assert "127.0.0.1:31751; out: 127.0.0.1:31761; epoch 3" in " ".join(wide.stdout.split()), wide.stdout
+    assert "not elected (but with enableElectUncleanMaster): 127.0.0.1:31761 of broker-a" in " ".join(wide.stdout.split())
+    (row,) = whole.json["replicas"]
+    assert (row["in_sync"], row["out_of_sync"]) == (["127.0.0.1:31751"], ["127.0.0.1:31761"])
+
+
+def test_ha_status_names_a_controller_that_says_nothing(stage: Stage, mqctl: Mqctl) -> None:
+    gone = closed_address()
+    stage.tell_settings(BROKERS[0], enableControllerMode="true", controllerAddr=gone)
+    outcome = mqctl("ha", "status", "broker-a", "-n", stage.cluster.namesrv, "--timeout", "5s", "-o", "json")
+    (row,) = outcome.json["replicas"]
+    assert (row["in_sync"], outcome.exit_code) == (None, 69), outcome
+    assert "replication (broker-a) not read" in outcome.stderr and gone in outcome.stderr

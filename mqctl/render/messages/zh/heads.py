@@ -10,7 +10,7 @@ messages stored=存储条数
 consumer group=消费组|group=消费组|producer group=生产组|broker=Broker|brokers=Broker|topic=Topic|topics=Topic|cluster=集群
 queue=队列|queues=队列|offset=位点|tag=Tag|tags=Tag|key=Key|keys=Key|message id=消息 ID|messages=消息|id=ID|name=名称
 dead letters=死信|oldest=最早|newest=最新|perm=权限|oldest stored=最早存储|newest stored=最新存储|age=已过时间|failed=失败
-role=角色|first message=首条消息|retained=保留时长|settings that are not the default=非默认设置|replica=副本|log from=日志起点|log to=日志终点|behind=落后|behind for=落后时间|slaves=从节点|replication port=复制端口|not dispatched=未分发
+role=角色|first message=首条消息|retained=保留时长|settings that are not the default=非默认设置|replica=副本|log from=日志起点|log to=日志终点|behind=落后|behind for=落后时间|slaves=从节点|sync state set=同步副本集合|replication port=复制端口|not dispatched=未分发
 directory=目录|confirmed to=已确认到|table=表|only in A=仅在 A|only in B=仅在 B|in all=合计|for instance=例如|Tables that differ=不一致的表
 no table differs=没有不一致的表|no broker is registered=没有注册的 Broker
 python=Python|system=系统|resource=资源|decision=决策|actions=操作|policy=策略类型|by entry=依据条目|overridden=被覆盖的条目
