@@ -117,7 +117,11 @@ def status_document(rows: Sequence[ReplicaRow]) -> Document:
 def _advice(rows: Sequence[ReplicaRow]) -> list[str]:
     slaves = [row for row in rows if row.broker_id]
     left = [f"{address} of {row.broker}" for row in rows for address in row.out_of_sync or ()]
-    outside = ["Out of the sync state set, so not elected (but with enableElectUncleanMaster): " + ", ".join(left)] if left else []
+    outside = (
+        ["Out of the sync state set, so not elected (but with enableElectUncleanMaster): " + ", ".join(left)]
+        if left
+        else []
+    )
     if not slaves:
         return outside or ["No slave is registered: every message exists once."]
     ill = [row for row in slaves if not ReplicaState(row.state).follows]

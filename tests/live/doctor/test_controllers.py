@@ -97,7 +97,9 @@ def test_ha_status_shows_the_sync_state_set_and_who_is_out_of_it(stage: Stage, m
         words = ("ha", "status", "broker-a", "-n", stage.cluster.namesrv, "--timeout", "5s")
         wide, whole = mqctl(*words, "-o", "wide"), mqctl(*words, "-o", "json")
     assert "127.0.0.1:31751; out: 127.0.0.1:31761; epoch 3" in " ".join(wide.stdout.split()), wide.stdout
-    assert "not elected (but with enableElectUncleanMaster): 127.0.0.1:31761 of broker-a" in " ".join(wide.stdout.split())
+    assert "not elected (but with enableElectUncleanMaster): 127.0.0.1:31761 of broker-a" in " ".join(
+        wide.stdout.split()
+    )
     (row,) = whole.json["replicas"]
     assert (row["in_sync"], row["out_of_sync"]) == (["127.0.0.1:31751"], ["127.0.0.1:31761"])
 

@@ -71,3 +71,12 @@ def test_a_table_of_thousands_of_rows_is_the_same_in_yaml(live: Run, cluster: Em
     as_json = live("group", "list", "-o", "json").json
     assert len(as_json["groups"]) >= len(groups)
     assert yaml.safe_load(live("group", "list", "-o", "yaml").stdout) == as_json
+
+
+def test_a_name_with_a_line_break_stays_on_its_line(live: Run, cluster: EmbeddedCluster) -> None:
+    name = "red\nmqctl: fine"
+    data = {"brokerName": name, "brokerAddrs": {"0": cluster.broker("broker-a").address}}
+    _fault(cluster, RequestCode.GET_BROKER_CLUSTER_INFO, {"brokerAddrTable": {name: data}, "clusterAddrTable": {}})
+    outcome = live("acl", "list")
+    assert "red\\nmqctl: fine" in outcome.stdout + outcome.stderr
+    assert not [line for line in outcome.stderr.splitlines() if line.startswith("mqctl: fine")]
