@@ -99,6 +99,7 @@ ELSEWHERE = {
     "broker reach": "tries ports, and its answer is what came of each (test_broker_reach)",
     "check": "has results that are unknown (test_check)",
     "cluster config": "asks name servers only (below)",
+    "cluster kv": "asks name servers only (below)",
     "delay plan": "computes; asks one broker's levels, or fails",
     "export prometheus": "says NaN (test_export)",
     "group member": "asks about one instance, through whichever broker knows it",
@@ -202,7 +203,9 @@ def twin() -> Iterator[EmbeddedCluster]:
 
 
 @pytest.mark.parametrize("cause", FAULTS)
-@pytest.mark.parametrize("words", ["cluster list", "cluster describe", "cluster config", "topic route -t TBW102"])
+@pytest.mark.parametrize(
+    "words", ["cluster list", "cluster describe", "cluster config", "cluster kv N", "topic route -t TBW102"]
+)
 def test_a_name_server_that_fails_ends_them_alike_too(
     twin: EmbeddedCluster,
     monkeypatch: pytest.MonkeyPatch,
