@@ -75,7 +75,7 @@ _PERSIST_MS = 10_000
 _TIMER_SLACK_MS = 2_000  # a turn of the wheel, and a retry of one that failed
 _SETTLE_MS = 11_000  # more than what lies between two checks of transactions
 BEYOND = "MQ404"
-_FORMER = (DamageCode.QUEUE_MISSING_RECORD, DamageCode.QUEUE_BEHIND_LOG)
+_FORMER = (DamageCode.QUEUE_MISSING_RECORD, DamageCode.QUEUE_BEHIND_LOG, DamageCode.QUEUE_GONE)
 _NAME = re.compile(r"\w+ \d+")
 
 
@@ -390,7 +390,8 @@ class Round:
 
     def _verify(self) -> None:
         for damage in verify(StoreDirectory.open(self.store.directory)).damages:
-            # A crash brings back a part of the queue of a topic that was deleted; the rest of it is nowhere.
+            # A crash brings back a part of the queue of a topic that was deleted, or its settings only; the rest of it
+            # is nowhere.
             is_former = damage.topic == GONE and damage.code in _FORMER
             if damage.grade is DamageGrade.DAMAGE and not is_former:
                 self.problem(f"{damage.file}: {damage.code}")
