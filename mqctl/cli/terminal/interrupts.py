@@ -3,9 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from signal import SIGINT, SIGTERM, default_int_handler, signal
-from threading import Event
+
+
+class EndAsked:
+    """Whether a signal asked for the end; on the main thread. An Event would not do: its lock may be held by the very
+    thread that the handler runs on, which then waits for itself. This queue may be entered twice."""
+
+    def __init__(self) -> None:
+        self._signs: SimpleQueue[None] = SimpleQueue()
+
+    def set(self) -> None:
+        self._signs.put(None)
+
+    def is_set(self) -> bool:
+        return not self._signs.empty()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits until the end is asked for, `seconds` at most; tells whether it is."""
+        with suppress(Empty):
+            self._signs.get(timeout=seconds)
+            self._signs.put(None)
+        return self.is_set()
+
+
+@contextmanager
+def end_asked() -> Iterator[EndAsked]:
+    """Turns SIGINT and SIGTERM into a sign that is looked at when it suits."""
+    ended = EndAsked()
+    before = {number: signal(number, lambda *_: ended.set()) for number in (SIGINT, SIGTERM)}
+    try:
+        yield ended
+    finally:
+        for number, handler in before.items():
+            signal(number, handler)
 
 
 def wait_for_interrupt(*, every_s: float | None = None, done: Callable[[], bool] = lambda: False) -> None:
@@ -15,14 +48,9 @@ def wait_for_interrupt(*, every_s: float | None = None, done: Callable[[], bool]
         every_s: how often to ask whether there is nothing more to wait for; None for never.
         done: tells that.
     """
-    ended = Event()
-    before = {number: signal(number, lambda *_: ended.set()) for number in (SIGINT, SIGTERM)}
-    try:
+    with end_asked() as ended:
         while not ended.wait(every_s) and not done():
             pass
-    finally:
-        for number, handler in before.items():
-            signal(number, handler)
 
 
 @contextmanager

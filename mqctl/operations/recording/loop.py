@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from signal import SIGINT, SIGTERM, signal
-from threading import Event
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from mqctl.cli.emit import tell
+from mqctl.cli.terminal.interrupts import EndAsked, end_asked
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError, DeadlineError, ExitCode, MqctlError, StorageError, UnreachableError
 from mqctl.execute.alone import held_alone
@@ -67,24 +65,14 @@ def record(cluster: Cluster, place: str, pace: RecordPace, scope: Scope) -> int:
     location = ";".join(sorted(cluster.name_servers.addresses()))
     with held_alone(lock_of(location), f"record {location}", remedy="one recorder a cluster is enough", say=tell):
         writer = RecordingWriter(open_place(place), location, every_ms=pace.every_ms, keep_ms=pace.keep_ms)
-        with noted(location, place), _ending() as ended:
+        with noted(location, place), end_asked() as ended:
             return _Recorder(cluster, writer, pace, scope, ended).run()
 
 
-@contextmanager
-def _ending() -> Iterator[Event]:
-    """Turns SIGINT and SIGTERM into an event: a look is finished before the recorder ends."""
-    ended = Event()
-    before = {number: signal(number, lambda *_: ended.set()) for number in (SIGINT, SIGTERM)}
-    try:
-        yield ended
-    finally:
-        for number, handler in before.items():
-            signal(number, handler)
-
-
 class _Recorder:
-    def __init__(self, cluster: Cluster, writer: RecordingWriter, pace: RecordPace, scope: Scope, ended: Event) -> None:
+    def __init__(
+        self, cluster: Cluster, writer: RecordingWriter, pace: RecordPace, scope: Scope, ended: EndAsked
+    ) -> None:
         self._cluster = cluster
         self._writer = writer
         self._pace = pace
