@@ -125,6 +125,26 @@ SUMS = (
         value=500.0,
     ),
     Sum(
+        what=(
+            "what one queue gets when producers choose by hash and a key is hot",
+            "按哈希选队列且有热点 Key 时，一个队列分到多少",
+        ),
+        how=(
+            "4 queues, 1,000/s, 5 keys: key-1 has 60 %, the others 10 % each; key-5 falls into key-1's queue: 600 + 100 = 700/s",
+            "4 个队列，每秒 1000 条，5 个 Key：key-1 占 60%，其余各 10%；key-5 与 key-1 同队列：600 + 100 = 700",
+        ),
+        command="allocation simulate --queues 4 --clients 2 --rate 1000 --selector hash --keys 5 --hot-key 0.6",
+        path="shares[0].tps",
+        value=700.0,
+    ),
+    Sum(
+        what=("the same by chance or in turn", "随机或轮询时"),
+        how=("1,000/s ÷ 4 = 250/s, and every key is in every queue", "1000 ÷ 4 = 250，而每个 Key 都散落在所有队列"),
+        command="allocation simulate --queues 4 --clients 2 --rate 1000 --selector random --keys 5 --hot-key 0.6",
+        path="shares[0].tps",
+        value=250.0,
+    ),
+    Sum(
         what=("a thread for each key, by the keys of what waits", "依据等待消息的 Key：每个 Key 一个线程"),
         how=(
             "10 ms a message, 4 queues, 20 threads, 100 keys of 10 messages: 4 × 100 = 400/s become 20 × 100 = 2,000/s",

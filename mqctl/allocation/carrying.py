@@ -65,13 +65,13 @@ class Capacity:
         lanes = self.lanes(queue_count)
         return self.tps * lanes / self.thread_count if lanes and self.thread_count else None
 
-    def carried_tps(self, arriving: Sequence[float], hot_tps: float = 0.0) -> float | None:
+    def carried_tps(self, arriving: Sequence[float], keys: Iterable[float] = ()) -> float | None:
         """Returns how much it passes of what arrives, by queue.
 
         Of an ordered queue it is no more than one thread does, and so of an ordered key.
 
         Args:
-            hot_tps: what arrives of one key, of all that arrives here.
+            keys: what arrives of each key that may be too much for a thread, of all that arrives here.
         """
         reachable = self.reachable_tps(len(arriving))
         if reachable is None:
@@ -80,7 +80,7 @@ class Capacity:
             lane = self.tps / self.thread_count
             if self.orderly:
                 return min(reachable, sum(min(rate, lane) for rate in arriving))
-            return min(reachable, sum(arriving, 0.0) - hot_tps + min(hot_tps, lane))
+            return min(reachable, sum(arriving, 0.0) - sum(max(0.0, rate - lane) for rate in keys))
         return min(reachable, sum(arriving, 0.0))
 
 
@@ -136,14 +136,14 @@ def client_loads(
     arriving: Mapping[MessageQueue, float],
     capacities: Mapping[str, Capacity],
     usual: Capacity,
-    hot: Mapping[MessageQueue, float] | None = None,
+    keys: Mapping[MessageQueue, Mapping[str, float]] | None = None,
 ) -> list[Load]:
     """Returns the load of every client.
 
     Args:
         arriving: messages a second, by queue; a queue that is not there makes its owner's load unknown.
         usual: the capacity of a client that is not in `capacities`, such as one that is added.
-        hot: how much of what arrives in a queue is of one key, for clients that keep the order of keys.
+        keys: how much of what arrives in a queue is of which key, for clients that keep the order of keys.
     """
     owned: dict[str, list[MessageQueue]] = {client: [] for client in result.loads}
     for queue, owners in result.owners.owners.items():
@@ -154,7 +154,10 @@ def client_loads(
         capacity = capacities.get(client, usual)
         rates = [arriving[queue] for queue in queues if queue in arriving]
         known = len(rates) == len(queues)
-        hot_tps = sum((hot or {}).get(queue, 0.0) for queue in queues)
+        of_keys: dict[str, float] = {}
+        for queue in queues if keys and capacity.mode is Mode.KEY_ORDERED else ():
+            for key, tps in keys.get(queue, {}).items() if keys else ():
+                of_keys[key] = of_keys.get(key, 0.0) + tps
         loads.append(
             Load(
                 client_id=client,
@@ -162,7 +165,7 @@ def client_loads(
                 lanes=capacity.lanes(len(queues)),
                 required_tps=sum(rates, 0.0) if known else None,
                 capacity_tps=capacity.reachable_tps(len(queues)),
-                carried_tps=capacity.carried_tps(rates, hot_tps) if known else None,
+                carried_tps=capacity.carried_tps(rates, of_keys.values()) if known else None,
             )
         )
     return loads

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.allocation.carrying import ALL, Load, RoomLoad, parallelism
-from mqctl.allocation.simulation import Move, Sending, StrategyResult
+from mqctl.allocation.simulation import Move, StrategyResult
 from mqctl.model.queue import MessageQueue
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.simulated_sends import SendingRow, ShareRow, sends_blocks
 
 RESULT_COLUMNS = (
     Column("layout", "layout"),
@@ -61,13 +62,6 @@ ROOM_COLUMNS = (
     Column("queue_count", "queues", CellKind.COUNT),
     Column("parallelism", "parallelism", CellKind.COUNT, none="?"),
     *_NUMBERS,
-)
-SENDING_COLUMNS = (
-    Column("layout", "layout"),
-    Column("room", "producers in"),
-    Column("own", "stay in their room", CellKind.FLAG),
-    Column("queue_count", "queues", CellKind.COUNT),
-    Column("brokers", "brokers"),
 )
 
 
@@ -159,17 +153,6 @@ class RoomRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendingRow:
-    """Queues of a producer that stays in its room; `own` is false when it has none there and uses all."""
-
-    layout: str
-    room: str
-    own: bool
-    queue_count: int
-    brokers: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
     """Machine form of `allocation simulate`.
 
@@ -183,6 +166,7 @@ class Simulation:
     orphans: list[SlotRow]
     rooms: list[RoomRow]
     sending: list[SendingRow]
+    shares: list[ShareRow]
 
 
 def result_row(layout: str, result: StrategyResult, loads: Sequence[Load], moved_count: int | None) -> ResultRow:
@@ -224,20 +208,6 @@ def room_rows(layout: str, loads: Sequence[RoomLoad]) -> list[RoomRow]:
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
-
-
-def sending_rows(layout: str, sides: Sequence[Sending]) -> list[SendingRow]:
-    """Builds one row for each room of producers."""
-    return [
-        SendingRow(
-            layout=layout,
-            room=side.room,
-            own=side.own,
-            queue_count=len(side.queues),
-            brokers=", ".join(sorted({queue.broker_name for queue in side.queues})),
-        )
-        for side in sides
-    ]
 
 
 def load_rows(
@@ -335,6 +305,7 @@ def simulation_document(
     orphans: Sequence[SlotRow],
     rooms: Sequence[RoomRow],
     sending: Sequence[SendingRow],
+    shares: Sequence[ShareRow] = (),
 ) -> Document:
     """Builds the document of `allocation simulate`; what nothing is known of gets no column."""
     changes = any(row.layout == "after" for row in rows)
@@ -366,8 +337,7 @@ def simulation_document(
         each = "the clients" if {row.room for row in rooms} == {ALL} else "the clients of each room"
         title = f"What arrives for {each}, and what they can pass (messages a second)"
         blocks.append(Table(_told(ROOM_COLUMNS, rooms), rooms, title=title))
-    if sending:
-        blocks.append(Table(SENDING_COLUMNS, sending, title="Queues that producers use which stay in their room"))
+    blocks += sends_blocks(sending, shares)
     return Document(
         schema="allocation.simulate/1",
         value=Simulation(
@@ -378,6 +348,7 @@ def simulation_document(
             orphans=list(orphans),
             rooms=list(rooms),
             sending=list(sending),
+            shares=list(shares),
         ),
         records=rows,
         csv_columns=RESULT_COLUMNS,

@@ -221,9 +221,83 @@ def test_order_by_key_carries_what_order_by_queue_cannot(mqctl: Run) -> None:
         ("--queues", 4, "--clients", 2, "--mode", "by-key"),
         ("--queues", 4, "--clients", 2, "--hot-key", "0.5"),
         ("--queues", 4, "--clients", 2, "--rate", 10, "--hot-key", "1.5"),
-        ("-g", "G", "-t", "T", "--hot-key", "0.5"),
     ],
 )
 def test_modes_and_hot_keys_that_make_no_sense(mqctl: Run, words: tuple[object, ...]) -> None:
     outcome = mqctl("allocation", "simulate", *words)
     assert (outcome.exit_code, outcome.stdout) == (64, "")
+
+
+def shares(report: Any) -> dict[int, tuple[float, int]]:
+    return {row["queue_id"]: (row["share"], row["key_count"]) for row in report["shares"] if row["layout"] == "before"}
+
+
+def test_a_hash_gives_each_queue_its_keys_and_a_hot_key_to_one(mqctl: Run, tmp_path: Path) -> None:
+    # "a" to "d" have the Java hashes 97 to 100: queues 1, 2, 3, 0 of four.
+    file = tmp_path / "keys.csv"
+    file.write_text("a\nb,6\nc,2\n\nd\n")
+    report = simulated(mqctl, "--queues", 4, "--clients", 2, "--keys", file, "--rate", 100)
+    assert shares(report) == {0: (0.1, 1), 1: (0.1, 1), 2: (0.6, 1), 3: (0.2, 1)}
+    assert [(row["busiest_key"], row["tps"]) for row in report["shares"]] == [
+        ("b", 60),
+        ("c", 20),
+        ("d", 10),
+        ("a", 10),
+    ]
+    assert [row["required_tps"] for row in report["loads"]] == [20, 80]
+    # Chance and turns know no keys: each is in every queue.
+    for selector in ("turn", "random"):
+        words = ("--queues", 4, "--clients", 2, "--keys", file, "--selector", selector)
+        assert shares(simulated(mqctl, *words)) == dict.fromkeys(range(4), (0.25, 4))
+    # With eight queues half of them have no key at all.
+    wider = simulated(mqctl, "--queues", 4, "--clients", 2, "--keys", file, "--queues-each", 8)
+    after = {row["queue_id"]: row["share"] for row in wider["shares"] if row["layout"] == "after"}
+    assert after == {0: 0, 1: 0.1, 2: 0.6, 3: 0.2, 4: 0.1, 5: 0, 6: 0, 7: 0}
+
+
+def test_what_consumers_carry_follows_from_the_selector(mqctl: Run) -> None:
+    skewed = ("--keys", 1000, "--hot-key", "0.2")
+    # By key a thread passes 50 of the hot key's 180 a second, in whichever queue it is; by chance both clients have
+    # 90 of it, and pass 50 each, at the price of its order.
+    assert carries(mqctl, "--mode", "key-ordered", "--selector", "hash", *skewed) == (770, False, 40)
+    assert carries(mqctl, "--mode", "key-ordered", "--selector", "random", *skewed) == (820, False, 40)
+    # Ordered queues: seven pass 50 each, and so does the hot one.
+    assert carries(mqctl, "--mode", "orderly", "--selector", "hash", *skewed) == (400, False, 8)
+    assert carries(mqctl, "--mode", "concurrent", "--selector", "turn") == (900, True, 40)
+
+
+def test_producers_in_rooms_fill_their_own_and_go_round_all_without_one(mqctl: Run) -> None:
+    words = ("--queues", 2, "--client", "HT-1", "--client", "CP-1", "--client", "SH-1", "--rooms", "HT,CP")
+
+    def by_broker(selector: str) -> dict[str, float]:
+        rows = simulated(mqctl, *words, "--selector", selector)["shares"]
+        return {row["broker"]: row["share"] for row in rows}
+
+    assert by_broker("room:HT") == {"HT-broker-a": 0.5, "CP-broker-a": 0}
+    assert by_broker("room:SH") == {"HT-broker-a": 0.25, "CP-broker-a": 0.25}
+    # A third of the producers has no brokers of its own.
+    assert by_broker("room") == {"HT-broker-a": 0.25, "CP-broker-a": 0.25}
+    lost = simulated(mqctl, *words, "--selector", "room", "--lose-room", "HT", "--rate", 120)
+    after = {row["broker"]: row["tps"] for row in lost["shares"] if row["layout"] == "after"}
+    assert after == {"HT-broker-a": 15, "CP-broker-a": 45}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--selector", "hash"),
+        ("--selector", "fair"),
+        ("--selector", "room:"),
+        ("--selector", "hash:key"),
+        ("--selector", "room", "--keys", 4),
+        ("--keys", "missing", "--hot-key", "0.5"),
+        ("--keys", "missing"),
+        ("--keys", 10_001),
+        ("--keys", "/dev/null"),
+        ("--selector", "turn", "--subscribes", "c1=A,B"),
+    ],
+)
+def test_selectors_that_cannot_be_simulated(mqctl: Run, words: tuple[object, ...]) -> None:
+    outcome = mqctl("allocation", "simulate", "--queues", 4, "--clients", 2, *words)
+    assert (outcome.exit_code, outcome.stdout) == (64, ""), outcome.stderr
+    assert "next: " in outcome.stderr

@@ -35,7 +35,23 @@ Orderly = Annotated[bool, typer.Option("--orderly", help="The same as --mode ord
 HotKey = Annotated[
     float,
     typer.Option(
-        "--hot-key", min=0, max=1, metavar="SHARE", help="Share of --rate with one and the same key: 0.2 for 20 %."
+        "--hot-key", min=0, max=1, metavar="SHARE", help="Share of messages with one and the same key: 0.2 for 20 %."
+    ),
+]
+SelectorName = Annotated[
+    str | None,
+    typer.Option(
+        "--selector",
+        metavar="NAME",
+        help="How producers choose queues: turn, hash, random (on average), room[:ROOM]; shows each queue's share.",
+    ),
+]
+Keys = Annotated[
+    str | None,
+    typer.Option(
+        "--keys",
+        metavar="COUNT|FILE",
+        help="Keys of messages: as many, equally often but for --hot-key; or KEY or KEY,COUNT on each line of a file.",
     ),
 ]
 Window = Annotated[

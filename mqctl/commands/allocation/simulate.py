@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mqctl.allocation.carrying import Capacity, Load, Mode, client_loads, room_loads
@@ -16,12 +18,13 @@ from mqctl.allocation.simulation import (
     simulate,
     simulate_kafka,
 )
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
+from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options import simulation as options
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.errors import UsageError
+from mqctl.operations.allocation.sends import Sends, sampled_keys, sends_of
 from mqctl.operations.allocation.what_if import (
     Beginning,
     Shape,
@@ -35,6 +38,7 @@ from mqctl.operations.allocation.what_if import (
     room_change,
     subscriptions_of,
 )
+from mqctl.render.simulated_sends import sending_rows, share_rows
 from mqctl.render.simulation import (
     ResultRow,
     load_rows,
@@ -42,7 +46,6 @@ from mqctl.render.simulation import (
     owner_rows,
     result_row,
     room_rows,
-    sending_rows,
     simulation_document,
 )
 
@@ -53,6 +56,7 @@ EXAMPLES = (
     "mqctl allocation simulate --queues 4 --subscribes c1=orders --subscribes c2=orders,trades",
     "mqctl allocation simulate --queues 8 --clients 3 --add-clients 1 --as kafka sticky",
     "mqctl allocation simulate --queues 8 --clients 2 --rate 900 --capacity 1000 --threads 20 --mode key-ordered",
+    "mqctl allocation simulate --queues 4 --clients 2 --selector hash --keys 100 --hot-key 0.3",
     "mqctl allocation simulate -g order-service -t orders --add-clients 2",
     "mqctl allocation simulate -g order-service -t orders --room-rule prefix:- --lose-room HT --window 30s",
     "mqctl allocation simulate -g order-service -t orders --add-broker broker-c --snapshot now.snap",
@@ -74,6 +78,8 @@ def command(
     mode: options.ModeName = None,
     orderly: options.Orderly = False,
     hot_key: options.HotKey = 0.0,
+    selector: options.SelectorName = None,
+    keys: options.Keys = None,
     window: options.Window = None,
     strategy: options.StrategyName = None,
     to_strategy: options.ToStrategy = None,
@@ -101,9 +107,7 @@ def command(
 ) -> None:
     """Simulate who would own which queue: another strategy, other clients, queues or brokers, a room lost or added.
 
-    Starts from a live group, a snapshot, or numbers alone, and assumes that all clients see the same. Shows what each
-    client carries of what arrives in its queues, and with rooms which queues producers of each room use. With
-    --subscribes it shows which queues nobody consumes because their slot falls to a client that does not subscribe.
+    Starts from a live group, a snapshot, or numbers; all clients see the same. Says what clients carry and queues get.
     """
     chosen = Mode.ORDERLY if orderly else mode
     power = Capacity(tps=capacity, thread_count=threads, mode=chosen or Mode.CONCURRENT)
@@ -112,12 +116,13 @@ def command(
     numbers = numbers_of(queues, client or clients, shape)
     rule = rule_of(room_rule, profile) or (rule_of("prefix:-") if numbers and rooms else None)
     start = numbers.begin() if numbers else _begin(group, topic, (namesrv, profile, timeout, window), snapshot, rule)
-    start = start.consuming(chosen) if chosen else start
+    sends = sends_of(selector, keys, hot_key, start)
     change = LayoutChange(add_clients=add_clients, remove_clients=remove_clients, queues_each=queues_each)
     change = named_change(change, clients=(add_client, remove_client), brokers=(add_broker, lose_broker), start=start)
     change = room_change(change, add_room, lose_room, with_brokers=with_brokers)
     known = Strategies(rule=rule or start.rule, served=names_in(serve_rooms), fixed=fixed_lists(config, start.topic))
-    _show(start, change, known, (strategy, to_strategy), output, compare=compare, assignor=assignor_of(as_kafka))
+    names = (strategy, to_strategy)
+    _show(start.consuming(chosen), change, known, names, sends, output, compare=compare, assignor=assignor_of(as_kafka))
 
 
 def _begin(
@@ -141,7 +146,9 @@ def _begin(
         topics=[topic],
         window_ms=parse_span_ms(window) if window else 0,
     )
-    return observed(options, snapshot, group, topic, rule)
+    start = observed(options, snapshot, group, topic, rule)
+    sample = partial(sampled_keys, cluster_target(namesrv, profile, timeout), topic) if snapshot is None else None
+    return replace(start, sample=sample)
 
 
 def _show(
@@ -149,6 +156,7 @@ def _show(
     change: LayoutChange,
     known: Strategies,
     names: tuple[str | None, str | None],
+    sends: Sends,
     output: Output,
     *,
     compare: bool,
@@ -162,20 +170,22 @@ def _show(
     after = simulate(later, known.named(names[1] or begins), rule) if changes else None
     layouts = {"before": (start.layout, before)} | ({"after": (later, after)} if after else {})
     moved = moves(before.owners, after.owners) if after else []
-    loads = {name: _loads(start, result) for name, (_, result) in layouts.items()}
+    arriving = {name: sends.arriving(start, layout, rule) for name, (layout, _) in layouts.items()}
+    loads = {name: _loads(arriving[name], result) for name, (_, result) in layouts.items()}
+    latest = arriving["after" if after else "before"]
     rows: list[ResultRow] = [
         result_row(name, result, loads[name], len(moved) if name == "after" else None)
         for name, (_, result) in layouts.items()
     ]
     for other in known.comparable(later) if compare else ():
         result = simulate(later, other, rule)
-        rows.append(result_row("compare", result, _loads(start, result), len(moves(before.owners, result.owners))))
+        rows.append(result_row("compare", result, _loads(latest, result), len(moves(before.owners, result.owners))))
     kafka = None
     if assignor is not None:
         kept = simulate_kafka(start.layout, assignor, rule=rule)
         kafka = simulate_kafka(later, assignor, kept, rule) if after else kept
         count = len(moves(kept.owners, kafka.owners)) if after else None
-        rows.append(result_row("kafka", kafka, _loads(start, kafka), count))
+        rows.append(result_row("kafka", kafka, _loads(latest, kafka), count))
     document = simulation_document(
         rows,
         load_rows(before, after, loads["after" if after else "before"], kafka),
@@ -188,9 +198,14 @@ def _show(
             for name, (layout, _) in layouts.items()
             for row in (sending_rows(name, sending_sides(start.open_for_sends(layout), rule)) if rule else ())
         ],
+        shares=[
+            row
+            for name, (layout, _) in layouts.items()
+            for row in share_rows(name, sends.selector, sends.shares(start, layout, rule), start.total_tps)
+        ],
     )
     emit(document, output)
 
 
 def _loads(start: Beginning, result: StrategyResult) -> list[Load]:
-    return client_loads(result, start.arriving, start.capacities, start.usual, start.hot)
+    return client_loads(result, start.arriving, start.capacities, start.usual, start.keys)

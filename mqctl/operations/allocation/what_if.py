@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -41,8 +41,9 @@ class Beginning:
         arriving: messages a second by queue, as far as they are known.
         capacities: what each client can pass, as far as known.
         usual: what a client can pass that is not in it, such as one that is added.
-        hot: how much of what arrives in a queue is of one key.
+        keys: how much of what arrives in a queue is of which key.
         closed: queues that consumers share out and producers do not send to.
+        sample: reads the share of each key among the messages of a live topic.
         strategy: what all its instances use, as far as what they hold tells it; else `avg`.
         rule: rooms as the names of its brokers and members tell them.
     """
@@ -51,8 +52,9 @@ class Beginning:
     arriving: Mapping[MessageQueue, float] = field(default_factory=dict)
     capacities: Mapping[str, Capacity] = field(default_factory=dict)
     usual: Capacity = UNKNOWN
-    hot: Mapping[MessageQueue, float] = field(default_factory=dict)
+    keys: Mapping[MessageQueue, Mapping[str, float]] = field(default_factory=dict)
     closed: frozenset[MessageQueue] = frozenset()
+    sample: Callable[[], Mapping[str, float]] | None = None
     strategy: str = "avg"
     rule: RoomRule | None = None
 
@@ -60,14 +62,22 @@ class Beginning:
         """Returns what producers see of a layout."""
         return replace(layout, queues=tuple(queue for queue in layout.queues if queue not in self.closed))
 
-    def consuming(self, mode: Mode) -> Beginning:
-        """Returns the same group with listeners of another kind."""
+    def consuming(self, mode: Mode | None) -> Beginning:
+        """Returns the same group with listeners of another kind, where one is named."""
+        if mode is None:
+            return self
         changed = {client: replace(capacity, mode=mode) for client, capacity in self.capacities.items()}
         return replace(self, capacities=changed, usual=replace(self.usual, mode=mode))
 
     @property
     def topic(self) -> str:
         return self.layout.queues[0].topic
+
+    @property
+    def total_tps(self) -> float | None:
+        """Messages a second in all; None when not known of a queue."""
+        known = set(self.layout.queues) <= set(self.arriving)
+        return sum(self.arriving[queue] for queue in self.layout.queues) if known else None
 
     @property
     def usual_queue_count(self) -> int:
@@ -118,13 +128,14 @@ class Numbers:
         )
         clients = made.clients if isinstance(self.clients, int) else tuple(self.clients)
         arriving: dict[MessageQueue, float] = {}
-        hot: dict[MessageQueue, float] = {}
+        keys: dict[MessageQueue, dict[str, float]] = {}
         if shape.rate is not None:
-            hot = {made.queues[0]: shape.rate * shape.hot_share}
-            each = shape.rate * (1 - shape.hot_share) / len(made.queues)
-            arriving = {queue: each + hot.get(queue, 0.0) for queue in made.queues}
+            hot = shape.rate * shape.hot_share
+            keys = {made.queues[0]: {"hot": hot}}
+            arriving = dict.fromkeys(made.queues, shape.rate * (1 - shape.hot_share) / len(made.queues))
+            arriving[made.queues[0]] += hot
         layout = Layout(queues=made.queues, clients=clients, wants=shape.wants or None)
-        return Beginning(layout=layout, arriving=arriving, hot=hot, usual=shape.capacity)
+        return Beginning(layout=layout, arriving=arriving, keys=keys, usual=shape.capacity)
 
 
 def numbers_of(queues: int | None, clients: int | Sequence[str] | None, shape: Shape) -> Numbers | None:
@@ -140,8 +151,6 @@ def numbers_of(queues: int | None, clients: int | Sequence[str] | None, shape: S
         if capacity.mode is not Mode.CONCURRENT and capacity.thread_count is None:
             reason = "each queue is one thread's" if capacity.orderly else "each key is one thread's"
             raise UsageError(f"--mode {capacity.mode} needs --threads", reason=reason, remedy="add --threads N")
-        if shape.hot_share and shape.rate is None:
-            raise UsageError("--hot-key is a share of --rate", remedy="add --rate N")
         return Numbers(queues=queues, clients=clients, shape=shape)
     if queues is not None or clients is not None:
         given, missing = ("--queues", "--clients") if clients is None else ("--clients", "--queues")
@@ -149,9 +158,9 @@ def numbers_of(queues: int | None, clients: int | Sequence[str] | None, shape: S
             f"{given} begins with numbers, so it also needs {missing}",
             remedy="use both; with a live group (-g GROUP -t TOPIC) --add-clients N and --queues-each N change it",
         )
-    if shape.rooms or shape.rate is not None or shape.hot_share or replace(capacity, mode=UNKNOWN.mode) != UNKNOWN:
+    if shape.rooms or shape.rate is not None or replace(capacity, mode=UNKNOWN.mode) != UNKNOWN:
         raise UsageError(
-            "--rooms, --rate, --hot-key, --capacity and --threads need --queues and --clients",
+            "--rooms, --rate, --capacity and --threads need --queues and --clients",
             remedy="use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC",
         )
     return None

@@ -68,3 +68,29 @@ def test_producers_leave_a_room_whose_brokers_take_no_sends(live: Run, cluster: 
 
 def test_nobody_online_is_not_simulated(live: Run) -> None:
     assert live("allocation", "simulate", "-g", "G", "-t", "Pay").exit_code == 66
+
+
+def test_keys_of_a_live_topic_tell_what_a_hash_gives_each_queue(live: Run, cluster: EmbeddedCluster) -> None:
+    words = ("allocation", "simulate", "-g", "G", "-o", "json")
+    for broker in ("broker-a", "broker-b"):
+        change(cluster, broker, put_topic(TopicConfig(name="Sold", read_queue_count=2, write_queue_count=2)))
+    with Cast(cluster) as cast:
+        cast.join(member("one-a", "broker-a", 150.0, 10.0), member("two-b", "broker-b", 100.0, 20.0))
+        wait_until(lambda: live(*words, "-t", "Sold").json["results"][0]["queue_count"] == 4, "the route of both")
+        nothing = live(*words, "-t", "Sold", "--selector", "hash")
+        assert (nothing.exit_code, "has a key" in nothing.stderr) == (64, True), nothing.stderr
+        of_what = live(*words, "-t", "Sold", "--hot-key", "0.5")
+        assert (of_what.exit_code, "--keys" in of_what.stderr) == (64, True), of_what.stderr
+        # "a" and "b" are hashed to the places 1 and 2 of four, wherever their messages lie now.
+        for key in "aaab":
+            assert live("message", "send", "-t", "Sold", "--body", "x", "--key", key).exit_code == 0
+        report = live(*words, "-t", "Sold", "--selector", "hash").json
+        # Of what both members pass of Pay, 250 a second, each of its four queues gets as much.
+        turns = live(*words, "-t", "Pay", "--selector", "turn").json
+    assert {(row["broker"], row["queue_id"]): row["share"] for row in report["shares"]} == {
+        ("broker-a", 0): 0,
+        ("broker-a", 1): 0.75,
+        ("broker-b", 0): 0.25,
+        ("broker-b", 1): 0,
+    }
+    assert [(row["share"], row["tps"]) for row in turns["shares"]] == [(0.25, 62.5)] * 4

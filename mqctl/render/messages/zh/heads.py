@@ -41,7 +41,7 @@ waiting=等待|verdict=结论|silent=未作答|differ in=不一致的 Topic|of s
 skipped while brokers filter by the old tags=Broker 按旧 Tag 过滤时跳过|by the new=按新 Tag 过滤时跳过|all members from=所有成员从
 skipped on the way=过程中跳过|command=命令|impact=影响|what it does=作用|mqadmin=mqadmin|mqctl=mqctl|coverage=覆盖|in=于|note=说明|lock=锁
 holder=持有者|renewed=续期时间|listener silent=监听器无进展|free at the latest=最迟释放|moves=变动次数|last move=最近变动|keys re-routed=改道的 Key
-of keys=占 Key|gone in=过期还剩|place=位置|is=现值|becomes=变为|stage=阶段|was=原值|requested=要求|when=时间|of=属于|parts=部分
+of keys=占 Key|of all messages=占全部消息|gone in=过期还剩|place=位置|is=现值|becomes=变为|stage=阶段|was=原值|requested=要求|when=时间|of=属于|parts=部分
 undo with=回退命令|who=操作者|undoes=撤销|grade=等级|file=文件|byte=字节位置|count=数量|details=详情|in flight=处理中
 handed out/s=下发/秒|committed/s=提交/秒|min offset=最小位点|broker offset=Broker 位点|next message stored=下一条存储时间|owner=所有者|owner address=所有者地址|Who consumes=消费者|no consumer group has offsets there=没有消费组在那里提交过位点|processes=进程|versions=版本
 name server=NameServer|from offset=起始位点|to offset=结束位点|deleted=已删除|reached=已到|left=剩余|published=已发布|there already=已在目标|repeated=重复|filtered out=已过滤
@@ -74,7 +74,7 @@ mean to rollback, ms=平均回滚毫秒|longest=最长|ended=结束|mode=模式|
 """
 _TITLES = """
 what the brokers report=Broker 自报的数据
-Queues by client=各客户端的队列|Queues that producers use which stay in their room=留在本机房的生产者所用队列|Not read=未读取
+Queues by client=各客户端的队列|What each queue gets of the messages that producers send=各队列分到的消息|Queues that producers use which stay in their room=留在本机房的生产者所用队列|Not read=未读取
 What brokers filter by=Broker 的过滤条件|Queues=队列|Rates of the last minute=最近一分钟的速率|Subscriptions=订阅|Properties=属性
 check loops=回查循环|Would be skipped meanwhile=期间永久跳过|Queues that nobody consumes=无人消费的队列|keys in several queues=分布于多个队列的 Key|what rebalances did, by the clocks of the consumers=重平衡的影响（按消费者时钟）
 keys that came again=再次出现的 Key|Instances=实例|Topics=Topic|nothing to show=没有内容|?=?|-=-|no group has dead letters=没有消费组有死信
