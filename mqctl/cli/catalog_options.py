@@ -222,7 +222,7 @@ expression A condition in SQL92.
 --with-topics Its retry and dead-letter topics too, once they are read.
 --by {group,queue,both} Rows to show.
 --watch Look again and again.
---until Wait until this holds: lag, lag_time or lost, of every group or `lag(GROUP)`, joined by and, or.
+--until Wait until this holds: lag, lag_time, lost, or ready, invisible, due, retry of what is popped.
 --every Time between looks.
 --count End after so many looks.
 --all System topics and groups too.

@@ -50,6 +50,7 @@ class QueueLag:
         cached_count: messages in the caches of the instances that hold the queue; None when not known.
         owners: client ids of the instances that hold the queue; empty when none does, None when not known.
         owner_addresses: of the owners' connections with the queue's broker; None when not known.
+        consume_mode: of the group on the topic, see `GroupLag`.
     """
 
     group: str
@@ -68,6 +69,7 @@ class QueueLag:
     cached_count: int | None = None
     owners: tuple[str, ...] | None = None
     owner_addresses: tuple[str, ...] | None = None
+    consume_mode: str | None = None
 
     @property
     def owner_text(self) -> str | None:
@@ -313,6 +315,12 @@ def with_pop(groups: Iterable[GroupLag], evidence: Iterable[LagEvidence]) -> lis
     """Returns the groups with the states of what they pop, all brokers together."""
     shares = summed_shares(share for item in evidence for share in item.pop)
     return [_popping(group, shares.get((group.group, group.topic))) for group in groups]
+
+
+def with_modes(rows: Iterable[QueueLag], groups: Iterable[GroupLag]) -> list[QueueLag]:
+    """Returns the rows of queues with how their groups consume."""
+    modes = {(group.group, group.topic): group.consume_mode for group in groups}
+    return [replace(row, consume_mode=modes.get((row.group, row.topic))) for row in rows]
 
 
 def _popping(group: GroupLag, share: PopShare | None) -> GroupLag:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mqctl.errors import UsageError
-from mqctl.model.lag import LagState, QueueLag
+from mqctl.model.lag import GroupLag, LagState, QueueLag
 from mqctl.model.numbers import decimal
 from mqctl.model.spans import FAR, span_ms
 
@@ -25,7 +25,7 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_MEASURES = ("lag", "lag_time", "lost")
+_MEASURES = ("lag", "lag_time", "lost", "ready", "invisible", "due", "retry")
 _OLD_WORDS = ("time_lag", "lag_ms")  # as it was called once, and as machine forms call it
 _REMEDY = "for instance --until 'lag<100', --until 'lag_time<30s and lag(order-service)<=1000'"
 
@@ -40,11 +40,19 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What conditions ask of a group: all its topics together, the lag time that of the latest."""
+    """What conditions ask of a group: all its topics together, the lag time that of the latest.
+
+    Attributes:
+        ready, invisible, due, retry: of what it pops (5.x), see `PopShare`; zeros where it pops nothing.
+    """
 
     lag: Known
     lag_time: Known
     lost: Known
+    ready: Known = Known(0)
+    invisible: Known = Known(0)
+    due: Known = Known(0)
+    retry: Known = Known(0)
 
 
 Facts = Mapping[str, GroupFacts]
@@ -71,16 +79,36 @@ class Condition:
         return self._judge(facts)
 
 
-def facts_of(rows: Iterable[QueueLag], *, complete: bool) -> dict[str, GroupFacts]:
+def facts_of(
+    rows: Iterable[QueueLag], *, complete: bool, popping: Iterable[GroupLag] = (), pops_complete: bool = True
+) -> dict[str, GroupFacts]:
     """Sums up queues by group.
 
     Args:
         complete: whether all brokers were heard; if not, there may be more than is known.
+        popping: groups by topic, with the states of what they pop.
+        pops_complete: whether all brokers told of those.
     """
     by_group: dict[str, list[QueueLag]] = {}
     for row in rows:
         by_group.setdefault(row.group, []).append(row)
-    return {group: _facts(members, complete=complete) for group, members in by_group.items()}
+    pops: dict[str, list[GroupLag]] = {}
+    for lag in popping:
+        pops.setdefault(lag.group, []).append(lag)
+
+    def popped(group: str, counts: Callable[[GroupLag], int | None]) -> Known:
+        return Known(sum(counts(lag) or 0 for lag in pops.get(group, ())), complete and pops_complete)
+
+    return {
+        group: replace(
+            _facts(members, complete=complete),
+            ready=popped(group, lambda lag: lag.ready_count),
+            invisible=popped(group, lambda lag: lag.invisible_count),
+            due=popped(group, lambda lag: lag.due_count),
+            retry=popped(group, lambda lag: lag.retry_count),
+        )
+        for group, members in by_group.items()
+    }
 
 
 def _facts(rows: Sequence[QueueLag], *, complete: bool) -> GroupFacts:
@@ -195,7 +223,7 @@ class _Parser:
         measure = word.lower().replace("-", "_")
         measure = "lag_time" if measure in _OLD_WORDS else measure
         if measure not in _MEASURES:
-            raise self._unexpected("one of lag, lag_time, lost")
+            raise self._unexpected(f"one of {', '.join(_MEASURES)}")
         group = self._group()
         sign = self._take("one of < <= > >= = !=")
         if sign not in _OPERATORS:

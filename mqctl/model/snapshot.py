@@ -12,7 +12,7 @@ from mqctl.model.access import AccessState
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, Part
-from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo
+from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo, consume_mode
 from mqctl.model.newest import NewestMessage
 from mqctl.model.origin import Origin
 from mqctl.model.past import RecordedPast
@@ -123,6 +123,18 @@ class ClusterSnapshot:
         """Tells whether a group shares the messages of a topic: then nobody owns its queues."""
         shares = (share for broker in self.brokers for share in broker.pop)
         return any(share.pops and (share.group, share.topic) == (group, topic) for share in shares)
+
+    def consume_modes(self) -> dict[str, str]:
+        """Returns how each group consumes whose mode is known, `POP` or `PULL`, both where it differs by topic."""
+        memberships: dict[str, list[GroupMembership]] = {}
+        declared: dict[str, set[str]] = {}
+        for broker in self.brokers:
+            for membership in broker.memberships:
+                memberships.setdefault(membership.group, []).append(membership)
+            for share in broker.pop:
+                declared.setdefault(share.group, set()).add(share.shown_mode)
+        by_members = {group: mode for group, items in memberships.items() if (mode := consume_mode(items))}
+        return {group: ", ".join(sorted(modes)) for group, modes in declared.items()} | by_members
 
     def members_of(self, group: str) -> dict[str, GroupMembership]:
         """Returns what each broker that knows `group` says of it, by broker name."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from mqctl.model.counts import counted
-from mqctl.model.gap import Gap
+from mqctl.model.gap import Gap, Part
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.route import BrokerEndpoint
 from mqctl.render.brokers import COLUMNS, BrokerRow, broker_rows, shown_columns
@@ -45,6 +45,7 @@ class ClusterDescription:
     Attributes:
         topic_count, group_count: those application, by the masters that told; None when none told.
         retry_topic_count, dead_letter_topic_count: topics that groups got.
+        popping_group_count: groups that brokers have consume by POP on some topic (5.x); None where one did not tell.
     """
 
     cluster: ClusterRow
@@ -56,6 +57,7 @@ class ClusterDescription:
     retry_topic_count: int | None
     dead_letter_topic_count: int | None
     group_count: int | None
+    popping_group_count: int | None = None
 
 
 def cluster_description(
@@ -63,8 +65,13 @@ def cluster_description(
     brokers: Sequence[LiveBroker],
     servers: Mapping[str, tuple[BrokerEndpoint, ...]],
     gaps: Iterable[Gap],
+    modes: Mapping[str, Set[str]],
 ) -> ClusterDescription:
-    """Builds the description of the cluster `name`."""
+    """Builds the description of the cluster `name`.
+
+    Args:
+        modes: how groups consume, `POP` or `PULL`, of those for which that was set.
+    """
     rows = broker_rows(brokers)
     masters = [broker for broker in brokers if broker.address.is_master]
     topics = {topic for broker in masters for topic in broker.topics if topic not in broker.reserved}
@@ -83,6 +90,9 @@ def cluster_description(
         retry_topic_count=len(retries) if told_topics else None,
         dead_letter_topic_count=len(owned - retries) if told_topics else None,
         group_count=len(groups) if told_groups else None,
+        popping_group_count=None
+        if any(gap.part is Part.MEMBERS for broker in masters for gap in broker.gaps)
+        else sum("POP" in of_group for of_group in modes.values()),
     )
 
 
@@ -115,7 +125,7 @@ def description_document(description: ClusterDescription) -> Document:
         f"rates        {_or_unknown(row.put_tps)} in/s, {_or_unknown(row.get_tps)} out/s",
         f"topics       {_number(description.topic_count)} application, "
         f"{_number(description.retry_topic_count)} retry, {_number(description.dead_letter_topic_count)} dead-letter",
-        f"groups       {_number(description.group_count)}",
+        f"groups       {_number(description.group_count)}{_popping(description)}",
     ]
     blocks: list[Table | Paragraphs] = [
         Paragraphs(lines),
@@ -129,6 +139,11 @@ def description_document(description: ClusterDescription) -> Document:
         blocks=blocks,
         csv_columns=COLUMNS,
     )
+
+
+def _popping(description: ClusterDescription) -> str:
+    number = description.popping_group_count
+    return f", {_number(number)} of them set to POP" if number != 0 else ""
 
 
 def _number(value: int | None) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from mqctl.diagnosis import Diagnosis
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
@@ -22,7 +23,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
 from mqctl.render.advice import LINE_COLUMNS, BacklogLine, backlog_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule
+from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule, with_mode
 from mqctl.render.messages import evidence_text, phrase, reason, sentences
 from mqctl.render.recorded import recorded_lines
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes
@@ -105,11 +106,18 @@ class CoveredRow:
     judged: str
     reason: str | None
     rules_left_out: int
+    consume_mode: str | None = None
 
 
-def _covered_row(item: Covered, lang: Lang | None) -> CoveredRow:
-    why = reason(item.why, lang, item.more_count) if item.why is not None else None
-    return CoveredRow(kind=item.kind, name=item.name, judged=item.judged, reason=why, rules_left_out=item.rules)
+def _covered_row(item: Covered, lang: Lang | None, modes: Mapping[str, str]) -> CoveredRow:
+    return CoveredRow(
+        kind=item.kind,
+        name=item.name,
+        judged=item.judged,
+        reason=reason(item.why, lang, item.more_count) if item.why is not None else None,
+        rules_left_out=item.rules,
+        consume_mode=modes.get(item.name) if item.kind == "group" else None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +134,7 @@ def covered_lines(rows: Iterable[CoveredRow], gaps: Iterable[NotJudgedRow]) -> l
     alike: dict[str, list[str]] = {}
     for row in rows:
         if row.reason is not None and row.reason not in reasons:
-            alike.setdefault(row.reason, []).append(row.name)
+            alike.setdefault(row.reason, []).append(with_mode(row.name, row.consume_mode))
     return [CoveredLine(names=_some(names), reason=why) for why, names in alike.items()]
 
 
@@ -193,8 +201,15 @@ def playbook_command(finding: Finding, source: str) -> str | None:
     return " ".join(["mqctl playbook run", finding.playbook, *words, *where])
 
 
-def finding_row(finding: Finding, lang: Lang | None, source: str) -> FindingRow:
-    """Joins a finding with its sentences in `lang`; `source` is the option that names the evidence."""
+def finding_row(
+    finding: Finding, lang: Lang | None, source: str, modes: Mapping[str, str] = MappingProxyType({})
+) -> FindingRow:
+    """Joins a finding with its sentences in `lang`.
+
+    Args:
+        source: the option that names the evidence.
+        modes: how groups consume, by name.
+    """
     text = sentences(finding, lang, source)
     return FindingRow(
         code=finding.code,
@@ -209,6 +224,7 @@ def finding_row(finding: Finding, lang: Lang | None, source: str) -> FindingRow:
         playbook_command=playbook_command(finding, source),
         names=dict(finding.params),
         evidence={item.name: item.value for item in finding.evidence},
+        consume_mode=modes.get(finding.subject.group or ""),
     )
 
 
@@ -231,7 +247,8 @@ def diagnosis_document(
         source: the options that lead to the evidence, for commands to type next; those of the snapshot if not given.
     """
     source = source or source_option(snapshot)
-    rows = [finding_row(finding, lang, source) for finding in diagnosis.findings]
+    modes = snapshot.consume_modes()
+    rows = [finding_row(finding, lang, source, modes) for finding in diagnosis.findings]
     not_judged = [_not_judged_row(item, lang) for item in diagnosis.not_judged]
     report = DiagnosisReport(
         source=snapshot.origin.location,
@@ -250,7 +267,7 @@ def diagnosis_document(
         ],
         time_scale=time_scale,
         past=snapshot.past,
-        covered=[_covered_row(item, lang) for item in covered],
+        covered=[_covered_row(item, lang, modes) for item in covered],
     )
     report.movements.extend(map(backlog_line, backlogs))
     pairs = list(zip(rows, diagnosis.findings, strict=True))
@@ -303,7 +320,7 @@ def _headline(
 
 def finding_block(row: FindingRow, finding: Finding, lang: Lang | None, explain: bool) -> Paragraphs:  # noqa: FBT001
     """Builds the paragraph of one finding; `explain` adds its evidence."""
-    lines = [f"{row.severity.upper()}  {row.code}  {row.subject}", f"  {row.what}"]
+    lines = [f"{row.severity.upper()}  {row.code}  {row.about}", f"  {row.what}"]
     lines.append(f"  {phrase('effect', lang)}: {row.effect}")
     lines.append(f"  {phrase('advice', lang)}: {row.advice}")
     if row.next_command:

@@ -28,7 +28,12 @@ _WORSE_BY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """A finding with its sentences; codes, names and numbers do not depend on the language."""
+    """A finding with its sentences; codes, names and numbers do not depend on the language.
+
+    Attributes:
+        consume_mode: of the group it is about, `POP` or `PULL`, both where it differs by topic; None without a group,
+            or where it is not known.
+    """
 
     code: str
     severity: str
@@ -42,6 +47,17 @@ class FindingRow:
     playbook_command: str | None
     names: dict[str, str | int | float | bool | None]
     evidence: dict[str, str | int | float | bool | None]
+    consume_mode: str | None = None
+
+    @property
+    def about(self) -> str:
+        """The subject, with the mode of a group that pops."""
+        return with_mode(self.subject, self.consume_mode)
+
+
+def with_mode(name: str, mode: str | None) -> str:
+    """Returns what a group is called where it pops: who looks at it must not think in queues and their owners."""
+    return name if mode in (None, "PULL") else f"{name} ({mode})"
 
 
 Told = tuple[FindingRow, Finding]

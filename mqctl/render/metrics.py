@@ -13,11 +13,12 @@ from math import nan
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
+from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.model.replicas import Replica, ReplicaState, replicas
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.render.metric_families import Family, Sample
-from mqctl.render.metrics_detail import Detail, client_families, queue_families, within_bounds
+from mqctl.render.metrics_detail import Detail, client_families, pop_families, queue_families, within_bounds
 
 _MS = 1000
 _LAG, _MEMBERS = "mqctl_group_lag_messages", "mqctl_group_members"
@@ -166,6 +167,7 @@ def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
     yield family(
         "never_committed_queues", "queues without an offset of the group", lambda lag: lag.never_committed_count
     )
+    yield from pop_families([(part.cluster, part.shares(), part.pops_told) for part in parts])
     labels = ("cluster", "group")
     members = [sample for part in parts for sample in part.members()]
     yield Family(name=_MEMBERS, help="instances online", labels=labels, samples=members)
@@ -209,9 +211,16 @@ class _ClusterGroups:
         used = {queue.topic for broker in brokers for queue in broker.queues if queue.max_offset}
         self.lags = [lag for lag in lags if lag.topic in used or not lag.topic.startswith(RETRY_PREFIX)]
         self.whole = not self._lacks(Part.CONSUMER_OFFSETS, Part.QUEUES)
+        self.pops_told = not any(gap.part is Part.POP for broker in brokers for gap in broker.unavailable)
 
     def _lacks(self, *parts: Part) -> bool:
         return any(broker.lacks(part) for broker in self._brokers for part in parts)
+
+    def shares(self) -> list[PopShare]:
+        """Returns what is popped, of the topics that have other numbers as well."""
+        topics = {(lag.group, lag.topic) for lag in self.lags}
+        sums = summed_shares(share for broker in self._brokers for share in broker.pop)
+        return [share for key, share in sorted(sums.items()) if key in topics]
 
     def queues(self) -> Iterator[tuple[str, QueueLag, bool]]:
         """Yields each group's queues, and whether their broker told offsets and bounds."""

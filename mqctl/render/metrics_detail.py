@@ -8,6 +8,7 @@ from math import isnan, nan
 
 from mqctl.model.lag import QueueLag
 from mqctl.model.member import RunningInfo, TopicRates
+from mqctl.model.pop_share import PopShare
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.metric_families import Family, Sample
 
@@ -57,6 +58,28 @@ def queue_families(rows: Sequence[tuple[str, QueueLag, bool]]) -> Iterator[Famil
             for cluster, row, complete in rows
         ]
         yield Family(name=name, help=text, labels=QUEUE_LABELS, samples=samples)
+
+
+def pop_families(clusters: Sequence[tuple[str, Sequence[PopShare], bool]]) -> Iterator[Family]:
+    """Yields how groups consume topics for which that was set, or which were popped (5.x), and how far they are.
+
+    Args:
+        clusters: each with its groups and topics, and whether all brokers told what is popped.
+    """
+    values: tuple[tuple[str, str, Callable[[PopShare], int]], ...] = (
+        ("pops", "1 where the group shares messages (POP), 0 where it pulls", lambda share: share.shown_mode == "POP"),
+        ("ready_messages", "messages that nobody popped yet", lambda share: share.ready_count),
+        ("invisible_messages", "popped, not acknowledged and not due", lambda share: share.invisible_count),
+        ("due_messages", "popped, not acknowledged, and due for redelivery", lambda share: share.due_count),
+        ("retry_messages", "waiting in the retry topics of pops", lambda share: share.retry_count),
+    )
+    for name, text, value in values:
+        samples = [
+            ((cluster, share.group, share.topic), float(value(share)) if complete or name == "pops" else nan)
+            for cluster, shares, complete in clusters
+            for share in shares
+        ]
+        yield Family(name=f"mqctl_group_{name}", help=text, labels=("cluster", "group", "topic"), samples=samples)
 
 
 def client_families(snapshot: ClusterSnapshot) -> Iterator[Family]:

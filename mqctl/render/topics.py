@@ -60,6 +60,7 @@ CONSUMER_COLUMNS = (
     Column("group", "group"),
     Column("broker_name", "broker"),
     Column("queue_id", "queue", CellKind.COUNT),
+    Column("consume_mode", "mode"),
     Column("owner_text", "owner", none="?"),
     Column("address_text", "owner address"),
     Column("lag_count", "lag", CellKind.COUNT, none="?"),
@@ -268,15 +269,16 @@ def stats_document(topic: str, rows: Sequence[QueueRow], *, retained: bool) -> D
     )
 
 
-def _group_columns(rows: Sequence[GroupOfTopic]) -> Sequence[Column]:
+def _with_mode(columns: Sequence[Column], rows: Sequence[GroupOfTopic | QueueLag]) -> Sequence[Column]:
+    """Leaves the mode out where none is set."""
     some_set = any(row.consume_mode for row in rows)
-    return [column for column in GROUP_COLUMNS if some_set or column.key != "consume_mode"]
+    return [column for column in columns if some_set or column.key != "consume_mode"]
 
 
 def groups_document(topic: str, rows: Sequence[GroupOfTopic]) -> Document:
     """Builds the document of `topic groups`."""
     value = GroupsOfTopic(topic=topic, groups=list(rows))
-    table = Table(_group_columns(rows), rows, empty=f"no group subscribes {topic} or has offsets on it")
+    table = Table(_with_mode(GROUP_COLUMNS, rows), rows, empty=f"no group subscribes {topic} or has offsets on it")
     return Document(schema="topic.groups/1", value=value, records=rows, blocks=[table])
 
 
@@ -318,9 +320,14 @@ def describe_document(
         Paragraphs([f"{topic}: {counted(total, 'message')} in {places}"]),
         Table(CONFIG_COLUMNS, brokers),
         Table(QUEUE_COLUMNS, queues),
-        Table(_group_columns(groups), groups, empty="no consumer group")
+        Table(_with_mode(GROUP_COLUMNS, groups), groups, empty="no consumer group")
         if consumers is None
-        else Table(CONSUMER_COLUMNS, consumers, title="Who consumes", empty="no consumer group has offsets there"),
+        else Table(
+            _with_mode(CONSUMER_COLUMNS, consumers),
+            consumers,
+            title="Who consumes",
+            empty="no consumer group has offsets there",
+        ),
     ]
     rows, columns = (brokers, CONFIG_COLUMNS) if consumers is None else (consumers, CONSUMER_COLUMNS)
     return Document(schema="topic.describe/1", value=value, records=rows, blocks=blocks, csv_columns=columns)

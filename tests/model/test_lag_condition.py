@@ -49,7 +49,7 @@ def test_what_conditions_mean(text: str, truth: bool | None) -> None:
         ("lag<x", "'x' at character 5 is not a number of messages"),
         ("lag<10s", "'10s' at character 5 is not a number of messages"),
         ("lag_time<30", "'30' at character 10 is not a duration"),
-        ("lags<3", "'lags' at character 1 is not one of lag, lag_time, lost"),
+        ("lags<3", "'lags' at character 1 is not one of lag, lag_time, lost, ready, invisible, due, retry"),
         ("lag<3 lag<4", "'lag' at character 7 is not `and` or `or`"),
         ("(lag<3", "`)` is missing at the end"),
         ("lag(<3", "'<' at character 5 is not a group"),

@@ -41,8 +41,10 @@ def command(
         look.ask(ask_runtime, brokers)
         look.ask(ask_topics, masters_of(brokers))
         look.ask(ask_groups, masters_of(brokers), Scope())
+        modes = look.declared_modes(masters_of(brokers))
     gaps = [*server_gaps, *broker_gaps(brokers)]
-    return answer(description_document(cluster_description(which, brokers, servers, server_gaps)), gaps, output)
+    description = cluster_description(which, brokers, servers, server_gaps, modes)
+    return answer(description_document(description), gaps, output)
 
 
 def _which(name: str | None, known: list[str]) -> str:

@@ -94,5 +94,7 @@ def _numbers(target: ClusterTarget, names: tuple[Iterable[str], ...], *, clients
     with target.open() as cluster:
         now_ms = round(time() * 1000)
         return with_seen_brokers(
-            gather_numbers(cluster, target.deadline(), now_ms=now_ms, scope=scope, with_consumers=clients)
+            gather_numbers(
+                cluster, target.deadline(), now_ms=now_ms, scope=scope, with_consumers=clients, with_pop=True
+            )
         )

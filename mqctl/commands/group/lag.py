@@ -54,7 +54,8 @@ _Until = Annotated[
     typer.Option(
         "--until",
         metavar="CONDITION",
-        help="Wait until this holds: lag, lag_time or lost, of every group or `lag(GROUP)`, joined by and, or.",
+        help="Wait until this holds: lag, lag_time, lost, or ready, invisible, due, retry of what is popped; "
+        "of every group or `lag(GROUP)`, joined by and, or.",
     ),
 ]
 

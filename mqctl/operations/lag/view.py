@@ -14,7 +14,7 @@ from mqctl.cli.language import spoken
 from mqctl.cli.options.limit import ALL, limited
 from mqctl.errors import ExitCode, NotFoundError
 from mqctl.model.gap import Gap, Part
-from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_pop, with_rates
+from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_modes, with_pop, with_rates
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.names_alike import meant
 from mqctl.render.lag import By, lag_document
@@ -97,10 +97,11 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
                 else "mqctl group list --all",
             )
     rows = [row for row in rows if not request.groups or row.group in request.groups]
+    groups = with_pop(with_rates(group_lags(rows), evidence), evidence)
     return LagView(
         moment_ms=moment_ms,
-        groups=with_pop(with_rates(group_lags(rows), evidence), evidence),
-        queues=rows,
+        groups=groups,
+        queues=with_modes(rows, groups),
         gaps=gaps,
         minor_gaps=[gap for gap in missing if gap.part in _BESIDE_LAG],
         slaves=sorted({item.name for item in evidence if item.name and item.broker_id}),

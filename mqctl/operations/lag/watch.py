@@ -14,7 +14,7 @@ from mqctl.cli.terminal.screen import Screen, fitted_lines, is_terminal
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, ExitCode, MqctlError, NotFoundError, UnreachableError, UsageError
-from mqctl.model.gap import exit_code_of
+from mqctl.model.gap import Part, exit_code_of
 from mqctl.model.lag_condition import Condition, Truth, facts_of, parse_condition
 from mqctl.model.lag_trend import LagLook, look_at, trends, within_window
 from mqctl.operations.lag.view import LagRequest, LagView, live_lag, show
@@ -90,7 +90,7 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: B
     )
     narrow = replace(request, with_consumers=False)
     with target.open() as cluster:
-        looks = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow, with_pop=again.watching), pace)
+        looks = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow, with_pop=True), pace)
         if again.watching or condition is None:
             return watch(looks, output, condition)
         code, last = wait(looks, condition)
@@ -190,7 +190,8 @@ def judge_condition(condition: Condition, view: LagView) -> Truth:
     Raises:
         NotFoundError: the condition names a group that has no offsets, and all who could know were asked.
     """
-    facts = facts_of(view.queues, complete=not view.gaps)
+    pops_complete = not any(gap.part is Part.POP for gap in view.minor_gaps)
+    facts = facts_of(view.queues, complete=not view.gaps, popping=view.groups, pops_complete=pops_complete)
     for group in sorted(condition.groups - facts.keys()):
         if not view.gaps:
             raise NotFoundError(
@@ -220,4 +221,6 @@ def _why_unknown(newest: LagView | None) -> str:
         return "not everything could be asked"
     if not newest.queues:
         return "no consumer group has offsets among what was looked at"
+    if any(gap.part is Part.POP for gap in newest.minor_gaps):
+        return "not everything that is popped could be read"
     return "a group never committed in a queue that holds messages, or an age is not known"

@@ -163,12 +163,19 @@ def _with_routes(
 
 
 def gather_numbers(
-    cluster: Cluster, deadline: Deadline, *, now_ms: int, scope: Scope | None = None, with_consumers: bool = False
+    cluster: Cluster,
+    deadline: Deadline,
+    *,
+    now_ms: int,
+    scope: Scope | None = None,
+    with_consumers: bool = False,
+    with_pop: bool = False,
 ) -> ClusterSnapshot:
     """Gathers what monitors count: brokers, queues, offsets, members online, delay levels.
 
     Args:
         with_consumers: ask consumers what they say of themselves as well, who owns which queue for instance.
+        with_pop: ask as well who pops (5.x), and what of it is not acknowledged.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
@@ -183,9 +190,10 @@ def gather_numbers(
     running, running_gaps = gather_running(asking, brokers, memberships) if with_consumers else ((), ())
     masters = masters_of(brokers)
     delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
+    popped = _by_address(masters, gather_pop(asking, masters, wanted.groups, now_ms)) if with_pop else {}
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
-        brokers=_snapshots(brokers, queues, offsets, memberships, (delayed, {}, {})),
+        brokers=_snapshots(brokers, queues, offsets, memberships, (delayed, {}, popped)),
         name_servers=views,
         running=running,
         unavailable=(*gaps, *running_gaps),

@@ -54,6 +54,10 @@ def test_the_figures_of_a_recorded_store_are_what_is_known_of_it(mqctl: Run, tmp
     assert rows["G1", "T1"]["next_visible_ms"] == moments[:5]
     assert (rows["GF", "TF"]["blocked_queue_count"], rows["G1", "T1"]["blocked_queue_count"]) == (1, 0)
     assert {row["consume_mode"] for key, row in rows.items() if key in expected} == {"POP"}
+    words = ("doctor", "--store", store, "--at", known["state_read_ms"] + 600_000)
+    modes = {finding["code"]: finding["consume_mode"] for finding in mqctl(*words, "-o", "json").json["findings"]}
+    assert (modes["MQ416"], modes["MQ401"]) == ("POP", "POP")
+    assert "MQ416  G1 T1 (POP)" in mqctl(*words).stdout
     later = mqctl("group", "lag", "--store", store, "--at", moments[-1] + 60_000, "-g", "G1", "-o", "json")
     (row,) = (row for row in later.json["groups"] if row["topic"] == "T1")
     assert [row[name] for name in COUNTS] == [4, 0, 8, 3]
@@ -122,6 +126,34 @@ def test_a_live_group_that_pops_tells_what_it_holds(mqctl: Run, popping: Embedde
         assert (left["members"], left["consume_mode"]) == ([], "POP")
     listed = mqctl("group", "list", "-o", "json", env=env).json["groups"]
     assert {row["consume_mode"] for row in listed if row["group"] == "GP"} == {"POP"}
+
+
+def test_how_a_group_consumes_stands_where_it_is_watched_judged_and_counted(
+    mqctl: Run, popping: EmbeddedCluster
+) -> None:
+    env = {"MQCTL_NAMESRV": popping.namesrv}
+    with Peer(popping.broker().address, version=61) as peer:
+        for number in range(6):
+            assert peer.call(send("Watched", queues=1), f"{number}".encode()).code == 0
+        mode = MessageRequestMode(topic="Watched", consumer_group="GW", mode="POP", pop_share_queue_num=8)
+        assert peer.call(SetMessageRequestMode(), mode.to_bytes()).code == 0
+        pairs = popped(pop(peer, "Watched", "GW", max_msg_nums=4, invisible_time=600_000))
+        assert ack(peer, pairs[1][1], "Watched", "GW") == 0
+        heartbeat(peer, "one", group="GW", subscriptions={"Watched": "*"})
+        reached = "ready=2 and invisible(GW)=3 and due=0 and retry=0"
+        assert mqctl("group", "lag", "-g", "GW", "--until", reached, env=env).exit_code == 0
+        missed = mqctl("group", "lag", "-g", "GW", "--until", "invisible<3", "--timeout", "1ms", env=env)
+        assert missed.exit_code == 75, "a lag that is gone is not work that is done"
+        scraped = mqctl("export", "prometheus", "--once", env=env).stdout
+        for name, value in (("pops", 1), ("ready_messages", 2), ("invisible_messages", 3), ("due_messages", 0)):
+            assert f'mqctl_group_{name}{{cluster="DefaultCluster",group="GW",topic="Watched"}} {value}.0' in scraped
+        (held,) = mqctl("topic", "describe", "-t", "Watched", "-q", "0", "-o", "json", env=env).json["consumers"]
+        assert (held["group"], held["consume_mode"]) == ("GW", "POP")
+        assert "MODE" in mqctl("topic", "describe", "-t", "Watched", "-q", "0", env=env).stdout.split()
+        assert mqctl("cluster", "describe", "-o", "json", env=env).json["popping_group_count"] >= 1
+        assert " of them set to POP\n" in mqctl("cluster", "describe", env=env).stdout
+        (covered,) = mqctl("doctor", "-g", "GW", "-o", "json", env=env).json["covered"]
+        assert (covered["name"], covered["consume_mode"]) == ("GW", "POP")
 
 
 def test_who_lengthens_the_time_of_a_message_again_and_again_holds_it(mqctl: Run, popping: EmbeddedCluster) -> None:
