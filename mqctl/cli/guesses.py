@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from difflib import get_close_matches
 
+from mqctl.cli import catalog
 from mqctl.errors import UsageError
 
 _OURS: dict[tuple[str, ...], str] = {
@@ -15,26 +18,87 @@ _OURS: dict[tuple[str, ...], str] = {
     ("topic", "show"): "topic describe",
     ("topic", "consumers"): "topic groups",
     ("topic", "owners"): "topic describe",
+    ("topic", "owner"): "topic describe",
+    ("topic", "lag"): "group lag -t",
+    ("topic", "messages"): "message peek",
     ("group", "show"): "group describe",
     ("group", "queues"): "group lag --by queue",
     ("group", "consumers"): "group members",
+    ("group", "owners"): "allocation show",
+    ("group", "topics"): "subscription show",
+    ("group", "subscriptions"): "subscription show",
+    ("group", "offsets"): "group lag --by queue",
+    ("group", "stacks"): "stacks dump",
+    ("group", "reset"): "offset reset",
     ("allocation", "list"): "allocation show",
     ("consumer", "list"): "group list",
     ("consumer", "lag"): "group lag",
     ("consumer", "members"): "group members",
     ("broker", "show"): "broker describe",
+    ("broker", "status"): "broker describe",
     ("cluster", "show"): "cluster describe",
+    ("cluster", "status"): "cluster describe",
+    ("message", "show"): "message get",
+    ("message", "list"): "message peek",
+    ("transaction", "pending"): "transaction list",
+    ("nameserver", "list"): "cluster describe",
+    ("dead", "letters"): "dlq list",
+    ("version",): "--version",
+    ("-v",): "--version",
+    ("-V",): "--version",
+    ("status",): "cluster describe",
+    ("health",): "doctor",
+    ("diagnose",): "doctor",
+    ("backlog",): "group lag --min-lag 1",
+    ("members",): "group members",
+    ("consumers",): "group members",
+    ("clients",): "group members",
+    ("rebalance",): "allocation show",
+    ("queues",): "topic describe",
+    ("trace",): "message trace",
+    ("find",): "message find",
+    ("threads",): "stacks dump",
+    ("jstack",): "stacks dump",
+    ("delayed",): "delay backlog",
+    ("pending",): "transaction list",
+    ("reset",): "offset reset",
+    ("metrics",): "export prometheus --once",
+    ("prometheus",): "export prometheus --once",
+    ("html",): "report run --store DIR --html FILE",
 }
+_OF_A_NAME = {
+    "allocation": "allocation show",
+    "broker": "broker describe",
+    "dlq": "dlq show",
+    "group": "group describe",
+    "lock": "lock show",
+    "message": "message find -t TOPIC",
+    "offset": "group lag --by queue",
+    "report": "report run --store DIR -g",
+    "retry": "retry list",
+    "stacks": "stacks dump",
+    "subscription": "subscription check",
+    "topic": "topic describe",
+    "transaction": "transaction show",
+}
+"""What somebody wants who types a noun and a name."""
+
+_MESSAGE_ID = re.compile("[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
+_ALIKE = 0.7  # of difflib: what is nearer to a verb is a slip of the fingers, not a name
 
 
 def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
     """Raises UsageError with the command to type, when `words` after `path` are known under another name."""
     name, *rest = words
+    if not path and name == "mqadmin" and rest:
+        name, *rest = words = rest
     typed = " ".join((*path, name))
     if (ours := _OURS.get((*path, *words[:2]))) and len(words) > 1:
         typed, rest = " ".join((*path, *words[:2])), rest[1:]
     else:
         ours = _OURS.get((*path, name))
+    if ours is None:
+        typed, ours, rest = _turned(path, typed, words)
     if ours:
         quoted, own = f"`{typed}`", f"`{ours}`"  # in backticks no word of theirs is translated
         raise UsageError(
@@ -58,3 +122,28 @@ def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
         reason="; ".join(reasons),
         remedy=translation.command or "`mqctl commands --mqadmin all` lists what mqctl offers for each",
     )
+
+
+def _turned(path: tuple[str, ...], typed: str, words: list[str]) -> tuple[str, str | None, list[str]]:
+    """Reads a plural as a list, `lag G` as the one command that ends so, `describe topic T` the other way round.
+
+    Returns:
+        What was typed, the command that it stands for, and what is left of the words; no command where none fits.
+    """
+    name, *rest = words
+    if path:
+        verbs = catalog.children(path)
+        near = get_close_matches(name, verbs, cutoff=_ALIKE) and name != f"{path[0]}s"
+        wanted = None if near or name.startswith("-") else _OF_A_NAME.get(path[0])
+        if path == ("message",) and _MESSAGE_ID.fullmatch(name):
+            wanted = "message get"
+        return typed, wanted, words
+    singular = name.removesuffix("s")
+    if (singular, "list") in catalog.BY_PATH:
+        return typed, f"{singular} list", rest
+    if rest and (noun := rest[0].removesuffix("s")) in catalog.GROUPS:
+        verb = "list" if name == "get" and rest[0] != noun else {"get": "describe", "show": "describe"}.get(name, name)
+        if (noun, verb) in catalog.BY_PATH:
+            return f"{name} {rest[0]}", f"{noun} {verb}", rest[1:]
+    ends = [place for place in catalog.BY_PATH if place[-1] == name and place[0] != "store"]
+    return typed, " ".join(ends[0]) if len(ends) == 1 else None, rest

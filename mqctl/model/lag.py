@@ -20,6 +20,9 @@ from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 if TYPE_CHECKING:
     from mqctl.model.consumption import Consumption
 
+_SECOND_MS = 1_000
+_MINUTE_MS = 60_000
+
 
 class LagState(StrEnum):
     """How an offset lies in its queue."""
@@ -233,12 +236,19 @@ class GroupLag:
 
 
 def group_lags(rows: Iterable[QueueLag]) -> list[GroupLag]:
-    """Sums queue lags by group and topic, the largest lag time first."""
+    """Sums queue lags by group and topic, the largest lag time first, of those people read as equal the largest lag."""
     parts: dict[tuple[str, str], list[QueueLag]] = {}
     for row in rows:
         parts.setdefault((row.group, row.topic), []).append(row)
     summed = [_sum(group, topic, members) for (group, topic), members in parts.items()]
-    return sorted(summed, key=lambda lag: (-(lag.lag_ms or 0), -(lag.lag_count or 0), lag.group, lag.topic))
+    return sorted(summed, key=lambda lag: (-coarse(lag.lag_ms or 0), -(lag.lag_count or 0), lag.group, lag.topic))
+
+
+def coarse(span_ms: float) -> float:
+    """Rounds a span as people compare it, to seconds, from ten minutes on to minutes: what stopped in one minute is
+    then ordered by what waits."""
+    step = _MINUTE_MS if span_ms >= 10 * _MINUTE_MS else _SECOND_MS
+    return span_ms // step * step
 
 
 def _sum(group: str, topic: str, members: list[QueueLag]) -> GroupLag:

@@ -43,6 +43,7 @@ _SILENCED_COLUMNS = (
 _NOT_JUDGED_COLUMNS = (Column("codes", "rule"), Column("subject", "about"), Column("reason", "why not"))
 _COVERED_COLUMNS = (Column("names", "group"), Column("reason", "why not wholly"))
 _CODES_NAMED = 3
+_NAME_LENGTH = 40
 
 _SOURCE_OPTIONS = {OriginKind.DELAY_FILE: "--file", OriginKind.STORE: "--store", OriginKind.LIVE: "--namesrv"}
 _LIVE_OPTIONS = ("--namesrv", "--profile")
@@ -93,6 +94,7 @@ def not_judged_lines(items: Iterable[NotJudged], lang: Lang | None) -> list[NotJ
 
 
 def _some(codes: list[str]) -> str:
+    codes = [code if len(code) <= _NAME_LENGTH else f"{code[: _NAME_LENGTH - 1]}…" for code in codes]
     more = len(codes) - _CODES_NAMED
     return ", ".join(codes) if more <= 1 else f"{', '.join(codes[:_CODES_NAMED])} +{more}"
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqctl.model.finding import Finding, Severity
+from mqctl.model.lag import coarse
 from mqctl.model.lang import Lang
 from mqctl.render.document import Paragraphs
 from mqctl.render.messages import phrase, title
@@ -81,17 +82,22 @@ def by_rule(pairs: Sequence[Told]) -> list[list[Told]]:
 
 def _badness(item: Told) -> list[float]:
     row, _ = item
-    numbers = (row.evidence.get(name) for name in _WORSE_BY)
+    numbers = ((name, row.evidence.get(name)) for name in _WORSE_BY)
     return [
         -Severity(row.severity).rank,
-        *(-number if isinstance(number, int | float) else 0.0 for number in numbers),
+        *(
+            0.0 if not isinstance(number, int | float) else -coarse(number) if name.endswith("_ms") else -number
+            for name, number in numbers
+        ),
     ]
 
 
 def alike_block(alike: Sequence[Told], lang: Lang | None) -> Paragraphs:
     """Builds the paragraph of many findings of one rule, worst first; effect and advice are those of the worst."""
     worst = alike[0][0]
-    count = phrase("alike", lang).format(title=title(worst.code, lang), count=len(alike))
+    groups = len({row.names["group"] for row, _ in alike if "group" in row.names})
+    words = phrase("alike_of" if 1 < groups < len(alike) else "alike", lang)
+    count = words.format(title=title(worst.code, lang), count=len(alike), groups=groups)
     lines = [f"{worst.severity.upper()}  {worst.code}  {count}"]
     lines += [f"  {row.what}" for row, _ in alike[:_NAMED]]
     if len(alike) > _NAMED:

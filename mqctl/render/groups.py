@@ -335,7 +335,9 @@ def members_document(
     if pops:
         blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))
     if any(kinds):
-        blocks.append(Paragraphs([", ".join(word for word in kinds if word)]))
+        blocks.append(
+            Paragraphs([phrase("how_consumed", None).format(kinds=", ".join(word for word in kinds if word))])
+        )
     if refused_by:
         words = phrase("pulls_refused", None).format(brokers=", ".join(refused_by), group=group)
         blocks.insert(0, Paragraphs([words]))

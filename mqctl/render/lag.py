@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -118,6 +118,7 @@ def lag_document(
     folded: bool = False,
     windows: Sequence[RepairWindow] = (),
     slaves: Sequence[str] = (),
+    online: Collection[str] | None = None,
 ) -> Document:
     """Builds the document of `group lag`.
 
@@ -127,6 +128,7 @@ def lag_document(
         folded: retry topics without lag are counted below the table of groups instead of shown.
         windows: what groups have left to repair their consumers.
         slaves: names of brokers whose master is gone: a line says that their figures are a slave's.
+        online: groups with members, where these come first.
     """
     blocks: list[Table | Paragraphs] = []
     if by is not By.QUEUE:
@@ -137,6 +139,10 @@ def lag_document(
         blocks.append(Table(columns, telling, empty="no group has offsets there"))
         if len(telling) < len(groups):
             blocks.append(Paragraphs([phrase("folded", lang).format(count=len(groups) - len(telling))]))
+        if online is not None:
+            names = {group.group for group in telling}
+            here = len(names.intersection(online))
+            blocks.append(Paragraphs([phrase("online_first", lang).format(online=here, offline=len(names) - here)]))
     if by is not By.GROUP:
         shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS
         places = {(group.group, group.topic): place for place, group in enumerate(groups)}

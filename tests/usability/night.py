@@ -112,7 +112,7 @@ def _live(cluster: EmbeddedCluster, stack: ExitStack) -> None:
         for number in range(400):
             shop.send(OutgoingMessage(topic="orders", body=b"%d" % number, keys=f"ORD-{number}", tags="paid"))
         for number in range(40):
-            tag = "card" if number % 4 else "cash"
+            tag = "card" if number % 3 else "cash"
             shop.send(OutgoingMessage(topic="payments", body=b"%d" % number, keys=f"PAY-{number}", tags=tag))
         shop.send(OutgoingMessage(topic="orders", body=b"later", keys="ORD-LATER", delay_level=16))
         for number in range(3):

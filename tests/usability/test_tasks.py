@@ -48,7 +48,15 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("doctor", "CRITICAL", "first: mqctl ", "MQ401", "worst first", "more (-o json for all)", code=2),
     ),
     "which groups are behind": (
-        step("group lag --min-lag 1", "svc-1991", "shown; --limit all", most=56),
+        step(
+            "group lag",
+            "\norder-service",
+            "\nsvc-0000 ",
+            "shown; --limit all",
+            "online: 2, shown first; without",
+            most=60,
+        ),
+        step("group lag --sort lag --min-lag 1 --limit 3", "order-service", "3 of 2,0", most=8),
         step("group lag --online", _SLOW, "billing", never=("svc-",), most=8),
         step("top --once --every 200ms", "svc-1991", "40 of 2,0", "--limit all"),
         step("doctor oder-service", "did you mean order-service?", code=66, most=2),
@@ -62,6 +70,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
             most=2,
         ),
         step("group describe orders", "it is a topic", "mqctl topic describe orders", code=66, most=2),
+        step("doctor orders", "it is a topic", "mqctl topic describe orders", code=66, most=2),
     ),
     "why is this group behind": (
         step(f"group lag {_SLOW} --advise --window 1s", "CONSUMED/S", "COMMITTED/S", "BOUNDED BY", most=40),
@@ -83,7 +92,8 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("subscription check billing", "members differ", "card || cash", code=2, most=15),
         step("subscription check --all", "differ", "of 2,0", "--limit all", code=2),
         step("subscription check biling", "did you mean billing?", code=66, most=2),
-        step("doctor billing --only MQ203", "MQ203", "skip", code=2, most=20),
+        step("doctor billing --only MQ203", "MQ203", "would skip", "of the newest 40 messages", code=2, most=20),
+        step("group describe billing", "how members consume: CLUSTERING", most=20),
     ),
     "find a message and who consumed it": (
         step("message find ORD-7", "Missing option", "next: add -t TOPIC", code=64, most=2),

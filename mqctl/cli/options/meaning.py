@@ -23,7 +23,7 @@ _MEANINGS = tuple(
         "key keys messagekey msgkey k",
         "uniquekey uniqueid msgid messageid id",
         "queue queueid partition q",
-        "queues queuecount partitions writequeues readqueues",
+        "queues queuecount partitions writequeues readqueues q",
         "tag tags filter expression subexpression selector",
         "body value payload message",
         "limit count max maxmessages lines rows head top num number",
@@ -42,6 +42,7 @@ _MEANINGS = tuple(
         "file filename input fromfile",
         "save export write",
         "all system",
+        "except exclude excluding without ignore not",
         "lang language locale",
         "threads stacks jstack dump",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,13 @@ def require_group(snapshot: ClusterSnapshot, group: str, live: LiveOptions | Non
     known = existing | {item.group for broker in snapshot.brokers for item in broker.memberships}
     known |= {item.group for broker in snapshot.brokers for item in broker.consumer_offsets}
     if group not in known and _all_told(snapshot, _OF_GROUPS):
+        missing = f"there is no consumer group {group}"
+        if group in snapshot.routes() or group in _names_there(snapshot, live, Part.TOPICS):
+            raise NotFoundError(
+                missing, reason="it is a topic", remedy=shlex.join(["mqctl", "topic", "describe", group])
+            )
         names = existing or _names_there(snapshot, live, Part.GROUPS)
-        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, names, "mqctl group list --all"))
+        raise NotFoundError(missing, remedy=meant(group, names, "mqctl group list --all"))
 
 
 def require_topic(snapshot: ClusterSnapshot, topic: str, live: LiveOptions | None = None) -> None:

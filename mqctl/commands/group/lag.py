@@ -109,7 +109,15 @@ def command(
         return advised(who, window, output, wanted=advise and store is None)
     rows = by or (By.QUEUE if queue else By.BOTH if group else By.GROUP)
     closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
-    request = LagRequest(group or (), topic or (), system=system, with_consumers=closely, online=online, limit=limit)
+    request = LagRequest(
+        group or (),
+        topic or (),
+        system=system,
+        with_consumers=closely,
+        online=online,
+        limit=limit,
+        members_first=rows is By.GROUP and output in (Output.TABLE, Output.WIDE) and sort is None and not online,
+    )
     view = _of_files(store, snapshot, at, request)
     if view is None:
         target = cluster_target(namesrv, profile, timeout, proxies=proxy)

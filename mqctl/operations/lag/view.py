@@ -33,6 +33,7 @@ _DELAYED_READ = 640
 # Where nobody is named, so much of each; and of so many groups the first to run out are sought.
 _GLANCED = 32
 _MOST_FAILING = 50
+_MANY = 50
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION, Part.POP})
 
 
@@ -46,6 +47,7 @@ class LagRequest:
         with_consumers: what is in flight, who holds the queues, and the rates.
         online: only groups of which somebody is online.
         limit: how many rows, as typed; with `all` nothing is folded either.
+        members_first: where there are more groups than a table shows, those with members online come first.
     """
 
     groups: Collection[str] = ()
@@ -54,6 +56,7 @@ class LagRequest:
     with_consumers: bool = False
     online: bool = False
     limit: str | None = None
+    members_first: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,7 @@ class LagView:
         minor_gaps: of the columns beside lag only.
         windows: what groups have left to repair their consumers, where retries were looked for.
         slaves: names of brokers whose master is gone, and whose slave told.
+        online: groups with members, where these come first; None where nobody was asked.
     """
 
     moment_ms: int
@@ -74,6 +78,7 @@ class LagView:
     minor_gaps: Sequence[Gap] = ()
     windows: Sequence[RepairWindow] = ()
     slaves: Sequence[str] = ()
+    online: frozenset[str] | None = None
 
 
 def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
@@ -143,10 +148,13 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest, *, with_
 
 def one_look(target: ClusterTarget, request: LagRequest) -> LagView:
     """Asks a cluster once, for the retries of the groups as well. Raises as `live_lag`."""
+    from mqctl.cli.sources.brokers import asking_of
+    from mqctl.snapshot.live.asking import Asking
+
     with target.open() as cluster:
         view = live_lag(cluster, target.deadline(), request, with_pop=True)
-        from mqctl.cli.sources.brokers import asking_of
-
+        if request.members_first:
+            view = _members_first(Asking(cluster, target.deadline()), view)
         return _with_windows(asking_of(cluster, target), view, closely=request.with_consumers)
 
 
@@ -205,6 +213,11 @@ def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -
 
 def _online(asking: Asking, view: LagView) -> LagView:
     """Leaves out groups that no broker knows a member of; what a broker does not tell is told to be missing."""
+    groups, gaps = _with_members(asking, view)
+    return of_groups(view, groups, gaps)
+
+
+def _with_members(asking: Asking, view: LagView) -> tuple[frozenset[str], list[Gap]]:
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.brokers import list_brokers, masters_of
     from mqctl.snapshot.live.members import gather_memberships
@@ -213,7 +226,17 @@ def _online(asking: Asking, view: LagView) -> LagView:
     names = frozenset(item.group for item in view.groups)
     memberships = gather_memberships(asking, brokers, Scope(groups=names)) if names else {}
     gaps = [gap.at(broker.name) for broker in brokers for gap in broker.gaps]
-    return of_groups(view, {item.group for items in memberships.values() for item in items}, gaps)
+    return frozenset(item.group for items in memberships.values() for item in items), gaps
+
+
+def _members_first(asking: Asking, view: LagView) -> LagView:
+    """Puts groups with members before those whose consumers are gone, where a table would not show all of them; how
+    many there are is known only where every broker tells."""
+    if sum(1 for item in view.groups if item.lag_count) <= _MANY:
+        return view
+    online, gaps = _with_members(asking, view)
+    groups = sorted(view.groups, key=lambda item: (item.group not in online, not item.lag_count))
+    return replace(view, groups=groups, online=None if gaps else online, minor_gaps=[*view.minor_gaps, *gaps])
 
 
 def of_groups(view: LagView, groups: Collection[str], gaps: Sequence[Gap] = ()) -> LagView:
@@ -242,6 +265,7 @@ def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCo
         windows=view.windows,
         folded=not request.groups and request.limit != ALL,
         slaves=view.slaves,
+        online=view.online,
     )
     return answer(limited(document, output, request.limit), view.gaps, output, minor=view.minor_gaps)
 

@@ -8,8 +8,8 @@ RULES: dict[str, Text] = {
     "MQ720": Text(
         title="Transactions are pending",
         what={
-            "": "{pending_count:transaction} of producer group {group} ({topics}) are neither committed nor rolled back, "
-            "the oldest for {oldest_ms}, checked up to {most_checks_count:time}."
+            "": "{pending_count:transaction} of producer group {group} ({topics}) pending, the oldest for {oldest_ms}; checked "
+            "at most {most_checks_count:time}."
         },
         effect="Their messages are invisible to consumers; after 15 checks they are discarded.",
         advice="Check whether a producer of the group is online and what its transaction listener returns.",

@@ -22,8 +22,11 @@ PHRASES = {
     "summary_of_one": "{verdict}: 1 finding from {rules} rules, {gaps:,} not judged",
     "summary": "{verdict}: {findings:,} findings from {rules} rules, {gaps:,} not judged",
     "alike": "{title}: {count:,} findings, worst first",
+    "alike_of": "{title}: {count:,} findings of {groups:,} groups, worst first",
     "alike_more": "and {count:,} more (-o json for all)",
     "cut": "{shown:,} of {total:,} shown; --limit all",
+    "how_consumed": "how members consume: {kinds}",
+    "online_first": "groups with members online: {online:,}, shown first; without: {offline:,}",
     "folded": "retry topics without lag, not shown: {count:,}; --limit all",
     "window_closes": "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the "
     "first becomes a dead letter at {at}, in {span}: have the fix out by then (mqctl retry list -g {group})",

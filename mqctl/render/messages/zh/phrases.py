@@ -22,8 +22,11 @@ PHRASES = {
     "summary_of_one": "{verdict}：{rules} 条规则，发现 1 个问题，{gaps:,} 项无法判断",
     "summary": "{verdict}：{rules} 条规则，发现 {findings:,} 个问题，{gaps:,} 项无法判断",
     "alike": "{title}：{count:,} 处，最严重的在前",
+    "alike_of": "{title}：{groups:,} 个消费组，{count:,} 处，最严重的在前",
     "alike_more": "另有 {count:,} 处（-o json 显示全部）",
     "cut": "共 {total:,} 行，显示 {shown:,} 行；--limit all 显示全部",
+    "how_consumed": "消费方式：{kinds}",
+    "online_first": "有在线成员的消费组 {online:,} 个，排在前面；没有在线成员的 {offline:,} 个",
     "folded": "{count:,} 个没有积压的重试 Topic 未显示；--limit all 显示全部",
     "window_closes": "{group}：消费失败、等待重试的消息 {failing:,} 条。如果每次重试都失败，第一条将在 {at}（{span}后）进入死信队列："
     "修复须在此之前上线（mqctl retry list -g {group}）",
