@@ -23,11 +23,13 @@ class QueueHolder:
     Attributes:
         dropped: it has given up what it had of the queue, and will begin anew.
         position: the offset that it would commit next; None where it remembers none, and commits none.
+        cached_from: the first message that it has and has not finished; None where it has none.
     """
 
     client_id: str
     dropped: bool
     position: int | None = None
+    cached_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,10 @@ def holders(cluster: Cluster, addresses: Iterable[str], group: str, deadline: De
                 if position is None and state.cached_msg_count and not state.dropped:
                     position = state.cached_msg_min_offset
                 client_id = str(answer.ask.about)
-                held[queue] = QueueHolder(client_id=client_id, dropped=state.dropped, position=position)
+                cached_from = state.cached_msg_min_offset if state.cached_msg_count and not state.dropped else None
+                held[queue] = QueueHolder(
+                    client_id=client_id, dropped=state.dropped, position=position, cached_from=cached_from
+                )
     return QueueHolders(
         queues=held,
         complete=complete,

@@ -9,6 +9,11 @@ one that still remembers the old offset brings the queue back to it. So:
   the old one; for one that goes forward, from the new one on.
 * It is looked at until the member that holds it remembers an offset on the new side too, or none, and for a time longer
   than that between two commits after that.
+* A pull that waited at the old end when its queue was dropped is answered up to 20 s after the word, and takes what the
+  member remembers to that end, whoever holds the queue then (`PullCallback`, `correctTagsOffset`). A queue that goes
+  back is therefore watched until that is over and members would have committed it.
+* A member whose first unfinished message lies before the offset on the broker has not consumed what lies between: the
+  offset went back, however many messages were consumed meanwhile.
 * An offset that was moved back and is beyond the old one at the next look was consumed on or went back. What was seen
   in between tells, or how much the members say they have consumed (request 307): the messages that lie between must be
   among those. Where members do not say that, nobody knows.
@@ -44,6 +49,8 @@ _LOOK_AT_MOST_EVERY_MS = 3_000
 _ASK_MS = 1_000
 _HOLD_MS = 6_000
 _HOLD_SHARE = 0.6
+_LATE_PULL_MS = 20_000  # 15 s of waiting, and a broker looks every 5 s
+_LATE_PULL_RESTS = 2  # twice the 10 s of a rest
 _TWICE = 2  # members count what they consumed every 10 s
 _MINUTE_MS = 60_000
 
@@ -75,9 +82,11 @@ class _Watched:
         arrived_ms: since when it has been there at every look, after the beginning.
         resumed_ms: since when a member that remembers the new side has held it.
         rest_ms: how long that took for the first time, at least; the look before it did not show it yet.
+        rested_ms: how long it took at most.
         looked_ms: when it was looked at last.
         off_ms: since when it has been elsewhere although it had arrived, or members had begun anew.
         told: whether, at the last look, every member told what it holds.
+        cached_from: the first message that the member with the queue has and has not finished, at the last look.
     """
 
     part: QueuePart
@@ -89,10 +98,12 @@ class _Watched:
     arrived_ms: int | None = None
     resumed_ms: int | None = None
     rest_ms: int | None = None
+    rested_ms: int = 0
     looked_ms: int = 0
     off_ms: int | None = None
     told: bool = False
     holder: QueueHolder | None = None
+    cached_from: int | None = None
 
     @property
     def goes_back(self) -> bool:
@@ -123,13 +134,14 @@ class _Watched:
         holder = held.queues.get(self.part.queue)
         self.told = held.complete
         self.holder = holder or self.holder
+        self.cached_from = holder.cached_from if holder is not None else None
         if holder is None:
             if held.complete and held.member_count == 0:
                 self._resumed(at_ms)  # no member is left who could commit
             return
         if self.dropped and not holder.dropped and not self.began_anew:
             self.began_anew = True
-            self.rest_ms = self.looked_ms if self.rest_ms is None else self.rest_ms
+            self._rested(at_ms)
         self.dropped = self.dropped or holder.dropped
         # One that is still at a message of before keeps the queue dropped, and commits nothing of it any more.
         if holder.position is None or self.is_on(holder.position):
@@ -142,7 +154,17 @@ class _Watched:
         if self.arrived_ms is None:
             return
         self.resumed_ms = at_ms if self.resumed_ms is None else self.resumed_ms
-        self.rest_ms = self.looked_ms if self.rest_ms is None else self.rest_ms
+        self._rested(at_ms)
+
+    def _rested(self, at_ms: int) -> None:
+        if self.rest_ms is None:
+            self.rest_ms, self.rested_ms = self.looked_ms, at_ms
+
+    @property
+    def is_ahead(self) -> bool:
+        """Tells whether a member still has messages before the offset on the broker: it says more than was consumed."""
+        first = self.cached_from if self.arrived or self.began_anew else None
+        return self.part.found is not None and first is not None and self.part.new <= first < self.part.found
 
     @property
     def hold_ms(self) -> float:
@@ -154,6 +176,8 @@ class _Watched:
         if self.error is not None or self.resumed_ms is None or self.arrived_ms is None:
             return False
         since_ms = max(self.resumed_ms, self.arrived_ms)
+        if self.goes_back and self.holder is not None:
+            since_ms = max(since_ms, min(_LATE_PULL_MS, _LATE_PULL_RESTS * self.rested_ms))
         return at_ms > since_ms and at_ms - since_ms >= self.hold_ms
 
     def is_gone(self, at_ms: int) -> bool:
@@ -239,6 +263,8 @@ class Settlement:
             part = item.part
             if item.holds(now_ms):
                 part.state = CONFIRMED if part.found == part.new else CONSUMED_ON
+            elif self._is_beyond(item) and item.told and item.is_ahead:  # a member has it, and has not consumed it
+                self._judge(item)
             elif self._is_beyond(item) and (item.consumed or self._consumed_enough(part.topic)):
                 part.state = CONSUMED_ON
             elif item.is_gone(now_ms):
@@ -276,6 +302,9 @@ class Settlement:
         elif item.is_on(offset):
             part.state = UNKNOWN
             part.reason = f"the broker has {offset}, but no member was seen to take it over: check again"
+        elif self._is_beyond(item) and item.is_ahead and item.cached_from != part.new:
+            part.state = WENT_BACK
+            part.reason = f"{who} has committed {offset}, and has consumed again only up to {item.cached_from}"
         elif self._is_beyond(item) and (not item.told or self._consumed_enough(part.topic) is None):
             part.state = UNKNOWN
             part.reason = f"the broker has {offset}: consumed again already, or never moved"

@@ -34,6 +34,8 @@ def member(
     kind: type[PushConsumer] = PushConsumer,
     directory: Path | None = None,
     rest_ms: int = REST_MS,
+    persist_ms: int = 50,
+    result: Callable[[ReceivedMessage], Consumed] | None = None,
 ) -> Iterator[Heard]:
     """Runs one member of a group, the only one, and yields once it holds every queue of the topic.
 
@@ -41,18 +43,20 @@ def member(
         busy: it is at its first messages as long as it runs, so that it commits nothing by itself.
         gate: what it is at goes on when this is set.
         directory: where a broadcasting one keeps its offsets.
+        persist_ms: time between its commits.
+        result: its listener, instead of one that succeeds.
         rest_ms: its pause between the word of a broker and the offsets that it was told.
     """
     over = Event()
 
-    def result(message: ReceivedMessage) -> Consumed:
+    def usual(message: ReceivedMessage) -> Consumed:
         if busy:
             over.wait(_LONG_S)
         if gate is not None:
             gate.wait(_LONG_S)
         return Consumed.SUCCESS
 
-    heard = Heard(result)
+    heard = Heard(result or usual)
     settings = quick(
         reset_delay_ms=rest_ms,
         correction_delay_ms=rest_ms,
@@ -60,7 +64,9 @@ def member(
         await_termination_ms=200,
         local_offset_dir=directory,
     )
-    consumer = kind(group, quick_client(cluster, instance_name=name), heard, settings, mode=mode)
+    consumer = kind(
+        group, quick_client(cluster, instance_name=name, persist_period_ms=persist_ms), heard, settings, mode=mode
+    )
     consumer.subscribe(topic, "*")
     with consumer:
         wait_for_topic(consumer, topic)
@@ -111,6 +117,45 @@ class LateConsumer(PushConsumer):
 
         after_ms = self.settings.reset_delay_ms + self.instance.settings.persist_period_ms
         self.instance.timers.after(after_ms, "commit what it remembers", remember)
+
+
+class JavaConsumer(PushConsumer):
+    """One that takes what pulls say that waited while their queues were dropped, as `correctTagsOffset` of 4.9.8 does.
+
+    A pull waits 15 s at the end of a queue, and up to 5 s more until the broker looks; a rest is 10 s. So it is
+    answered up to twice a rest after the word: what the member remembers by then goes on to the end, and is committed.
+
+    Attributes:
+        answered_after: when the pulls are answered, in rests after the word of a broker.
+    """
+
+    answered_after = 1.3
+
+    def take_offsets(self, offsets: Mapping[MessageQueue, int]) -> None:
+        """As others do; the pulls that wait are answered later."""
+        table = self.rebalancing.process_queues
+        waiting = {queue: (table[queue], self.offsets.stored(queue)) for queue in offsets if queue in table}
+        super().take_offsets(offsets)
+
+        def answer() -> None:
+            for queue, (dropped, end) in waiting.items():
+                if not dropped.count and end is not None:
+                    self.offsets.update(queue, end, increase_only=True)
+
+        delay_ms = self.answered_after * self.settings.reset_delay_ms
+        self.instance.timers.after(delay_ms, "answers of waiting pulls", answer)
+
+
+class EarlyJavaConsumer(JavaConsumer):
+    """One whose pulls are answered while it rests: what they say is overwritten."""
+
+    answered_after = 0.5
+
+
+class LatestJavaConsumer(JavaConsumer):
+    """One whose pulls wait as long as they can."""
+
+    answered_after = 1.95
 
 
 class AlwaysLateConsumer(LateConsumer):

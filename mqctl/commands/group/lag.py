@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -109,15 +110,7 @@ def command(
         return advised(who, window, output, wanted=advise and store is None)
     rows = by or (By.QUEUE if queue else By.BOTH if group else By.GROUP)
     closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
-    request = LagRequest(
-        group or (),
-        topic or (),
-        system=system,
-        with_consumers=closely,
-        online=online,
-        limit=limit,
-        members_first=rows is By.GROUP and output in (Output.TABLE, Output.WIDE) and sort is None and not online,
-    )
+    request = LagRequest(group or (), topic or (), system=system, with_consumers=closely, online=online, limit=limit)
     view = _of_files(store, snapshot, at, request)
     if view is None:
         target = cluster_target(namesrv, profile, timeout, proxies=proxy)
@@ -126,8 +119,12 @@ def command(
 
             look = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
             return look_again(target, request, look, rows, output)
-        view = one_look(target, request)
+        view = one_look(target, replace(request, members_first=_is_list(rows, output) and sort is None))
     return show(choice.of(view), request, rows, output)
+
+
+def _is_list(rows: By, output: Output) -> bool:
+    return rows is By.GROUP and output in (Output.TABLE, Output.WIDE)
 
 
 def _of_files(store: Path | None, snapshot: Path | None, at: str | None, request: LagRequest) -> LagView | None:

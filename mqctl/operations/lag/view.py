@@ -153,7 +153,7 @@ def one_look(target: ClusterTarget, request: LagRequest) -> LagView:
 
     with target.open() as cluster:
         view = live_lag(cluster, target.deadline(), request, with_pop=True)
-        if request.members_first:
+        if request.members_first and not request.online:
             view = _members_first(Asking(cluster, target.deadline()), view)
         return _with_windows(asking_of(cluster, target), view, closely=request.with_consumers)
 

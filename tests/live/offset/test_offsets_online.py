@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -15,15 +16,27 @@ from embedded_broker import Answer, Drop, EmbeddedCluster
 from mqctl.client.admin.broker_changes import put_group, put_topic
 from mqctl.client.consumer.consumer_settings import ConsumeMode
 from mqctl.client.consumer.lite_pull import LitePullConsumer
+from mqctl.client.message.received import Consumed, ReceivedMessage
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.member import MessageModel
+from mqctl.model.queue import MessageQueue
 from tests.client.consuming import Heard, quick_client
 from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.changing import reached
 from tests.live.conftest import Run, change
-from tests.live.members import AlwaysLateConsumer, DeafConsumer, LateConsumer, StubbornConsumer, member, until
+from tests.live.members import (
+    AlwaysLateConsumer,
+    DeafConsumer,
+    EarlyJavaConsumer,
+    JavaConsumer,
+    LateConsumer,
+    LatestJavaConsumer,
+    StubbornConsumer,
+    member,
+    until,
+)
 from tests.live.offset.test_offsets import BEFORE, DO, RESET, TARGETS, offsets, planned
 
 MODES = [ConsumeMode.CONCURRENT, ConsumeMode.ORDERLY]
@@ -176,6 +189,38 @@ def test_a_queue_that_members_bring_back_again_and_again_is_said_to_go_back(
     assert rows == {("went-back", 3, reason)}
     resumed = live("offset", "reset", "--resume", done.json["id"], *DO)
     assert (resumed.exit_code, offsets(live)) == (0, START), resumed.stdout
+
+
+@pytest.mark.usefixtures("told")
+@pytest.mark.parametrize(
+    ("kind", "again"),
+    [(EarlyJavaConsumer, 1), (JavaConsumer, 0), (LatestJavaConsumer, 1), (LatestJavaConsumer, 5)],
+    ids=["answered-early", "stuck", "slow", "quick"],
+)
+def test_pulls_that_waited_at_the_end_and_are_answered_after_the_reset(
+    live: Run, cluster: EmbeddedCluster, kind: type[JavaConsumer], again: int
+) -> None:
+    """What is called confirmed or consumed on stays so or was consumed; what went back is said to have gone back."""
+    gate = Event()
+    heard_twice: Counter[MessageQueue] = Counter()
+
+    def listen(message: ReceivedMessage) -> Consumed:
+        heard_twice[message.queue] += 1
+        if heard_twice[message.queue] > 2 + again:
+            gate.wait(_SECONDS)
+        return Consumed.SUCCESS
+
+    with member(cluster, kind=kind, rest_ms=1_000, persist_ms=500, result=listen) as heard:
+        keeps_up(live, heard)
+        done = live(*RESET, "--to-earliest", *DO)
+        states = {row["state"] for row in done.json["queues"] if row["queue_id"] == 0}
+        ends = offsets(live)
+        gate.set()
+    bounced = again < 5 and kind is not EarlyJavaConsumer
+    wanted = {"went-back"} if bounced else {"consumed-on"} if again == 5 else {"confirmed", "consumed-on"}
+    assert states <= wanted, done.stdout
+    assert (done.exit_code, ends["broker-b", 1]) == (int(bounced), 0)
+    assert {ends[name, 0] for name in ("broker-a", "broker-b")} <= ({5} if bounced else {0, again})
 
 
 @pytest.mark.usefixtures("told")
