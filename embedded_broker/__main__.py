@@ -18,6 +18,8 @@ from embedded_broker.testing.options import Options, parse
 from mqctl.errors import ExitCode, MqctlError
 
 _OPEN_FILES = 1 << 17
+_NEW_OBJECTS = 20_000
+"""After so many the collector looks for cycles: requests leave none, and hundreds of them come at once."""
 
 
 async def _serve(options: Options) -> None:
@@ -40,6 +42,7 @@ async def _serve(options: Options) -> None:
             sys.stdout.write(json.dumps(ready(cluster, control)) + "\n")
             sys.stdout.flush()
         gc.freeze()  # what is there now stays; collections need not look at it again
+        gc.set_threshold(_NEW_OBJECTS)
         await stopped.wait()
     finally:
         if control is not None:

@@ -104,6 +104,8 @@ def _not_shown(entry: Rule, snapshot: ClusterSnapshot) -> Why | None:
     live = snapshot.origin.kind is OriginKind.LIVE
     if not entry.applies_to(snapshot.origin.kind) or (entry.least_window is not None and not live):
         return Why(Reason.FILES_ONLY if live else Reason.LIVE_ONLY)
+    if Part.ACCESS in entry.needs and not live and not _tells_access(snapshot):
+        return Why(Reason.NO_ACCESS_FILES)
     if Part.STACKS in entry.needs and not _has_stacks(snapshot):
         return Why(Reason.NO_STACKS)
     if Part.PROBE in entry.needs and not any(broker.probe for broker in snapshot.brokers):
@@ -134,6 +136,14 @@ def _without_earlier(rules: list[Rule], chosen: list[Rule], case: ClusterCase) -
             least_ms = max(case.settings.scaled(entry.least_window(case.settings)), case.window_ms)
             why = Why(Reason.NO_EARLIER, {"window_ms": least_ms})
             yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.CLUSTER), why=why)
+
+
+def _tells_access(snapshot: ClusterSnapshot) -> bool:
+    """Tells whether a directory holds anything about access: most hold nothing, whether or not their broker checks."""
+    return any(
+        broker.access is not None or any(gap.part is Part.ACCESS for gap in broker.unavailable)
+        for broker in snapshot.brokers
+    )
 
 
 def _has_stacks(snapshot: ClusterSnapshot) -> bool:

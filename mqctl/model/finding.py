@@ -119,6 +119,7 @@ class Reason(StrEnum):
     LIVE_ONLY = "live_only"
     NO_STACKS = "no_stacks"
     NO_PROBE = "no_probe"
+    NO_ACCESS_FILES = "no_access_files"
     TWO_LOOKS = "two_looks"
     NO_EARLIER = "no_earlier"
     NO_RECORDING = "no_recording"

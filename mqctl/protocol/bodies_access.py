@@ -8,6 +8,8 @@ from mqctl.model.access import CUSTOM, DEFAULT, ENABLE, NORMAL, AccessEntry, Acc
 from mqctl.protocol.body import Body, BodyError
 from mqctl.protocol.fastjson import FastjsonError, loads
 
+SUBJECT_PREFIX = "User:"
+
 
 class UserInfo(Body):
     """A user; the password travels as plain text, and never shows in a representation."""

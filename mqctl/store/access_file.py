@@ -5,11 +5,12 @@ Secret keys are judged here and dropped: nothing that leaves has them. Source: `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mqctl.errors import BadInputError
-from mqctl.model.access import NORMAL, SUPER, AccessUser, is_well_known
+from mqctl.model.access import NORMAL, SUPER, AccessState, AccessUser, is_well_known
 from mqctl.model.numbers import decimal
 from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
 from mqctl.store.plain_files import read_named, refused
@@ -60,6 +61,16 @@ def read_access_file(path: Path) -> AccessFileContent:
         accounts=tuple(AccessUser(_key(item), SUPER if _is_admin(item) else NORMAL) for item in accounts),
         well_known=tuple(_key(item) for item in accounts if is_well_known(_key(item), _text(item.get("secretKey")))),
         unsigned=tuple(_key(item) for item in accounts if _text(item.get("whiteRemoteAddress")) in EVERYBODY),
+    )
+
+
+def access_of_files(contents: Mapping[str, AccessFileContent]) -> AccessState:
+    """Returns what access files, by their paths, say together."""
+    return AccessState(
+        users=tuple(account for content in contents.values() for account in content.accounts),
+        well_known=tuple(key for content in contents.values() for key in content.well_known),
+        unchecked=tuple(path for path, content in contents.items() if EVERYBODY & set(content.white)),
+        unsigned=tuple(key for content in contents.values() for key in content.unsigned),
     )
 
 

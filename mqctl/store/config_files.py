@@ -29,6 +29,7 @@ DELAY_OFFSETS = "delayOffset.json"
 CONSUMER_FILTERS = "consumerFilter.json"
 ORDER_INFOS = "consumerOrderInfo.json"
 REQUEST_MODES = "messageRequestMode.json"
+USERS, ACLS = "users.json", "acls.json"
 ALWAYS_THERE = (TOPICS, GROUPS, CONSUMER_OFFSETS, DELAY_OFFSETS, CONSUMER_FILTERS)
 
 Table = dict[str, Any]

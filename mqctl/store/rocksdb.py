@@ -246,6 +246,12 @@ def _opened(database: Path, root: Path) -> _Families:
     raise DatabaseError(f"the RocksDB database could not be opened: {problem}")
 
 
+def rows_of(database: Path) -> dict[str, bytes]:
+    """Returns what the default family of a small database holds, by key. Raises DatabaseError."""
+    with tempfile.TemporaryDirectory(prefix="mqctl-rocksdb-") as root, _opened(database, Path(root)) as families:
+        return {key.decode("utf-8", "replace"): value for key, value in families.rows("default")}
+
+
 def _copy(database: Path, folder: Path) -> None:
     names = {each.name for each in database.iterdir()}
     small = [name for name in names if name == "CURRENT" or name.startswith(("MANIFEST-", "OPTIONS-", "IDENTITY"))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mqctl.diagnosis import Settings
+from mqctl.model.access import AccessState, AccessUser
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.config_file import ConfigFileState, FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
@@ -167,6 +168,7 @@ HEALTHY = BrokerSnapshot(
     delay=delay_with(),
     transactions=TRANSACTIONS,
     storage=STORAGE,
+    access=AccessState(users=(AccessUser("admin", "Super"),)),
     file_reserved_ms=72 * HOUR,
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from mqctl.client.remoting.question import Question, nothing
 from mqctl.model.access import AccessEntry, AccessFile, AccessUser
 from mqctl.protocol import requests_v5 as v5
-from mqctl.protocol.bodies_access import AclInfo, UserInfo, acl_info, read_acls, read_users
+from mqctl.protocol.bodies_access import SUBJECT_PREFIX, AclInfo, UserInfo, acl_info, read_acls, read_users
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.fastjson import loads
 from mqctl.protocol.frame import RemotingCommand
@@ -18,8 +18,6 @@ from mqctl.protocol.requests_admin import (
     GetBrokerAclConfigReply,
     UpdateGlobalWhiteAddrsConfig,
 )
-
-SUBJECT_PREFIX = "User:"
 
 
 def access_files() -> Question[tuple[AccessFile, ...]]:

@@ -14,7 +14,7 @@ from mqctl.protocol.bodies_access import UserInfo
 from mqctl.protocol.codes import ResponseCode
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_settings
-from mqctl.store.access_file import EVERYBODY, AccessFileContent, read_access_file
+from mqctl.store.access_file import AccessFileContent, access_of_files, read_access_file
 
 # 3: before 5.3, where there are no users; 1: nothing is switched on, so that nothing is kept.
 _NO_USERS = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.REQUEST_CODE_NOT_SUPPORTED})
@@ -69,12 +69,7 @@ def _of_files(files: tuple[AccessFile, ...]) -> AccessState | None:
             return None  # of another host or user: what it says is not known, as with any broker elsewhere
         if content.change_count != file.change_count or content.changed_ms not in (None, file.changed_ms):
             return None
-    return AccessState(
-        users=tuple(account for content in contents.values() for account in content.accounts),
-        well_known=tuple(key for content in contents.values() for key in content.well_known),
-        unchecked=tuple(path for path, content in contents.items() if EVERYBODY & set(content.white)),
-        unsigned=tuple(key for content in contents.values() for key in content.unsigned),
-    )
+    return access_of_files(contents)
 
 
 def is_here(address: str) -> bool:

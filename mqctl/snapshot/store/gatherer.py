@@ -12,6 +12,7 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.progress import Progress
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointState, CheckpointStatus
+from mqctl.snapshot.store.access import store_access
 from mqctl.snapshot.store.delay import delay_file_state, delay_state
 from mqctl.snapshot.store.health import storage_state
 from mqctl.snapshot.store.jumps import offset_jumps
@@ -80,6 +81,7 @@ def gather_store(
         delay=delay_state(reading, levels=levels, observed_at_ms=origin.observed_at_ms),
         transactions=transaction_state(reading, commit_marks(reading) if deep else None),
         storage=storage_state(reading, files=files, checkpoint=checkpoint, report=report),
+        access=store_access(reading),
         pop=store_pop_shares(reading, origin.observed_at_ms) if may_pop(reading) else (),
         unavailable=tuple(reading.gaps),
     )

@@ -25,6 +25,8 @@ _PARTS = {
     configs.DELAY_OFFSETS: Part.DELAY,
     configs.ORDER_INFOS: Part.POP,
     configs.REQUEST_MODES: Part.POP,
+    configs.USERS: Part.ACCESS,
+    configs.ACLS: Part.ACCESS,
 }
 
 _OF_QUEUES = (Part.DELAY_QUEUES, Part.DELAY_TIMERS, Part.TRANSACTIONS, Part.OFFSET_JUMPS)

@@ -156,3 +156,32 @@ def test_doctor_judges_the_access_files_of_this_host(asked: Asked, file: Path, t
     assert sorted(item["code"] for item in end.json["findings"]) == ["MQ631", "MQ633", "MQ634"], end
     assert str(file) in end.stdout
     assert SECRET not in end.stdout
+
+
+def test_doctor_judges_the_access_files_in_the_directory_of_a_dead_broker(mqctl: Run, tmp_path: Path) -> None:
+    with EmbeddedCluster(data_dir=tmp_path / "home"):
+        pass
+    store, conf = tmp_path / "home" / "broker-a", tmp_path / "home" / "broker-a" / "conf"
+    rules = ("--only", "MQ632", "--only", "MQ633", "--only", "MQ634")
+    without = mqctl("doctor", "--store", store, *rules, "-o", "json")
+    assert without.exit_code == 3
+    assert {gap["code"] for gap in without.json["not_judged"]} == {"MQ632", "MQ633", "MQ634"}
+    assert all("plain_acl.yml" in gap["reason"] for gap in without.json["not_judged"])
+    assert mqctl("doctor", "--store", store).exit_code == 0, "no broker must have an access list"
+    (conf / "acl").mkdir(parents=True)
+    accounts = [{"accessKey": "weak-app", "secretKey": "rocketmq"}, {"accessKey": "sure-app", "secretKey": SECRET}]
+    (conf / "acl" / "more.yml").write_text(yaml.safe_dump({"accounts": accounts}))
+    (conf / "plain_acl.yml").write_text(yaml.safe_dump({"globalWhiteRemoteAddresses": ["*"]}))
+    for place in (conf, store.parent / "conf"):  # in the directory, or beside it: a copied home has both
+        if place != conf:
+            conf.rename(place)
+        end = mqctl("doctor", "--store", store, "-o", "json")
+        what = {item["code"]: item["what"] for item in end.json["findings"]}
+        assert what.keys() == {"MQ633", "MQ634"}, end.stdout
+        assert ("weak-app" in what["MQ633"], "sure-app" in what["MQ633"]) == (True, False)
+        assert str(place / "plain_acl.yml") in what["MQ634"]
+        assert SECRET not in end.stdout
+    (store.parent / "conf" / "plain_acl.yml").write_text("accounts: [")
+    broken = mqctl("doctor", "--store", store, "-o", "json")
+    assert {gap["code"] for gap in broken.json["not_judged"]} == {"MQ632", "MQ633", "MQ634"}
+    assert "plain_acl.yml: it is no YAML" in broken.stdout

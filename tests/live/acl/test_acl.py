@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from mqctl.errors import ExitCode
+from mqctl.model.access import AccessEntry, AccessUser
 from mqctl.protocol.acl import Credentials
 from mqctl.protocol.requests_v5 import GetUser
+from mqctl.snapshot.store.gatherer import gather_store
 from tests.conftest import Outcome
 from tests.embedded_broker.access import SigningPeer
 from tests.live.conftest import Run
@@ -169,3 +172,31 @@ def test_doctor_names_what_is_dangerous(asked: Asked, tmp_path: Path) -> None:
     assert ["broker-a" in item["subject"] for item in findings if item["code"] == "MQ633"] == [True]
     assert "12345678" not in end.stdout + end.stderr
     assert ADMIN.secret_key not in end.stdout + end.stderr
+
+
+def test_doctor_judges_users_in_the_directory_of_a_dead_broker(mqctl: Run, tmp_path: Path) -> None:
+    first = {"initAuthenticationUser": '{"username":"admin","password":"12345678"}'}
+    with EmbeddedCluster(data_dir=tmp_path, version="5.3.3", settings={**SETTINGS, **first}):
+        pass
+    end = mqctl("doctor", "--store", tmp_path / "broker-a", "-o", "json")
+    assert [(item["code"], "admin" in item["what"]) for item in end.json["findings"]] == [("MQ633", True)], end.stdout
+    assert "12345678" not in end.stdout + end.stderr
+
+
+def test_doctor_judges_the_databases_of_a_real_broker(
+    mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path
+) -> None:
+    store = golden_store("store-5.3.3-rocksdb-auth")
+    findings = mqctl("doctor", "--store", store, "--only", "MQ63*", "-o", "json").json["findings"]
+    assert [(item["code"], "rocketmq" in item["what"], item["evidence"]) for item in findings] == [
+        ("MQ633", True, {"user_count": 1})
+    ]
+    assert "bobpw1234" not in str(findings)
+    (access,) = (broker.access for broker in gather_store(store).brokers)
+    assert access is not None
+    assert access.users == (AccessUser("bob"), AccessUser("rocketmq", "Super"))
+    assert access.entries == {"bob": (AccessEntry("Topic:RT", ("Pub", "Sub", "Get")),)}
+    torn = Path(shutil.copytree(store, tmp_path / "torn"))
+    (torn / "config" / "users" / "CURRENT").write_text("MANIFEST-000404\n")
+    unread = mqctl("doctor", "--store", torn, "-o", "json")
+    assert {"MQ632", "MQ633", "MQ634"} <= {gap["code"] for gap in unread.json["not_judged"]}

@@ -14,6 +14,7 @@ PHRASES = {
     "why_live_only": "only a live cluster shows it",
     "why_no_stacks": "no stacks were taken: --stacks",
     "why_no_probe": "no message was sent: --probe",
+    "why_no_access_files": "the directory has no access files (4.9: conf/plain_acl.yml, conf/acl; 5.x: config/users)",
     "why_two_looks": "it needs two looks: --window 2m",
     "why_no_earlier": "it compares two looks, and nobody recorded {window_ms} before",
     "why_no_recording": "only a recording shows it: --recording DIR",

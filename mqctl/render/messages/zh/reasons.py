@@ -58,6 +58,7 @@ PHRASES = {
     "why_live_only": "只有在线集群能看到",
     "why_no_stacks": "没有采集线程栈：--stacks",
     "why_no_probe": "没有发送消息：--probe",
+    "why_no_access_files": "目录里没有访问控制文件（4.9：conf/plain_acl.yml、conf/acl；5.x：config/users）",
     "why_two_looks": "需要看两次：--window 2m",
     "why_no_earlier": "需要比较两次查看，而 {window_ms} 之前没有录制",
     "why_no_recording": "只有录制数据能看到：--recording DIR",
