@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
+from tests.browser import DESK, page_of
+from tests.client.consuming import wait_until
 from tests.conftest import Outcome
 from tests.live.conftest import Run
 from tests.usability.night import night
@@ -20,6 +23,10 @@ pytestmark = pytest.mark.slow
 
 TWO_SCREENS = 100
 _SLOW = "order-service"
+_CLIPPED = """() => [...document.querySelectorAll("body *")].filter(one => one.checkVisibility()
+    && one.scrollWidth > one.clientWidth + 1
+    && getComputedStyle(one).display != "inline").map(one => one.outerHTML)"""
+"""What is wider than its box: a column that has to be scrolled to, or that paper cuts off."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +215,8 @@ def test_the_store_of_thousands_of_groups_is_answered_within_two_screens(
 def test_the_page_for_a_ticket_says_its_verdict_first(ask: Run, shift: EmbeddedCluster, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the spark extra is not installed")
     page = tmp_path / "page.html"
+    offsets = shift.data_dir / "broker-a" / "config" / "consumerOffset.json"
+    wait_until(lambda: _SLOW in offsets.read_text() and "@billing" in offsets.read_text(), "offsets on disk")
     groups = ("-g", _SLOW, "-g", "billing", "-g", "svc-0003")
     made = ask("report", "run", "--store", shift.data_dir / "broker-a", "--no-spark", *groups, "--html", page)
     assert made.exit_code == 0, made.stderr
@@ -216,6 +225,14 @@ def test_the_page_for_a_ticket_says_its_verdict_first(ask: Run, shift: EmbeddedC
     verdict = text.index('<p class="verdict ')
     assert verdict < text.index("What stands out") < text.index("svc-0003 on stream-3")
     assert text.count('class="report" open') < text.count('class="report"')
+    with page_of(page, DESK) as shown:
+        colour = shown.locator(".verdict").evaluate("one => getComputedStyle(one).color")
+        assert shown.evaluate("document.documentElement.scrollHeight") <= 2 * DESK["height"]
+        assert shown.evaluate(_CLIPPED) == []
+        shown.emulate_media(media="print")
+        assert shown.evaluate(_CLIPPED) == []
+        printed = shown.pdf(format="A4")
+    assert (colour, len(re.findall(rb"/Type /Page\b", printed)) in (1, 2)) == ("rgb(138, 90, 0)", True)
 
 
 def test_a_broker_that_is_killed_is_nowhere_fine(ask: Run, shift: EmbeddedCluster) -> None:

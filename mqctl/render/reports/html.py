@@ -73,7 +73,7 @@ th { background: #f2f5f8; }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } nav, .save { display: none; }
   .wide { overflow: visible; } table { font-size: 7.5pt; } th, td { padding: .15rem .3rem; min-width: 0; }
   th, th.n { white-space: normal; } td:not(.n) { min-width: 12ch; }
-  figure, tr, h2, h3 { break-inside: avoid; } h2, h3 { break-after: avoid; } }
+  figure, tr, h2, h3 { break-inside: avoid; } h2, h3, summary { break-after: avoid; } }
 """
 
 

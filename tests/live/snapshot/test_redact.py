@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import HotKey, QueueState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.snapshot.archive import load_snapshot
-from mqctl.snapshot.leftovers import left_in
+from mqctl.snapshot.leftovers import left_in, texts_of
 from mqctl.snapshot.redaction import redacted
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Consume, Run
 
+_WORD = r"[\w.@:/#+-]+"
 BODY, PROPERTY = b"the body 4711-qxz", "property-4711-qxz"
 
 
@@ -61,6 +62,11 @@ def test_a_redacted_snapshot_names_no_client_and_is_judged_the_same(
     assert "payments-of-alice" in content(plain)
     for word in ("127.0.0.1", "payments-of-alice", str(tmp_path), str(cluster.data_dir), "/home/"):
         assert word not in content(safe), word
+    whole = load_snapshot(plain)
+    before, after = _plain(whole), _plain(redacted(whole))
+    gone = set(_gone(before, after))
+    left = {word for text in texts_of(after) for word in re.findall(_WORD, text)}
+    assert ("payments-of-alice" in {part for word in gone for part in word.split("@")}, gone & left) == (True, set())
     assert judged(live, safe) == judged(live, plain)
     assert "made up" in live("snapshot", "show", safe).stdout
     members = live("group", "members", "-g", "G", "--snapshot", safe, "-o", "json").json["members"]
@@ -117,6 +123,19 @@ def test_values_that_stand_where_none_was_expected_go_too() -> None:
         assert word not in text, word
     assert any(key.startswith("commitLogDiskRatio_") for key in replaced.brokers[0].runtime)
     assert left_in("10.0.0.1:9876 and /data/mq", frozenset({"10.0.0.1", "/data/mq"})) == ["/data/mq", "10.0.0.1"]
+
+
+def _gone(before: Any, after: Any) -> Iterator[str]:
+    """Yields every word of a tree that stands no more where it stood; tables and lists keep their order."""
+    if isinstance(before, dict):
+        for (name, value), (new_name, new_value) in zip(before.items(), after.items(), strict=True):
+            yield from _gone(name, new_name)
+            yield from _gone(value, new_value)
+    elif isinstance(before, list | tuple):
+        for value, new_value in zip(before, after, strict=True):
+            yield from _gone(value, new_value)
+    elif isinstance(before, str):
+        yield from set(re.findall(_WORD, before)) - set(re.findall(_WORD, after))
 
 
 def _plain(snapshot: ClusterSnapshot) -> Any:
