@@ -16,9 +16,8 @@ server: not at all), as by a real server that does not know it. Codes that came 
 `config/users.json` and `config/acls.json` where a real broker has RocksDB folders. Absent of these: the import of a
 `plain_acl.yml` (`migrateAuthFromV1Enabled`) and results remembered for a connection (the stateful strategies).
 
-A topic with `queue.type=BatchCQ` (5.x) is accepted and listed, and served as SimpleCQ: 31 on an empty queue answers 0
-where a real broker says -1, a batch send answers one id for each message where it answers one, and pulled records are
-single messages where it hands out batches to be unwrapped, from the first offset of the batch on.
+A topic with `queue.type=BatchCQ` (5.x), whose records are batches of messages, is not served: creating one is refused
+with code 1 and the reason, and so are sends, pulls and pops where a store of another broker has one.
 
 | code | name | since | broker | name server | broker to client |
 |---|---|---|---|---|---|

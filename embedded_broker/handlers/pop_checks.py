@@ -10,6 +10,7 @@ from embedded_broker.consumers.sql_filters import TAG, matches
 from embedded_broker.consumers.subscriptions import wanted_by
 from embedded_broker.handlers.send_checks import missing_topic_remark
 from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.tables.attributes import check_served
 from mqctl.filter.sql_tokens import SqlSyntaxError
 from mqctl.filter.tags import TagExpressionError
 from mqctl.model.names import pop_retry_topic
@@ -75,6 +76,7 @@ def check_place(broker: Broker, request: _Asks, call: Call, what: str) -> None:
     topic = existing_topic(broker, request.topic)
     if not topic.readable:
         raise Refusal(ResponseCode.NO_PERMISSION, f"the topic[{topic.name}] {what} message is forbidden")
+    check_served(topic)
     if request.queue_id >= topic.read_queue_count:
         raise Refusal(ResponseCode.INVALID_PARAMETER, illegal_queue(topic, request.queue_id, call))
     group = broker.groups.find_or_create(request.consumer_group)

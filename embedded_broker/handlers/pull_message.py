@@ -19,6 +19,7 @@ from embedded_broker.log.offset_moved import note_offset_moved
 from embedded_broker.log.store import Dispatched, Read, ReadStatus
 from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.tables.attributes import check_served
 from mqctl.errors import MqctlError
 from mqctl.filter.sql_tokens import SqlSyntaxError
 from mqctl.filter.tags import TagExpressionError
@@ -117,6 +118,7 @@ def _checked(broker: Broker, request: PullMessage, call: Call) -> _Pull:
         raise Refusal(ResponseCode.TOPIC_NOT_EXIST, missing_topic_remark(broker, request.topic))
     if not topic.readable:
         raise _Forbidden(_TOPIC, f"the topic[{topic.name}] pulling message is forbidden")
+    check_served(topic)
     if not 0 <= request.queue_id < topic.read_queue_count:
         code = ResponseCode.INVALID_PARAMETER if broker.release.is_v5 else ResponseCode.SYSTEM_ERROR
         raise Refusal(

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from embedded_broker.broker import Broker
 from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.tables.attributes import check_served
 from embedded_broker.tables.topics import unit_flags
 from mqctl.model import names
 from mqctl.model.config import TopicConfig
@@ -69,6 +70,7 @@ def checked_topic(broker: Broker, request: SendMessage, peer: str) -> TopicConfi
         known = _created(broker, request, peer)
     elif topic in _FORBIDDEN or (broker.settings.reject_internal_topic_message and _is_kept(topic)):
         raise Refusal(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
+    check_served(known)
     if request.queue_id >= max(known.read_queue_count, known.write_queue_count):
         code = ResponseCode.INVALID_PARAMETER if broker.release.is_v5 else ResponseCode.SYSTEM_ERROR
         raise Refusal(

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from embedded_broker.remoting.refusals import Refusal
 from mqctl.errors import RefusedError
+from mqctl.model.config import TopicConfig
 from mqctl.model.numbers import MOST_INT64, decimal
+from mqctl.protocol.codes import ResponseCode
 
 MESSAGE_TYPE = "message.type"
+_QUEUE_TYPE, _BATCH = "queue.type", "BatchCQ"
+_NO_BATCHES = "queue.type=BatchCQ is not served by the embedded broker: create the topic with queue.type=SimpleCQ"
 _MOST = (1 << 63) - 1
 
 
@@ -39,9 +44,24 @@ def _reserve_time(value: str) -> None:
         raise AttributeRefused(f"value is not in range(-1, {_MOST})")
 
 
+def _queue_type(value: str) -> None:
+    _one_of(_BATCH, "SimpleCQ")(value)
+    if value == _BATCH:
+        raise AttributeRefused(_NO_BATCHES)
+
+
+def check_served(topic: TopicConfig) -> None:
+    """Refuses what would be read or written of a topic whose records are batches, which is not done here.
+
+    A store of another broker may have one. Raises Refusal.
+    """
+    if topic.attributes and topic.attributes.get(_QUEUE_TYPE) == _BATCH:
+        raise Refusal(ResponseCode.SYSTEM_ERROR, f"topic[{topic.name}]: {_NO_BATCHES}")
+
+
 Known = Mapping[str, tuple[bool, Callable[[str], None]]]
 TOPIC_ATTRIBUTES: Known = {
-    "queue.type": (False, _one_of("BatchCQ", "SimpleCQ")),
+    _QUEUE_TYPE: (False, _queue_type),
     "cleanup.policy": (False, _one_of("COMPACTION", "DELETE")),
     MESSAGE_TYPE: (True, _one_of("UNSPECIFIED", "MIXED", "TRANSACTION", "FIFO", "DELAY", "NORMAL")),
     "reserve.time": (True, _reserve_time),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from embedded_broker import EmbeddedCluster
@@ -45,6 +47,7 @@ from mqctl.protocol.requests_admin import (
 )
 from mqctl.protocol.requests_client import QueryConsumerOffset, UpdateConsumerOffset
 from mqctl.protocol.requests_namesrv import DeleteTopicFromNamesrv, GetRouteInfo
+from mqctl.protocol.requests_pop import PopMessage
 from mqctl.protocol.requests_v5 import GetSubscriptionGroupConfig, GetTopicConfig
 from tests.conformance.conftest import eventually
 from tests.embedded_broker.messages import heartbeat, pull, send
@@ -52,6 +55,7 @@ from tests.embedded_broker.sides import Side
 from tests.embedded_broker.wire import Peer
 
 UNSET = "not set any response code"
+_NO_BATCHES = "queue.type=BatchCQ is not served by the embedded broker: create the topic with queue.type=SimpleCQ"
 
 
 def topic(name: str, **changes: object) -> CreateTopic:
@@ -115,11 +119,26 @@ def test_a_topic_put_as_it_is_changes_no_version_in_5(side: Side) -> None:
         ("message.type", 1, "delete attribute format is wrong: message.type"),
         ("-message.type", 1, "only add attribute is supported while creating topic. key: message.type"),
         ("+queue.type=BatchCQ,+queue.type=SimpleCQ", 1, "key duplication: +queue.type"),
+        ("+queue.type=BatchCQ", 1, _NO_BATCHES),
+        ("+queue.type=Other", 1, "value is not in set: [BatchCQ, SimpleCQ]"),
     ],
 )
 def test_attributes_of_a_new_topic(side: Side, attributes: str, code: int, remark: str) -> None:
     answer = side.peer.call(topic("Attributed", attributes=attributes))
     assert (answer.code, answer.remark) == ((code, remark) if side.is_v5 else (0, UNSET))
+
+
+def test_batches_of_another_brokers_store_are_refused_and_not_misread(tmp_path: Path) -> None:
+    with EmbeddedCluster(version="5.3.3", data_dir=tmp_path) as cluster, Peer(cluster.broker().address) as peer:
+        assert peer.call(topic("Batches", attributes="+queue.type=SimpleCQ")).code == 0
+    file = tmp_path / "broker-a" / "config" / "topics.json"
+    file.write_text(file.read_text().replace("SimpleCQ", "BatchCQ"))
+    with EmbeddedCluster(version="5.3.3", data_dir=tmp_path) as cluster, Peer(cluster.broker().address) as peer:
+        heartbeat(peer, "one", group="G", subscriptions={"Batches": "*"})
+        popping = PopMessage(consumer_group="G", topic="Batches", queue_id=-1, max_msg_nums=1, invisible_time=60_000)
+        for request in (send("Batches"), pull("Batches", 0), popping):
+            answer = peer.call(request)
+            assert (answer.code, answer.remark) == (1, f"topic[Batches]: {_NO_BATCHES}")
 
 
 def test_attributes_of_a_known_topic(side: Side) -> None:
