@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.model.lang import Lang
 from mqctl.model.member import (
     PULL,
     GroupMembership,
@@ -64,7 +65,7 @@ SHARE_COLUMNS = (
     Column("mode", "mode", none="not set"),
     Column("ready_count", "ready", CellKind.COUNT),
     Column("invisible_count", "invisible", CellKind.COUNT),
-    Column("due_count", "due", CellKind.COUNT),
+    Column("due_count", "overdue", CellKind.COUNT),
     Column("retry_count", "retry", CellKind.COUNT),
     Column("given_up_count", "given up", CellKind.COUNT),
     Column("blocked_queue_count", "ordered blocks", CellKind.COUNT, none="?"),
@@ -295,6 +296,7 @@ def members_document(
     pops: Sequence[PopShare] = (),
     refused_by: Sequence[str] = (),
     modes: Iterable[str] = (),
+    lang: Lang | None = None,
 ) -> Document:
     """Builds the document of `group members`; with settings, that of `group describe`.
 
@@ -336,10 +338,10 @@ def members_document(
         blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))
     if any(kinds):
         blocks.append(
-            Paragraphs([phrase("how_consumed", None).format(kinds=", ".join(word for word in kinds if word))])
+            Paragraphs([phrase("how_consumed", lang).format(kinds=", ".join(word for word in kinds if word))])
         )
     if refused_by:
-        words = phrase("pulls_refused", None).format(brokers=", ".join(refused_by), group=group)
+        words = phrase("pulls_refused", lang).format(brokers=", ".join(refused_by), group=group)
         blocks.insert(0, Paragraphs([words]))
     if configs:
         blocks.insert(0, Table(CONFIG_COLUMNS, configs, title=f"Consumer group {group}"))

@@ -33,7 +33,7 @@ POP_COLUMNS = (
     Column("consume_mode", "mode"),
     Column("ready_count", "ready", CellKind.COUNT, none="-"),
     Column("invisible_count", "invisible", CellKind.COUNT, none="-"),
-    Column("due_count", "due", CellKind.COUNT, none="-"),
+    Column("due_count", "overdue", CellKind.COUNT, none="-"),
     Column("retry_count", "retry", CellKind.COUNT, none="-"),
     Column("given_up_count", "given up", CellKind.COUNT, none="-", wide=True),
     Column("blocked_queue_count", "ordered blocks", CellKind.COUNT, none="-", wide=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
+from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
@@ -42,7 +43,9 @@ def command(
     gaps = [*broker_gaps(brokers), *(gap for gap in unanswered if gap.cause is not Cause.UNSUPPORTED)]
     minor = [*unseen, *(gap for gap in unanswered if gap.cause is Cause.UNSUPPORTED)]
     return answer(
-        members_document(group, memberships, running, configs, pops=pops, refused_by=refused, modes=modes),
+        members_document(
+            group, memberships, running, configs, pops=pops, refused_by=refused, modes=modes, lang=spoken()
+        ),
         gaps,
         output,
         minor=minor,

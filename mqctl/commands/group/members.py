@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
+from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
@@ -43,5 +44,8 @@ def command(
     gaps = [*broker_gaps(brokers), *(gap for gap in unanswered if gap.cause is not Cause.UNSUPPORTED)]
     minor = [*unseen, *(gap for gap in unanswered if gap.cause is Cause.UNSUPPORTED)]
     return answer(
-        members_document(group, memberships, running, refused_by=refused, modes=modes), gaps, output, minor=minor
+        members_document(group, memberships, running, refused_by=refused, modes=modes, lang=spoken()),
+        gaps,
+        output,
+        minor=minor,
     )
