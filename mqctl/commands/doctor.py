@@ -249,6 +249,7 @@ def _document(
         backlogs=backlogs,
         time_scale=settings.time_scale,
         covered=coverage(judged.diagnosis, state, **_names(options)),
+        groups=options.groups or (),
     )
 
 

@@ -26,6 +26,7 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule, with_mode
 from mqctl.render.messages import evidence_text, phrase, reason, sentences
 from mqctl.render.recorded import recorded_lines
+from mqctl.render.standing import standing_lines
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes
 
 FINDING_COLUMNS = (
@@ -242,11 +243,13 @@ def diagnosis_document(
     backlogs: Sequence[BacklogAdvice] = (),
     time_scale: float = 1.0,
     covered: Sequence[Covered] = (),
+    groups: Sequence[str] = (),
 ) -> Document:
     """Builds the document of a diagnosis: a headline, the findings in words, what moves, what could not be judged.
 
     Args:
         source: the options that lead to the evidence, for commands to type next; those of the snapshot if not given.
+        groups: those that were named: where they stand is told in any case.
     """
     source = source or source_option(snapshot)
     modes = snapshot.consume_modes()
@@ -274,7 +277,8 @@ def diagnosis_document(
     report.movements.extend(map(backlog_line, backlogs))
     pairs = list(zip(rows, diagnosis.findings, strict=True))
     apart = [[item] for item in pairs] if explain else by_rule(pairs)
-    blocks: list[Table | Paragraphs] = [Paragraphs(list(_headline(snapshot, report, lang, apart)))]
+    headline = [*_headline(snapshot, report, lang, apart), *standing_lines(snapshot, groups, source, lang)]
+    blocks: list[Table | Paragraphs] = [Paragraphs(headline)]
     for alike in apart:
         blocks.append(alike_block(alike, lang) if len(alike) > 1 else finding_block(*alike[0], lang, explain))
     moving = [line for line in report.movements if line.movement != "ok"]
@@ -284,8 +288,7 @@ def diagnosis_document(
         blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
     if lines := not_judged_lines(diagnosis.not_judged, lang):
         blocks.append(Table(_NOT_JUDGED_COLUMNS, lines, title=phrase("not_judged", lang)))
-    partly = covered_lines(report.covered, not_judged)
-    if partly:
+    if partly := covered_lines(report.covered, not_judged):
         blocks.append(Table(_COVERED_COLUMNS, partly, title=phrase("partly_judged", lang)))
     return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)
 

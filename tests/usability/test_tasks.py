@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from tests.browser import DESK, page_of
 from tests.client.consuming import wait_until
-from tests.conftest import Outcome
+from tests.conftest import REPOSITORY, Outcome
 from tests.live.conftest import Run
 from tests.usability.night import night
 
@@ -81,7 +82,15 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "why is this group behind": (
         step(f"group lag {_SLOW} --advise --window 1s", "CONSUMED/S", "COMMITTED/S", "BOUNDED BY", most=40),
-        step(f"doctor {_SLOW}", "OK: 0 findings", never=("billing", "svc-"), most=40),
+        step(
+            f"doctor {_SLOW}",
+            "OK: 0 findings",
+            f"{_SLOW} on orders: ",
+            " waiting, the oldest for ",
+            "--advise",
+            never=("billing", "svc-"),
+            most=40,
+        ),
     ),
     "who consumes queue 2": (
         step("topic describe orders -q 2", _SLOW, "127.0.0.1@one", "OWNER ADDRESS", "127.0.0.1:", "LAG TIME", most=16),
@@ -141,7 +150,11 @@ TASKS: dict[str, tuple[Step, ...]] = {
             most=140,
         ),
     ),
-    "completion knows groups": (step("completion bash", "mqctl", most=400),),
+    "completion": (
+        step("completion bash", "mqctl", most=400),
+        step("__complete rules explain MQ20", "MQ203", most=20),
+        step("__complete doctor --only MQ20", "MQ203", most=20),
+    ),
     "dead letters": (
         step("dlq list", "audit", most=6),
         step("dlq show audit", "INV-0", "3 dead letters", most=12),
@@ -152,6 +165,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
     "more queues, and back": (
         step("topic update invoices --queues 8", "nothing was changed", most=10),
         step("topic update invoices --queues 8 --execute --confirm invoices", "confirmed", most=20),
+        step("__complete undo 2", "change", most=3),
         step("undo --last --execute --confirm invoices", "confirmed", most=20),
         step("topic describe invoices", "in 8 queues on 2 brokers", most=20),
     ),
@@ -192,6 +206,16 @@ def hold(seen: Outcome, wanted: Step) -> None:
 def test_a_task_is_answered_within_two_screens(ask: Run, task: str) -> None:
     for each in TASKS[task]:
         hold(ask(*shlex.split(each.line)), each)
+
+
+def test_all_twenty_tasks_are_played_and_scored() -> None:
+    """Seventeen scripts and three tests below, each with a row in the table of scores, whose mean is said above it."""
+    text = (REPOSITORY / "docs" / "usability.md").read_text()
+    rows = re.findall(r"^\| ([^|]+?) \| \d+ \| ([\d.]+) \|", text, re.MULTILINE)
+    others = {"save for a colleague", "a broker is killed", "page for a ticket"}
+    assert ({name for name, _ in rows}, len(rows)) == ({*TASKS, *others}, 20)
+    scores = [Decimal(score) for _, score in rows]
+    assert (f"mean {sum(scores) / 20:.1f} of 10" in text, min(scores) >= 8) == (True, True)
 
 
 def test_what_a_colleague_gets_names_no_machine(ask: Run, shift: EmbeddedCluster, tmp_path: Path) -> None:

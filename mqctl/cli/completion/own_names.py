@@ -1,4 +1,4 @@
-"""Names for the Tab that this machine knows by itself: profiles, local clusters, rules, words of mqadmin and Kafka."""
+"""Names for the Tab that this machine knows by itself: profiles, local clusters, changes, rules, other tools' words."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from collections.abc import Callable
 Named = list[tuple[str, str]]
 
 _BY_OPTION = {"--profile": "profile", "--mqadmin": "mqadmin"}
-_BY_COMMAND_OPTION = {(f"local {verb}", "--name"): "local" for verb in ("down", "logs", "status")}
+_BY_COMMAND_OPTION = {
+    **{(f"local {verb}", "--name"): "local" for verb in ("down", "logs", "status")},
+    ("doctor", "--only"): "rule",
+    ("doctor", "--skip"): "rule",
+}
 _BY_ARGUMENT = {
     "explain kafka": "kafka",
     "local scenario run": "scenario",
+    "offset undo": "offset change",
     "playbook run": "playbook",
     "playbook show": "playbook",
     "profile remove": "profile",
     "profile show": "profile",
     "profile use": "profile",
     "rules explain": "rule",
+    "undo": "change",
 }
 
 
@@ -82,6 +88,14 @@ def _rules() -> Named:
     return [(code, title(code, Lang.EN)) for code in RULES]
 
 
+def _changes(pattern: str) -> Named:
+    """Returns the ids of changes made from here, the newest first."""
+    from mqctl.cli.places import state_dir
+
+    ids = {path.stem for path in (state_dir() / "journal").glob(pattern)}
+    return [(name, "change") for name in sorted(ids, reverse=True)]
+
+
 def _kafka_terms() -> Named:
     from mqctl.render.messages.kafka import kafka_terms
 
@@ -95,6 +109,8 @@ def _mqadmin() -> Named:
 
 
 _KINDS: dict[str, Callable[[], Named]] = {
+    "change": lambda: _changes("**/*.json"),
+    "offset change": lambda: _changes("*.json"),
     "profile": _profiles,
     "local": _local_clusters,
     "kafka": _kafka_terms,

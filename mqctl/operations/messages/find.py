@@ -11,7 +11,7 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.delayed import look_up, with_due
 from mqctl.snapshot.live.messages import KeyQuery, by_offset_id
 
-_BY_KEY = "mqctl message find -t TOPIC --key KEY looks for a key; ids are in send results and in message peek"
+_BY_KEY = "for a key: mqctl message trace KEY -t TOPIC, or mqctl message find KEY -t TOPIC"
 
 _NAMED = 5
 

@@ -27,6 +27,8 @@ PHRASES = {
     "cut": "{shown:,} of {total:,} shown; --limit all",
     "how_consumed": "how members consume: {kinds}",
     "online_first": "groups with members online: {online:,}, shown first; without: {offline:,}",
+    "standing": "{group} on {topic}: {count:,} waiting, the oldest for {span}",
+    "standing_calm": "nothing waits: {groups}",
     "folded": "retry topics without lag, not shown: {count:,}; --limit all",
     "window_closes": "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the "
     "first becomes a dead letter at {at}, in {span}: have the fix out by then (mqctl retry list -g {group})",

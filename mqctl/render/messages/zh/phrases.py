@@ -27,6 +27,8 @@ PHRASES = {
     "cut": "共 {total:,} 行，显示 {shown:,} 行；--limit all 显示全部",
     "how_consumed": "消费方式：{kinds}",
     "online_first": "有在线成员的消费组 {online:,} 个，排在前面；没有在线成员的 {offline:,} 个",
+    "standing": "{group} 在 {topic} 上积压 {count:,} 条，最早的已等待 {span}",
+    "standing_calm": "没有积压：{groups}",
     "folded": "{count:,} 个没有积压的重试 Topic 未显示；--limit all 显示全部",
     "window_closes": "{group}：消费失败、等待重试的消息 {failing:,} 条。如果每次重试都失败，第一条将在 {at}（{span}后）进入死信队列："
     "修复须在此之前上线（mqctl retry list -g {group}）",

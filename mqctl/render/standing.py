@@ -1,0 +1,46 @@
+"""Where groups that were named stand: a doctor who finds nothing wrong with them says at least that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from mqctl.model.lag import GroupLag, LagEvidence, group_lags, lag_rows
+from mqctl.model.lang import Lang
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render import units
+from mqctl.render.messages import phrase
+
+_MOST = 10
+
+
+def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: str, lang: Lang | None) -> Iterator[str]:
+    """Yields a line for each topic in which a group has messages waiting, and one for groups of which all brokers told
+    everything, and nothing waits."""
+    if not groups:
+        return
+    everything = lag_rows(_evidence(snapshot), snapshot.origin.observed_at_ms, system=True)
+    rows = [row for row in everything if row.group in groups]
+    for item in [item for item in group_lags(rows) if item.lag_count][:_MOST]:
+        yield _behind(item, snapshot, source, lang)
+    gaps = [*snapshot.unavailable, *(gap for broker in snapshot.brokers for gap in broker.unavailable)]
+    not_calm = {row.group for row in rows if row.lag_count != 0}
+    calm = [name for name in dict.fromkeys(row.group for row in rows) if name not in not_calm]
+    if calm and not gaps:
+        yield phrase("standing_calm", lang).format(groups=phrase("comma", lang).join(calm[:_MOST]))
+
+
+def _evidence(snapshot: ClusterSnapshot) -> list[LagEvidence]:
+    return [
+        LagEvidence(
+            origin=snapshot.origin, name=broker.name, queues=broker.queues, consumer_offsets=broker.consumer_offsets
+        )
+        for broker in snapshot.brokers
+    ]
+
+
+def _behind(lag: GroupLag, snapshot: ClusterSnapshot, source: str, lang: Lang | None) -> str:
+    span = units.duration(lag.lag_ms) if lag.lag_ms is not None else "?"
+    line = phrase("standing", lang).format(group=lag.group, topic=lag.topic, count=lag.lag_count, span=span)
+    live = snapshot.origin.kind is OriginKind.LIVE and snapshot.origin.archive is None and snapshot.past is None
+    return f"{line}; mqctl group lag {source} -g {lag.group} --advise" if live else line
