@@ -132,7 +132,7 @@ def _held(queue: MessageQueue, client: str, item: HeldQueue, waiting: tuple[str,
     state, note = LockState.HELD, ""
     if item.dropped and item.try_unlock_count:
         state, free_ms = LockState.HUNG, None
-        times = "once" if item.try_unlock_count == 1 else f"{item.try_unlock_count} times"
+        times = counted(item.try_unlock_count, "time")
         note = f"it gave the queue up and tried to let go {times}, but its listener has not come back"
     elif item.transaction_count and silent_ms > limits.hung_ms:
         state, free_ms = LockState.HUNG, None

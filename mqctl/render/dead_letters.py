@@ -38,7 +38,7 @@ LETTER_COLUMNS = (
     Column("queue_offset", "offset", CellKind.COUNT),
     Column("age_ms", "age", CellKind.DURATION_MS),
     Column("failed_count", "failed", CellKind.COUNT),
-    Column("given_up", "given up"),
+    Column("given_up", "given up", CellKind.WORDS),
     Column("origin_topic", "origin topic", none="?"),
     Column("tags", "tags"),
     Column("keys", "keys"),
@@ -52,7 +52,7 @@ LETTER_COLUMNS = (
 RETRY_COLUMNS = (
     Column("group", "consumer group"),
     Column("broker_name", "broker"),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("failed_count", "failed", CellKind.COUNT),
     Column("due_in_ms", "due in", CellKind.DURATION_MS, none="now"),
     Column("tries_left", "tries left", CellKind.COUNT, none="?"),
@@ -197,7 +197,8 @@ def letters_document(group: str, letters: Iterable[DeadLetter], form: BodyForm, 
     """Builds the document of `dlq show`."""
     listed = list(letters)
     rows = [_letter(letter, form, now_ms) for letter in listed]
-    lines = [f"{counted(len(rows), 'dead letter')} of {group}{', and more: raise --limit' if more else ''}"]
+    beyond = ", and more: raise --limit" if more else ""
+    lines = [f"{counted(len(rows), 'dead letter')} of group {group}{beyond}"]
     for kind in GivenUp:
         count = sum(row.given_up == kind for row in rows)
         lines += [f"  {kind}: {count}, {_WHY[kind]}"] if count else []

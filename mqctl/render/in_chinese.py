@@ -44,9 +44,13 @@ def _table(table: Table) -> Table:
         table,
         columns=tuple(map(_column, table.columns)),
         rows=[_row(row, kinds) for row in table.rows] if kinds else table.rows,
-        title=TITLES.get(table.title, table.title),
-        empty=TITLES.get(table.empty, table.empty),
+        title=_title(table.title),
+        empty=_title(table.empty),
     )
+
+
+def _title(text: str) -> str:
+    return TITLES.get(text) or spoken_text(text, Lang.ZH)
 
 
 def _row(row: object, kinds: Mapping[str, CellKind]) -> object:

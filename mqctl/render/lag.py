@@ -52,7 +52,7 @@ QUEUE_COLUMNS = (
     Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
     Column("lost_count", "lost", CellKind.COUNT),
     Column("next_store_time_ms", "next message stored", CellKind.TIME_MS, wide=True),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
 )
 OWNER_COLUMNS = (
     Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),

@@ -17,7 +17,7 @@ COLUMNS = (
     Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
     Column("produce_tps", "in/s", CellKind.RATE, none="?"),
     Column("consume_tps", "committed/s", CellKind.RATE, none="?"),
-    Column("trend", "trend"),
+    Column("trend", "trend", CellKind.WORDS),
     Column("caught_up_in_ms", "gone in", CellKind.DURATION_MS),
     Column("lost_count", "lost", CellKind.COUNT, wide=True),
 )

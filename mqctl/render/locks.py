@@ -16,13 +16,13 @@ LOCK_COLUMNS = (
     Column("topic", "topic"),
     Column("broker_name", "broker"),
     Column("queue_id", "queue", CellKind.COUNT),
-    Column("state", "lock"),
+    Column("state", "lock", CellKind.WORDS),
     Column("holders", "holder", none="nobody"),
     Column("waiting", "waiting", none=""),
     Column("last_lock_time_ms", "renewed", CellKind.TIME_MS),
     Column("idle_ms", "listener silent", CellKind.DURATION_MS),
     Column("free_time_ms", "free at the latest", CellKind.TIME_MS, none="?"),
-    Column("note", "note", none=""),
+    Column("note", "note", CellKind.SENTENCE, none=""),
 )
 SPREAD_COLUMNS = (
     Column("key", "key"),
@@ -86,9 +86,9 @@ def lock_document(group: str, locks: Sequence[QueueLock], *, concurrent: bool) -
         for item in ([] if concurrent else locks)
     ]
     odd = sum(item.state not in _CALM for item in locks)
-    line = f"{group} consumes concurrently: it takes no locks" if concurrent else f"{group}: {counted(odd, 'queue')} "
-    if not concurrent:
-        line += f"of {len(rows)} not held as they should be"
+    line = f"{group}: {counted(odd, 'queue')} of {len(rows)} not held as they should be"
+    if concurrent:
+        line = f"{group} consumes concurrently: it takes no locks"
     blocks: list[Table | Paragraphs] = [Paragraphs([line])]
     if not concurrent:
         blocks.append(Table(LOCK_COLUMNS, rows, empty="no member subscribes a topic that has queues"))

@@ -10,7 +10,7 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, message_blocks
 
 _SEND_COLUMNS = (
-    Column("kind", "sent"),
+    Column("kind", "sent", CellKind.WORDS),
     Column("group", "producer group"),
     Column("client_host", "client"),
     Column("time_ms", "began", CellKind.TIME_MS, none="?"),
@@ -29,7 +29,7 @@ _CONSUME_COLUMNS = (
 )
 _TRACK_COLUMNS = (
     Column("group", "consumer group"),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("online", "online", CellKind.FLAG, none="?"),
     Column("consumer_offset", "consumer offset", CellKind.COUNT, none="none"),
     Column("track_type", "mqadmin says", wide=True),

@@ -9,11 +9,11 @@ from mqctl.client.remoting.reach import Port
 from mqctl.render.document import CellKind, Column, Document, Table
 
 COLUMNS = (
-    Column("role", "port of"),
+    Column("role", "port of", CellKind.WORDS),
     Column("broker", "broker"),
     Column("broker_id", "id", CellKind.COUNT),
     Column("address", "address"),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("speaks", "speaks"),
     Column("connect_ms", "connected after", CellKind.DURATION_MS),
     Column("answer_ms", "answered after", CellKind.DURATION_MS),

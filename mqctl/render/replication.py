@@ -20,7 +20,7 @@ _COLUMNS = (
     Column("log_end", "log to", CellKind.COUNT, none="?"),
     Column("behind_bytes", "behind", CellKind.COUNT),
     Column("behind_ms", "behind for", CellKind.DURATION_MS),
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("slave_count", "slaves", CellKind.COUNT, wide=True),
     Column("sync_state", "sync state set", wide=True),
     Column("connections", "replication port", wide=True),
@@ -30,7 +30,7 @@ _WORDS = {
     "equal": "The logs are equal over all that both have, and end at the same offset.",
     "b-behind": "B ends before A; all that it has is equal to A.",
     "b-ahead": "B ends after A; all that A has is equal in B.",
-    "different": "THE LOGS DIFFER from the record at {first_difference} on (first different byte at {different_byte}).",
+    "different": "THE LOGS DIFFER from the record at {} on (first different byte at {}).",
     "a-empty": "A HAS NO MESSAGES; B has.",
     "b-empty": "B HAS NO MESSAGES; A has.",
     "file-missing": "A file is missing in one of the logs; what both have is equal.",
@@ -118,7 +118,7 @@ def _advice(rows: Sequence[ReplicaRow]) -> list[str]:
     slaves = [row for row in rows if row.broker_id]
     left = [f"{address} of {row.broker}" for row in rows for address in row.out_of_sync or ()]
     outside = (
-        ["Out of the sync state set, so not elected (but with enableElectUncleanMaster): " + ", ".join(left)]
+        [f"Out of the sync state set, so not elected (but with enableElectUncleanMaster): {', '.join(left)}"]
         if left
         else []
     )
@@ -246,7 +246,7 @@ def comparison_document(comparison: StoreComparison) -> Document:
         ),
     ]
     words = _WORDS[comparison.state].format(
-        first_difference=f"{comparison.first_difference or 0:,}", different_byte=f"{comparison.different_byte or 0:,}"
+        f"{comparison.first_difference or 0:,}", f"{comparison.different_byte or 0:,}"
     )
     lines = [words, f"Compared: {comparison.compared_bytes:,} bytes."]
     if comparison.state in ("b-behind", "b-ahead"):

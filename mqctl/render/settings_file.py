@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from mqctl.model.counts import counted
 from mqctl.model.setting_plan import shown_value
 from mqctl.plan.settings_file import SCHEMA, FileSettings, SettingsFile, group_of, topic_of, unusual
-from mqctl.render.document import Column, Document, Paragraphs, Table
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 COLUMNS = (
-    Column("kind", "kind"),
+    Column("kind", "kind", CellKind.WORDS),
     Column("name", "name"),
     Column("brokers", "brokers"),
     Column("settings", "settings that are not the default"),
@@ -34,9 +34,13 @@ def export_document(exported: SettingsFile) -> Document:
     topics = len({item.name for item in exported.topics})
     groups = len({item.name for item in exported.groups})
     line = f"{counted(topics, 'topic')} and {counted(groups, 'group')} of {exported.cluster}"
-    where = "-o yaml > FILE writes them for mqctl cluster apply FILE"
     table = Table(COLUMNS, rows, empty="no topic and no group")
-    return Document(schema=SCHEMA, value=exported, records=rows, blocks=[table, Paragraphs([f"{line}; {where}"])])
+    return Document(
+        schema=SCHEMA,
+        value=exported,
+        records=rows,
+        blocks=[table, Paragraphs([f"{line}; -o yaml > FILE writes them for mqctl cluster apply FILE"])],
+    )
 
 
 def _rows(kind: str, items: Sequence[FileSettings]) -> list[ExportedRow]:

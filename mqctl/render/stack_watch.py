@@ -13,7 +13,7 @@ COLUMNS = (
     Column("group", "group", none="?", wide=True),
     Column("thread_count", "threads", CellKind.COUNT),
     Column("cls", "do"),
-    Column("motion", "moves"),
+    Column("motion", "moves", CellKind.WORDS),
     Column("cpu_share", "cpu", CellKind.SHARE, none="?"),
     Column("same_ms", "same for", CellKind.DURATION_MS),
     Column("line", "at", none="-"),

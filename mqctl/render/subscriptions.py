@@ -144,7 +144,7 @@ def subscription_document(schema: str, report: SubscriptionReport, lang: Lang | 
 
 GROUP_COLUMNS = (
     Column("group", "group"),
-    Column("verdict", "verdict"),
+    Column("verdict", "verdict", CellKind.WORDS),
     Column("member_count", "members", CellKind.COUNT),
     Column("silent_count", "silent", CellKind.COUNT),
     Column("topics", "differ in"),

@@ -33,7 +33,7 @@ _GROUP_COLUMNS = (
     Column("lag_ms", "lag time", CellKind.DURATION_MS, none="?"),
     Column("produce_tps", "in/s", CellKind.RATE, none="?"),
     Column("consume_tps", "committed/s", CellKind.RATE, none="?"),
-    Column("trend", "trend"),
+    Column("trend", "trend", CellKind.WORDS),
     Column("member_count", "owners", CellKind.COUNT, none="?"),
     Column("owner_change_count", "moved", CellKind.COUNT, none="?"),
 )

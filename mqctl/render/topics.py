@@ -15,7 +15,7 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 LIST_COLUMNS = (
     Column("topic", "topic"),
-    Column("kind", "kind"),
+    Column("kind", "kind", CellKind.WORDS),
     Column("brokers", "brokers"),
     Column("read_queue_count", "read queues", CellKind.COUNT),
     Column("write_queue_count", "write queues", CellKind.COUNT),
@@ -260,7 +260,7 @@ def _retained_ms(queue: QueueState) -> int | None:
 def stats_document(topic: str, rows: Sequence[QueueRow], *, retained: bool) -> Document:
     """Builds the document of `topic stats`."""
     total = sum(row.message_count for row in rows)
-    line = f"{counted(total, 'message')} in {counted(len(rows), 'queue')}"
+    line = f"{counted(total, 'message')} in {counted(len(rows), 'queue')} of {topic}"
     return Document(
         schema="topic.stats/1",
         value=TopicStats(topic=topic, message_count=total, queues=list(rows)),
@@ -315,9 +315,9 @@ def describe_document(
         message_count=total,
         consumers=None if consumers is None else list(consumers),
     )
-    places = f"{counted(len(queues), 'queue')} on {counted(len(brokers), 'broker')}"
+    queue_count, broker_count = counted(len(queues), "queue"), counted(len(brokers), "broker")
     blocks: list[Table | Paragraphs] = [
-        Paragraphs([f"{topic}: {counted(total, 'message')} in {places}"]),
+        Paragraphs([f"{topic}: {counted(total, 'message')} in {queue_count} on {broker_count}"]),
         Table(CONFIG_COLUMNS, brokers),
         Table(QUEUE_COLUMNS, queues),
         Table(_with_mode(GROUP_COLUMNS, groups), groups, empty="no consumer group")

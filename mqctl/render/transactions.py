@@ -17,7 +17,7 @@ from mqctl.render.findings import DiagnosisReport, diagnosis_document
 _BROKER = Column("broker_name", "broker", none="?")
 COLUMNS = (
     _BROKER,
-    Column("state", "state"),
+    Column("state", "state", CellKind.WORDS),
     Column("unique_key", "transaction", none="?"),
     Column("topic", "topic", none="?"),
     Column("producer_group", "producer group", none="?"),
@@ -40,7 +40,7 @@ LOOP_COLUMNS = (
 )
 COPY_COLUMNS = (
     _BROKER,
-    Column("kind", "what"),
+    Column("kind", "what", CellKind.WORDS),
     Column("topic", "topic"),
     Column("queue_offset", "offset", CellKind.COUNT),
     Column("store_time_ms", "stored", CellKind.TIME_MS),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from embedded_broker import EmbeddedCluster
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
 from tests.live.cast import Cast, Scripted
 from tests.live.conftest import Run
 
@@ -55,3 +59,22 @@ def test_n11_cells_of_yes_and_no_are_chinese_and_commands_stay_as_they_are_typed
         assert not {"masters", "waiting,", "name servers:", "application,"} & set(shown.split()), shown
     refused = live("offset", "show", "-g", "G", env=ZH).stderr
     assert "`offset show`" in refused and "`group lag --by queue`" in refused, refused
+
+
+ENGLISH = re.compile(r"(?<![\w/.:%=-])[a-z]{2,}[,;:]? (?:\d+ )?[a-z]{2,}[,;:]? [a-z]{2,}\b")
+WORDS_OF_OURS = re.compile(r"\b(?:steady|growing|caught-up|waiting|held|normal|master|in-sync|early|exhausted)\b")
+READ = (
+    *(("top", "--once", "--every", "100ms"), ("topic", "stats", "-t", "Pay"), ("topic", "list"), ("ha", "status")),
+    *(("topic", "describe", "-t", "Pay"), ("dlq", "show", "-g", "G"), ("lock", "show", "-g", "G")),
+    *(("order", "check", "-t", "Pay", "--key", "none"), ("group", "describe", "G"), ("cluster", "export")),
+)
+
+
+def test_n11_no_english_is_left_in_what_people_read(live: Run, cluster: EmbeddedCluster) -> None:
+    with Peer(cluster.broker("broker-a").address) as peer:
+        peer.call(send("%DLQ%G", properties={"TAGS": "A"}), b"x")
+    with Cast(cluster) as cast:
+        cast.join(Scripted(client_id="one", topics={"Pay": "A"}))
+        for words in READ:
+            shown = re.sub(r"`[^`]*`|mqctl [\w -]*", "", live(*words, env=ZH).stdout)
+            assert (ENGLISH.findall(shown), WORDS_OF_OURS.findall(shown)) == ([], []), (words, shown)

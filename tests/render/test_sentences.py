@@ -6,15 +6,26 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from mqctl import errors
+from mqctl.allocation.locks import LockState
 from mqctl.errors import MqctlError
+from mqctl.model.dead_letter import GivenUp, RetryState
+from mqctl.model.lag import LagState
+from mqctl.model.lag_trend import Trend
 from mqctl.model.lang import Lang
+from mqctl.model.message_track import TrackState
+from mqctl.model.replicas import ReplicaState
+from mqctl.render import dead_letters, lag, lag_watch, locks
+from mqctl.render.document import CellKind
+from mqctl.render.messages.zh.words import WORDS
 from mqctl.render.sentences import FILES, PLACE, chinese_sentences, spoken_text, talk
+from mqctl.stacks.motion import Motion
 from tests.conftest import REPOSITORY, Outcome
 
 OF_PEOPLE = {"UsageError", "NotFoundError", "RefusedError", "ConfigurationError", "PermissionDeniedError"}
@@ -32,8 +43,11 @@ ELSEWHERE = {
     "use {}",
     "incomplete, not read: {}",
     "incomplete, not read: {} and {} more",
+    "  {}: {}, {}",
+    "Consumer group {}",
+    "no member of {} is online",
 }
-"""Written where failures are told, and by what names near ones."""
+"""Written where failures are told, by what names near ones, and as titles that name a group."""
 COMMAND = re.compile(
     r"(mqctl( [a-z-]+){1,3}|pip install|chmod|--)( ?('[^']*'|[A-Z-]+|-{1,2}[a-z-]+|\{\}|[a-z-]+|\d+)[;,]?)*+"
 )
@@ -46,6 +60,9 @@ PLAN_ROOMS = (
     *(f"render/{name}.py" for name in ("access", "delay_plans", "follow", "offsets", "replays", "resend")),
     *(f"render/{name}.py" for name in ("settings", "step_plans", "bench")),
     *(f"render/{name}.py" for name in ("brokers", "clusters", "cluster_description")),
+    *(f"render/{name}.py" for name in ("top", "topics", "lag_watch", "locks", "dead_letters", "subscriptions")),
+    *(f"render/{name}.py" for name in ("replication", "delay", "transactions", "message_trace", "instance", "groups")),
+    *("allocation/locks.py", "render/settings_file.py", "render/stack_watch.py", "operations/stacks/watch.py"),
     *(f"drill/{name}.py" for name in ("checker", "conductor", "messages_judged", "queues_judged")),
     *(
         "operations/drill",
@@ -63,7 +80,7 @@ WRITES = re.compile(r"(Error|tell|note|counted|Gap|miss)\(")
 """What a module without sentences lacks: it is not parsed."""
 ONLY_NAMES = {"{} of {}", "{} at {}", "{}: {}", "{} {} of {}", "{} and {}"}
 """Names and nothing else: what stands between them says little in any language."""
-OF_HELP = re.compile(r"[A-Z].*\.")
+OF_HELP = re.compile(r"(Given up|Only this|With this) .*\.")
 LEAD = re.compile(r"mqctl: |  next: ")
 
 
@@ -218,3 +235,21 @@ def test_a_failure_is_told_in_the_language_of_the_command_line(mqctl: Callable[.
     assert "MQCTL_LANG=xx is not a language" in mqctl("doctor", env={"MQCTL_LANG": "xx"}).stderr
     outcome = mqctl(*words, "-o", "json", env={"MQCTL_LANG": "zh"})
     assert json.loads(outcome.stderr)["problem"] == "could not open the store /nonexistent"
+
+
+STATES = (Trend, LagState, LockState, ReplicaState, GivenUp, RetryState, TrackState, Motion)
+
+
+@pytest.mark.parametrize("states", STATES)
+def test_n11_every_word_of_a_state_has_its_chinese(states: type[StrEnum]) -> None:
+    assert [state for state in states if state not in WORDS] == []
+
+
+def test_n11_states_stand_in_columns_of_words() -> None:
+    """A column of TEXT is never translated: `steady`, `held` and `in-sync` were English among Chinese."""
+    columns = (
+        *(column for table in (lag_watch.COLUMNS, lag.QUEUE_COLUMNS, locks.LOCK_COLUMNS) for column in table),
+        *(column for table in (dead_letters.LETTER_COLUMNS, dead_letters.RETRY_COLUMNS) for column in table),
+    )
+    stateful = [column for column in columns if column.key in ("state", "trend", "given_up", "kind")]
+    assert [column.kind for column in stateful] == [CellKind.WORDS] * 5

@@ -129,12 +129,12 @@ def _rows(evidence: StackEvidence, since: dict[_Doing, int]) -> list[StackWatchR
 
 
 def _said(evidence: StackEvidence) -> str:
-    parts = []
     waiting = [row.lag_count for row in evidence.lags if row.lag_count is not None]
-    if waiting:
-        parts.append(f"{counted(sum(waiting), 'message')} waiting")
+    behind = counted(sum(waiting), "message")
     pauses = [item.dumps[-1].pause_ms for item in evidence.instances if item.dumps]
     known = [pause for pause in pauses if pause is not None]
-    if known:
-        parts.append(f"stood still {max(known):.1f} ms for it")
-    return "".join(f"  {text}" for text in parts)
+    if waiting and known:
+        return f"  {behind} waiting, stood still {max(known):.1f} ms for it"
+    if waiting:
+        return f"  {behind} waiting"
+    return f"  stood still {max(known):.1f} ms for it" if known else ""

@@ -15,8 +15,10 @@ from mqctl.cli.terminal.keyboard import Keys, single_keys
 from mqctl.cli.terminal.screen import Screen, fitted_lines, plain_lines, whole_screen
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.gap import exit_code_of
+from mqctl.model.lang import Lang
 from mqctl.operations.top.frames import TopFrames
 from mqctl.render.cut import cut_tables
+from mqctl.render.document import Document
 from mqctl.render.top import Sort, TopFrame, frame_document, sorted_groups
 
 _KEYS = {"t": Sort.TIME, "l": Sort.LAG, "i": Sort.IN, "o": Sort.OUT, "m": Sort.MOVED, "n": Sort.NAME}
@@ -54,7 +56,7 @@ def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output,
         if not once or number == 2:
             if output in (Output.TABLE, Output.WIDE):
                 document = frame_document(frame, sort=sort)
-                shown = document if pace.rows is None else cut_tables(document, pace.rows, spoken())
+                shown = _spoken(document if pace.rows is None else cut_tables(document, pace.rows, spoken()))
                 text = "\n".join(plain_lines(shown))
                 sys.stdout.write(text + ("\n" if once else "\n\n"))
             else:
@@ -64,6 +66,14 @@ def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output,
             tell_remedies(frame.unavailable)
             return exit_code_of(frame.unavailable)
         sleep(max(0.0, began + pace.every_ms / 1000 - monotonic()))
+
+
+def _spoken(document: Document) -> Document:
+    if spoken() is not Lang.ZH:
+        return document
+    from mqctl.render.in_chinese import in_chinese
+
+    return in_chinese(document)
 
 
 class _Worker:
@@ -157,6 +167,8 @@ class _Shown:
         # Two thirds of what is left go to groups.
         room = max(3, shutil.get_terminal_size().lines - _FIXED_LINES - len(frame.brokers))
         groups = max(2, room * 2 // 3)
-        lines = fitted_lines(frame_document(shown, sort=self._sort, groups=groups, topics=max(1, room - groups)))
+        lines = fitted_lines(
+            _spoken(frame_document(shown, sort=self._sort, groups=groups, topics=max(1, room - groups)))
+        )
         note = f"not refreshed: {self._worker.error}" if self._worker.error else "paused" if self._paused else ""
         self._screen.draw(lines, [*([note] if note else []), _HELP])

@@ -37,6 +37,84 @@ _KINDS = {
     "user": "用户",
     "entry": "权限条目",
 }
+_TRENDS = {
+    "caught-up": "已追上",
+    "shrinking": "减少",
+    "steady": "平稳",
+    "growing": "增长",
+    "stuck": "停滞",
+    "moved-back": "位点回退",
+    "behind": "有积压",
+    "below-min": "低于最小位点",
+    "beyond-max": "超出最大位点",
+    "never-committed": "从未提交",
+    "no-queue": "队列不存在",
+}
+_LOCKS = {
+    "held": "已持有",
+    "expired": "已过期",
+    "hung": "挂起",
+    "split": "双重持有",
+    "nobody": "无人持有",
+}
+_REPLICAS = {
+    "master": "主节点",
+    "in-sync": "同步",
+    "catching-up": "追赶中",
+    "empty": "空",
+    "partial": "不完整",
+    "ahead": "超前",
+    "diverged": "分叉",
+    "no-master": "没有主节点",
+}
+_MESSAGES = {
+    "normal": "普通",
+    "retry": "重试",
+    "dead-letter": "死信",
+    "system": "系统",
+    "exhausted": "重试用尽",
+    "early": "提前放弃",
+    "ready": "可重试",
+    "consumed": "已消费",
+    "filtered": "已过滤",
+    "passed": "位点已越过",
+    "not-yet": "尚未消费",
+    "broadcasting": "广播",
+    "orderly": "顺序",
+    "concurrent": "并发",
+    "not reported": "未报告",
+    "same": "一致",
+    "differ": "不一致",
+    "offline": "不在线",
+    "not told": "未作答",
+    "busy": "忙",
+    "slow": "慢",
+    "idle": "空闲",
+    "pending": "未决",
+    "discarded": "已丢弃",
+    "half": "Half",
+    "op": "Op",
+    "committed": "已提交",
+}
+_PORTS = {
+    "answers": "有应答",
+    "accepts": "接受连接",
+    "other": "其他程序",
+    "half-open": "半开",
+    "hangs-up": "断开连接",
+    "closed": "关闭",
+    "silent": "无应答",
+    "name server": "NameServer",
+    "queues move": "队列移动",
+    "queues moves": "队列移动",
+    "queue moves": "队列移动",
+    "queue move": "队列移动",
+    "places change": "处变更",
+    "places changes": "处变更",
+    "place changes": "处变更",
+    "place change": "处变更",
+}
+_SORTS = {"time": "延迟时间", "lag": "积压量", "in": "写入速率", "out": "消费速率", "moved": "变动", "name": "名称"}
 _FATES = {"send": "发送", "resent": "已重发", "doubtful": "存疑", "stuck": "无法重发"}
 _OTHERS = {
     "move": "移动",
@@ -56,4 +134,16 @@ _OTHERS = {
     "deleted": "已删除",
 }
 
-WORDS = {**_STATES, **_KINDS, **_FATES, **_OTHERS, **{str(part): text for part, text in PARTS.items()}}
+WORDS = {
+    **_STATES,
+    **_KINDS,
+    **_TRENDS,
+    **_LOCKS,
+    **_REPLICAS,
+    **_MESSAGES,
+    **_PORTS,
+    **_SORTS,
+    **_FATES,
+    **_OTHERS,
+    **{str(part): text for part, text in PARTS.items()},
+}
