@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -120,11 +120,11 @@ class PopBuffer:
             return False
         if now_ms - checkpoint.pop_ms > settings.pop_ck_stay_buffer_time - _SHORTEST_MARGIN_MS:
             return False
-        self._mark(held, checkpoint, ack.offsets)
+        self._mark(held, checkpoint, frozenset(ack.offsets))
         return True
 
     @staticmethod
-    def _mark(held: _Held, checkpoint: PopCheckPoint, offsets: Iterable[int]) -> None:
+    def _mark(held: _Held, checkpoint: PopCheckPoint, offsets: Set[int]) -> None:
         for index, offset in enumerate(checkpoint.offsets):
             if offset in offsets:
                 held.acked |= 1 << index

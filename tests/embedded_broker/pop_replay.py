@@ -25,6 +25,8 @@ KILLED = {32}
 EARLIER = {534: 532}
 """What one thread of the real broker did before what another had read first."""
 OF_THE_MOMENT = {"CLUSTER", "MSG_REGION", "TRACE_ON", "POP_CK", "1ST_POP_TIME", "INSTANCE_ID"}
+IDLE_MS = 120_000
+"""After so long a broker closes a connection on which nothing was said."""
 TOLERANCE_MS = 3_000
 """How far apart the moments of a session are that may differ: two rounds of revive, and what a pop took."""
 
@@ -40,6 +42,7 @@ class Replay:
     open: dict[int, tuple[Peer, int]] = field(default_factory=dict)
     asked: dict[int, int] = field(default_factory=dict)
     opaques: Iterator[int] = field(default_factory=lambda: count(1))
+    spoke: dict[int, int] = field(default_factory=dict)
     shift_ms: int = 0
     supplies: bool = False
 
@@ -128,6 +131,10 @@ class Replay:
             self.draws[0] = 96 + queue_id if flag == "0" else 97  # 96 is a multiple of every number of queues here
 
     def _ask(self, frame: PopFrame) -> None:
+        quiet_ms = frame.at_ms - self.spoke.get(frame.connection, frame.at_ms)
+        self.spoke[frame.connection] = frame.at_ms
+        if quiet_ms >= IDLE_MS and frame.connection in self.peers:  # what it said meanwhile was thinned out
+            self.peers.pop(frame.connection).socket.close()
         if frame.connection not in self.peers:
             broker, namesrv = self.cluster.broker().address, self.cluster.namesrv
             self.peers[frame.connection] = Peer(namesrv if frame.of_name_server else broker, version=479)
