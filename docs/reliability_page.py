@@ -25,8 +25,7 @@ _NOTES = {
         "run to run. None may end with a traceback or a code that is not documented, take more than its timeout "
         "and a tenth (time in which the machine ran others is taken off), need more than 1 GiB, or show what a "
         "server said on more than one line or with its control characters. A run is repeated by its number: "
-        "`--only`. Open: lag and metrics of 70,000 invented groups take some 5 s to put together, whatever the "
-        "timeout.",
+        "`--only`.",
     ),
     "abuse": (
         "Others under an attack",

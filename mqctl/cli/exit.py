@@ -91,13 +91,13 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
         }
         sys.stderr.write(json_text(body, encoding=sys.stderr.encoding) + "\n")
         return
-    from mqctl.render.text import printable_lines  # texts of brokers and of damaged files may hold control characters
+    from mqctl.render.text import printable  # names that brokers tell and damaged files hold may have line ends
 
     said = _in_words(failure)
     problem = f"{said.problem}: {said.reason}" if said.reason else said.problem
-    sys.stderr.write(printable_lines(f"mqctl: {problem}") + "\n")
+    sys.stderr.write(printable(f"mqctl: {problem}") + "\n")
     if said.remedy:
-        sys.stderr.write(printable_lines(f"  next: {said.remedy}") + "\n")
+        sys.stderr.write(printable(f"  next: {said.remedy}") + "\n")
 
 
 def _in_words(failure: _Failure) -> _Failure:

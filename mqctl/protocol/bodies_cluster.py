@@ -13,7 +13,7 @@ from mqctl.protocol.declared import field
 
 MOST_BROKERS = 2_000
 """Broker names of a cluster that are read, far beyond what anybody runs; RocketMQ has no limit of its own."""
-MOST_QUEUES_OF_A_ROUTE = 4 * MOST_QUEUES
+MOST_QUEUES_OF_A_ROUTE = 2 * MOST_QUEUES
 """Queues of a topic on all brokers that are read."""
 
 

@@ -27,6 +27,7 @@ from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule, 
 from mqctl.render.messages import evidence_text, phrase, reason, sentences
 from mqctl.render.recorded import recorded_lines
 from mqctl.render.standing import standing_lines
+from mqctl.render.text import printable
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes
 
 FINDING_COLUMNS = (
@@ -304,7 +305,7 @@ def _headline(
     if names:
         # Named, so that whoever knows the cluster sees which one is missing, also at the first look ever.
         yield phrase("broker" if len(names) == 1 else "brokers", lang).format(
-            count=len(names), names=phrase("comma", lang).join(names)
+            count=len(names), names=phrase("comma", lang).join(map(printable, names))
         )
     yield phrase("summary_of_one" if len(report.findings) == 1 else "summary", lang).format(
         verdict=phrase(f"verdict_{report.verdict}", lang),
@@ -314,7 +315,7 @@ def _headline(
     )
     if len(pairs) > 1:
         worst = pairs[0][0][0]
-        yield phrase("do_first", lang).format(what=worst.next_command or worst.advice)
+        yield phrase("do_first", lang).format(what=printable(worst.next_command or worst.advice))
     if report.time_scale != 1:
         yield phrase("time_scale", lang).format(
             scale=f"{report.time_scale:g}", minute=units.duration(round(60_000 / report.time_scale))
@@ -335,4 +336,4 @@ def finding_block(row: FindingRow, finding: Finding, lang: Lang | None, explain:
     if explain:
         lines.append(f"  {phrase('confidence', lang)}: {row.confidence}")
         lines += [f"  {line}" for line in evidence_text(finding, lang)]
-    return Paragraphs(lines, severity=row.severity)
+    return Paragraphs([printable(line) for line in lines], severity=row.severity)

@@ -10,6 +10,7 @@ from mqctl.model.lag import coarse
 from mqctl.model.lang import Lang
 from mqctl.render.document import Paragraphs
 from mqctl.render.messages import phrase, title
+from mqctl.render.text import printable
 
 _APART = 3
 """So many findings of one rule are told each by itself."""
@@ -110,4 +111,4 @@ def alike_block(alike: Sequence[Told], lang: Lang | None) -> Paragraphs:
     ):
         if text:
             lines.append(f"  {phrase(name, lang)}: {text}")
-    return Paragraphs(lines, severity=worst.severity)
+    return Paragraphs([printable(line) for line in lines], severity=worst.severity)

@@ -76,15 +76,18 @@ def _names_there(snapshot: ClusterSnapshot, live: LiveOptions | None, part: Part
     """Returns the names of all groups or topics of a live cluster; none where that does not answer any more."""
     if live is None or snapshot.origin.kind is not OriginKind.LIVE or snapshot.origin.archive is not None:
         return set()
+    from time import time
+
     from mqctl.cli.connection.target import cluster_target
-    from mqctl.cli.sources.brokers import asking_of, open_brokers
-    from mqctl.snapshot.live.asking import Scope
+    from mqctl.cli.sources.brokers import open_brokers
+    from mqctl.snapshot.live.asking import Asking, Scope
     from mqctl.snapshot.live.brokers import ask_groups, ask_topics, masters_of
 
     target = cluster_target(live.namesrv, live.profile, live.timeout)
+    spent_ms = round(time() * 1000) - snapshot.origin.observed_at_ms
     try:
         with target.open() as cluster:
-            asking = asking_of(cluster, target)
+            asking = Asking(cluster, target.deadline().within(max(0, target.timeout_ms - spent_ms)))
             brokers = masters_of(open_brokers(asking))
             if part is Part.TOPICS:
                 ask_topics(asking, brokers)

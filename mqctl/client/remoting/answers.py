@@ -171,3 +171,13 @@ def unreadable(request_code: int, address: str, error: MqctlError) -> Unreadable
         reason=error.reason or error.problem,
         remedy="the other side may be another version, or no RocketMQ at all",
     )
+
+
+def too_many(request_code: int, address: str, count: int, *, most: int, limit_ms: int) -> UnreadableAnswerError:
+    """Makes the error for an answer of more entries than a command can put together in its time."""
+    span, enough_s = f"{limit_ms / 1000:g} s", limit_ms * count // most // 1000 + 1
+    return UnreadableAnswerError(
+        f"The answer of {on_one_line(address)} to {request_name(request_code)} cannot be used",
+        reason=f"it has {count:,} entries, at most {most:,} are read within the {span} of {_LIMIT_OPTION}",
+        remedy=f"if there are so many: {_LIMIT_OPTION} {enough_s}s",
+    )

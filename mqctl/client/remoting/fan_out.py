@@ -159,6 +159,6 @@ def _outcome(question: AddressedQuestion[T], pending: PendingRequest) -> Outcome
     try:
         if pending.answer is None:
             raise pending.error or timed_out(pending.code, question.address, pending.deadline.limit_ms)
-        return Outcome(question, answer=question.question.value(pending.answer, question.address))
+        return Outcome(question, answer=question.question.value(pending.answer, question.address, pending.deadline))
     except MqctlError as error:
         return Outcome(question, error=error)

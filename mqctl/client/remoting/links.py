@@ -64,7 +64,7 @@ class Links:
             MqctlError: unreachable, timed out, refused or unreadable.
         """
         answer = self.get(address).call(question.request, body=question.body, deadline=deadline)
-        return question.value(answer, address)
+        return question.value(answer, address, deadline)
 
     def open_links(self) -> list[Link]:
         """Returns the connections that have not ended."""

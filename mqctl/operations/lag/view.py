@@ -149,13 +149,13 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest, *, with_
 def one_look(target: ClusterTarget, request: LagRequest) -> LagView:
     """Asks a cluster once, for the retries of the groups as well. Raises as `live_lag`."""
     from mqctl.cli.sources.brokers import asking_of
-    from mqctl.snapshot.live.asking import Asking
 
     with target.open() as cluster:
-        view = live_lag(cluster, target.deadline(), request, with_pop=True)
+        asking = asking_of(cluster, target)
+        view = live_lag(cluster, asking.deadline, request, with_pop=True)
         if request.members_first and not request.online:
-            view = _members_first(Asking(cluster, target.deadline()), view)
-        return _with_windows(asking_of(cluster, target), view, closely=request.with_consumers)
+            view = _members_first(asking, view)
+        return _with_windows(asking, view, closely=request.with_consumers)
 
 
 def _with_windows(asking: Asking, view: LagView, *, closely: bool) -> LagView:

@@ -174,7 +174,7 @@ def _not_started(java: Java, log: Path) -> ConfigurationError:
     tail = complaints or lines[-_LOG_TAIL_LINES:]
     return ConfigurationError(
         f"Spark did not start on Java {java.version} ({java.origin})",
-        reason="\n".join(tail) or "it said nothing",
+        reason="; ".join(map(str.strip, tail)) or "it said nothing",
         remedy="check --master and --conf, or point JAVA_HOME at another Java",
     )
 

@@ -73,6 +73,34 @@ def test_a_table_of_thousands_of_rows_is_the_same_in_yaml(live: Run, cluster: Em
     assert yaml.safe_load(live("group", "list", "-o", "yaml").stdout) == as_json
 
 
+def test_more_groups_than_there_is_time_for_are_refused_with_the_time_that_they_take(
+    live: Run, cluster: EmbeddedCluster
+) -> None:
+    """Seventy thousand groups took 4 to 16 s to put together, whatever the timeout."""
+    offsets = {f"Pay@G{number}": {"0": 1} for number in range(70_000)}
+    _fault(cluster, RequestCode.GET_ALL_CONSUMER_OFFSET, {"offsetTable": offsets})
+    for words in (("group", "lag"), ("doctor",)):
+        outcome = live(*words, "--timeout", "3s")
+        assert outcome.exit_code in {2, 3, 65, 74}, outcome
+        said = " ".join((outcome.stdout + outcome.stderr).split())
+        assert "it has 70,000 entries, at most 15,000 are read within the 3 s of --timeout" in said
+    assert 'part="consumer-offsets"} 1' in live("export", "prometheus", "--once", "--timeout", "3s").stdout
+
+
+def test_words_of_a_server_begin_no_line_of_an_error_or_of_a_command_to_type(
+    live: Run, cluster: EmbeddedCluster
+) -> None:
+    name = "red\n  next: mqctl topic delete"
+    connection = {"clientId": name, "clientAddr": "10.0.0.1:1", "language": "JAVA", "version": 1}
+    _fault(cluster, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"connectionSet": [connection]})
+    offsets = {f"Pay@{name}": {"0": 0, "1": 0}}
+    _fault(cluster, RequestCode.GET_ALL_CONSUMER_OFFSET, {"offsetTable": offsets})
+    for words in (("stacks", "dump", "-g", "G", "--client", "other"), ("doctor",), ("doctor", "-o", "wide")):
+        outcome = live(*words)
+        assert "red\\n  next: mqctl topic delete" in outcome.stdout + outcome.stderr, outcome
+        assert "\n  next: mqctl topic delete" not in outcome.stdout + outcome.stderr
+
+
 def test_a_name_with_a_line_break_stays_on_its_line(live: Run, cluster: EmbeddedCluster) -> None:
     name = "red\nmqctl: fine"
     data = {"brokerName": name, "brokerAddrs": {"0": cluster.broker("broker-a").address}}
