@@ -76,6 +76,16 @@ _NOTES = {
         "judged live and as a store: ready, invisible, due and waiting must be what clients saw and what the broker "
         "hands out afterwards (else a problem).",
     ),
+    "live_stores": (
+        "Stores of brokers under load",
+        "python -m tests.reliability.live_stores --runs 1000",
+        "Every command with `--store` on the store of a broker process that takes all it can, as 4.9.8 and 5.3.3 in "
+        "turn, two at a time: sends in windows that never let up, beside commits, delays, timers and transactions. "
+        "Every third broker deletes its log as fast as files fill. Then the load ends, and each command looks again: "
+        "no run may fail, find what the same store at rest does not have (but for what is under way: transactions, "
+        "rates, advice of severity info), or tell a lag that the broker does not confirm just before and just after. "
+        "Those of a broker that deletes its log may only not fail. `report reconcile`, on Spark alone, is not run.",
+    ),
     "failover": (
         "A master and its slave",
         "python -m tests.reliability.failover --rounds 96 --seed N",

@@ -14,6 +14,8 @@ from mqctl.model.numbers import decimal
 from mqctl.model.runtime import read_runtime
 
 _TIMER_BEHIND_S = 10
+# Brokers write delayOffset.json every ten seconds (flushDelayOffsetInterval), for the first time after as many.
+_WRITTEN_WITHIN_MS = 15_000
 
 _FILE = (Part.DELAY,)
 _QUEUES = (Part.DELAY, Part.DELAY_QUEUES)
@@ -102,9 +104,17 @@ def level_missing(case: Case) -> Iterator[Verdict | Unknown]:
             continue
         if queue.redelivered_count is None and queue.overdue_count:
             yield Unknown(subject=_subject(case, state.level), why=_TOO_MANY)
-        elif queue.redelivered_count:
+        elif queue.redelivered_count and not _is_yet_to_be_written(case, queue):
             evidence = {"again_count": queue.message_count, "delivered_count": queue.redelivered_count}
             yield _verdict(case, state, {**evidence, "min_offset": queue.min_offset, "max_offset": queue.max_offset})
+
+
+def _is_yet_to_be_written(case: Case, queue: DelayQueueState) -> bool:
+    """Whether a broker that runs began to deliver so lately that it has not come to write delayOffset.json."""
+    storage = case.broker.storage
+    if storage is None or storage.holder is None or queue.head_due_time_ms is None:
+        return False
+    return case.now_ms - queue.head_due_time_ms < case.settings.scaled(_WRITTEN_WITHIN_MS)
 
 
 @rule("MQ704", Severity.FATAL, source="ConfigManager", needs=_QUEUES, playbook="delay-late")

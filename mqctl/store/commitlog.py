@@ -241,7 +241,8 @@ def records_at(log: CommitLog, physical: Int64s) -> Iterator[tuple[MappedFile, I
     order = np.argsort(physical, kind="stable")
     ordered = physical[order]
     for file in log.files:
-        low, high = np.searchsorted(ordered, [file.start, file.end - HEADER_BYTES + 1])
+        end = file.start + (file.size_bytes if file.until is None else file.until)
+        low, high = np.searchsorted(ordered, [file.start, end - HEADER_BYTES + 1])
         rows = order[low:high]
         if len(rows):
             records = headers(file.records_view(physical[rows] - file.start), physical[rows] - file.start)

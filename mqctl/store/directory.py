@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqctl.errors import BadInputError, NotFoundError
+from mqctl.errors import BadInputError, MqctlError, NotFoundError
 from mqctl.model.numbers import decimal
 from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue
@@ -98,6 +98,19 @@ class StoreDirectory:
 
     def _end_of(self, log: CommitLog) -> int:
         return log.find_end(self._last_entry_of(replace(self, _uncut=True))).offset
+
+    def up_to_now(self) -> StoreDirectory:
+        """Returns the store as far as it is written when its parts are looked at, beyond the cut."""
+        return replace(self, _uncut=True)
+
+    def first_time_behind_cut(self) -> int | None:
+        """Returns the store time of the first record behind the cut; None where there is no cut, or nothing behind."""
+        if self.cut is None:
+            return None
+        try:
+            return replace(self.commit_log, until=None).record_at(self.cut).store_time_ms
+        except MqctlError:
+            return None
 
     @property
     def cut(self) -> int | None:

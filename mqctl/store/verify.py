@@ -250,6 +250,7 @@ def _unconfirmed(store: StoreDirectory, last: LastRecord | None, *, confirmed: b
 
 
 def _checkpoint(store: StoreDirectory) -> list[Damage]:
+    """Judges the checkpoint; a broker that runs may not have come to write its first one."""
     code, grade = None, DamageGrade.EXPECTED
     try:
         checkpoint = store.checkpoint()
@@ -262,6 +263,8 @@ def _checkpoint(store: StoreDirectory) -> list[Damage]:
                 params={"reason": error.reason},
             )
         ]
+    if store.is_written and (checkpoint is None or checkpoint.is_zero):
+        return []
     if checkpoint is None:
         code, grade = DamageCode.MISSING_PART, DamageGrade.ODD
     elif checkpoint.is_zero and store.commit_log.max_offset > store.commit_log.min_offset:

@@ -72,12 +72,17 @@ def _retries(report: object, say: Say) -> Iterator[str]:
             yield say("retries.dead", group=group.group, dead=units.count(group.dead))
 
 
+_OFFSETS_ARE_OLD_MS = 12_000
+"""What is late by less may be delivered: delayOffset.json is written every ten seconds (flushDelayOffsetInterval)."""
+
+
 def _delay(report: object, say: Say) -> Iterator[str]:
     assert isinstance(report, DelayReport)
     for level in report.levels:
         delay = "" if level.delay_ms is None else f" ({units.duration(level.delay_ms)})"
         name = say("delay.level", level=level.level, delay=delay)
-        yield from _overdue(name, level.overdue, level.first_overdue_ms, report.at_ms, say)
+        if report.at_ms - (level.first_overdue_ms or 0) > _OFFSETS_ARE_OLD_MS:
+            yield from _overdue(name, level.overdue, level.first_overdue_ms, report.at_ms, say)
         if level.offset_state in ("beyond", "below"):
             bounds = {"low": level.min_offset, "high": level.max_offset}
             yield say(f"delay.{level.offset_state}", name=name, offset=level.next_offset, **bounds)

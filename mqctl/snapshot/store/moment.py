@@ -17,7 +17,8 @@ def store_origin(reading: Reading, at_ms: int | None, store_times: Iterable[int]
 
     Args:
         at_ms: the moment given by the user, None for the store's own: the newest of `store_times`, of the checkpoint's
-            times and of the configuration files' modification times.
+            times and of the configuration files' modification times. Of a store that is being written nothing is seen
+            from the first record behind the cut on: it is no later than that.
     """
     directory = reading.store.path
     moment = (at_ms, ObservedFrom.GIVEN) if at_ms is not None else _last_instant(reading, store_times)
@@ -31,7 +32,9 @@ def _last_instant(reading: Reading, store_times: Iterable[int]) -> tuple[int, Ob
         *((time, ObservedFrom.CHECKPOINT) for time in _flushed_times(reading)),
         *((time, ObservedFrom.CONFIG_MTIME) for time in times if time is not None),
     ]
-    return max(candidates, key=lambda pair: pair[0], default=(0, ObservedFrom.CONFIG_MTIME))
+    newest = max(candidates, key=lambda pair: pair[0], default=(0, ObservedFrom.CONFIG_MTIME))
+    unseen = reading.store.first_time_behind_cut()
+    return newest if unseen is None or newest[0] <= unseen else (unseen, ObservedFrom.STORE_TIME)
 
 
 def _flushed_times(reading: Reading) -> list[int]:

@@ -101,6 +101,8 @@ def _records(store: StoreDirectory, read_ms: int, taken: int) -> _Records:
     _, log = timer_log(store.path / "timerlog")
     slot = log["write_time_ms"] + log["delayed_ms"]
     kept = slot > read_ms
+    if store.cut is not None:  # what was taken from behind the cut is not looked at, like the messages there
+        kept &= log["physical_offset"] < store.cut
     queue = store.consume_queue(TIMER_TOPIC, 0)
     parts = [np.empty(0, dtype=np.int64)]
     begin = max(queue.min_offset(store.commit_log.min_offset), taken)

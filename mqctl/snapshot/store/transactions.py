@@ -17,13 +17,28 @@ from mqctl.model.transaction_state import CommittedTransaction, TransactionState
 from mqctl.snapshot.half_messages import Half, discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.store.reading import QueueBounds, Reading
 
+_OPS_COME_WITHIN_MS = 10_000
+"""5.x writes op messages together (`transactionOpBatchInterval`, 3 s), after what they are about."""
 
-def transaction_state(reading: Reading, commits: Counter[int] | None) -> TransactionState | None:
+
+@dataclass(frozen=True, slots=True)
+class CommitMarks:
+    """What committed messages name as PreparedTransactionOffset.
+
+    Attributes:
+        counts: how often each physical offset is named.
+        fresh: offsets named in the last seconds of a store that is being written; their op messages may be to come.
+    """
+
+    counts: Counter[int]
+    fresh: frozenset[int]
+
+
+def transaction_state(reading: Reading, commits: CommitMarks | None) -> TransactionState | None:
     """Reads the transaction topics; None when the store has none.
 
     Args:
-        commits: how often each physical offset is named as PreparedTransactionOffset by a committed message; None when
-            the commit log was not scanned, the history then stays empty.
+        commits: None when the commit log was not scanned, the history then stays empty.
     """
     half, op = reading.bounds.get((HALF_TOPIC, 0)), reading.bounds.get((OP_TOPIC, 0))
     if half is None:
@@ -73,7 +88,7 @@ class _History:
     rolled_back_count: int
 
     @classmethod
-    def of(cls, halves: list[Half], ended: set[int], commits: Counter[int] | None) -> _History:
+    def of(cls, halves: list[Half], ended: set[int], commits: CommitMarks | None) -> _History:
         """Groups all copies of each transaction and tells how it ended."""
         history = cls([], [], 0, 0)
         if commits is None:
@@ -83,11 +98,12 @@ class _History:
             copies.setdefault(half.identity, []).append(half)
         committed = rolled_back = 0
         for group in copies.values():
-            count = sum(commits[half.message.physical_offset] for half in group)
+            count = sum(commits.counts[half.message.physical_offset] for half in group)
+            is_fresh = any(half.message.physical_offset in commits.fresh for half in group)
             has_op = any(half.offset in ended or half.prepared_offset in ended for half in group)
             committed += count > 0
             rolled_back += has_op and not count
-            if count and not has_op:
+            if count and not has_op and not is_fresh:
                 history.lost_ops.append(_committed(group[-1], count))
             if count > 1:
                 history.double_commits.append(_committed(group[-1], count))
@@ -104,18 +120,25 @@ def _committed(half: Half, count: int) -> CommittedTransaction:
     )
 
 
-def commit_marks(reading: Reading) -> Counter[int]:
-    """Counts how often each physical offset is named as PreparedTransactionOffset by a committed message.
+def commit_marks(reading: Reading) -> CommitMarks:
+    """Collects what committed messages name.
 
     A damaged spot ends the pass through its file; verification says what stands there.
     """
     marks: Counter[int] = Counter()
+    named: list[tuple[int, int]] = []
     log = reading.store.commit_log
+    newest_ms = 0
     for file in log.files:
         for headers, _ in log.scan(file):
-            if headers is None:
+            if headers is None or not len(headers.store_time_ms):
                 continue
+            newest_ms = max(newest_ms, *headers.store_time_ms[-1:].tolist())
             committed = (headers.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
             if committed.any():
-                marks.update(headers.prepared_offset[committed].tolist())
-    return marks
+                offsets = headers.prepared_offset[committed].tolist()
+                marks.update(offsets)
+                if reading.store.is_written:
+                    named += zip(headers.store_time_ms[committed].tolist(), offsets, strict=True)
+    fresh = frozenset(offset for time_ms, offset in named if time_ms + _OPS_COME_WITHIN_MS > newest_ms)
+    return CommitMarks(marks, fresh)
