@@ -119,10 +119,16 @@ class GroupOnBroker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettings:
-    """Machine form of `group config`."""
+    """Machine form of `group config`.
+
+    Attributes:
+        consume_mode: `PULL` or `POP` as brokers have it set (5.x, 402), both when it differs by topic; None where
+            nothing is set, which means PULL.
+    """
 
     group: str
     brokers: list[GroupOnBroker]
+    consume_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,10 +240,19 @@ def config_rows(configs: Mapping[str, SubscriptionGroupConfig]) -> list[GroupOnB
     ]
 
 
-def config_document(group: str, rows: Sequence[GroupOnBroker]) -> Document:
-    """Builds the document of `group config`."""
-    value = GroupSettings(group=group, brokers=list(rows))
-    return Document(schema="group.config/1", value=value, records=rows, blocks=[Table(CONFIG_COLUMNS, rows)])
+def config_document(
+    group: str, rows: Sequence[GroupOnBroker], modes: Iterable[str] = (), lang: Lang | None = None
+) -> Document:
+    """Builds the document of `group config`.
+
+    Args:
+        modes: how brokers have it consume, of the topics for which that is set.
+    """
+    value = GroupSettings(group=group, brokers=list(rows), consume_mode=", ".join(sorted(modes)) or None)
+    blocks: list[Table | Paragraphs] = [Table(CONFIG_COLUMNS, rows)]
+    if value.consume_mode is not None:
+        blocks.append(Paragraphs([phrase("how_consumed", lang).format(kinds=value.consume_mode)]))
+    return Document(schema="group.config/1", value=value, records=rows, blocks=blocks)
 
 
 def subscription_text(wanted: Subscription) -> str:

@@ -152,6 +152,8 @@ def test_how_a_group_consumes_stands_where_it_is_watched_judged_and_counted(
         assert "MODE" in mqctl("topic", "describe", "-t", "Watched", "-q", "0", env=env).stdout.split()
         assert mqctl("cluster", "describe", "-o", "json", env=env).json["popping_group_count"] >= 1
         assert " of them set to POP\n" in mqctl("cluster", "describe", env=env).stdout
+        assert mqctl("group", "config", "-g", "GW", "-o", "json", env=env).json["consume_mode"] == "POP"
+        assert "how members consume: POP" in mqctl("group", "config", "-g", "GW", env=env).stdout
         assert "消费方式：CLUSTERING" in mqctl("group", "members", "-g", "GW", env={**env, "MQCTL_LANG": "zh"}).stdout
         assert "逾期" in mqctl("group", "lag", "-g", "GW", env={**env, "MQCTL_LANG": "zh"}).stdout
         (covered,) = mqctl("doctor", "-g", "GW", "-o", "json", env=env).json["covered"]
