@@ -52,6 +52,7 @@ MQ212: members allocate queues by different strategies | members print the same 
 MQ213: a broker without settings of the group does not create groups | the broker creates groups by itself
 MQ214: members subscribe by SQL92, and a broker does not filter by properties | members subscribe by tag there
 MQ215: a FIFO topic is consumed concurrently | the group is set to consume it in order
+MQ216: a message has a tag that no online group of its topic subscribes to | the same, and another group wants *
 MQ218: a group that may not broadcast does | such a group shares its messages
 MQ219: a member stays and its connections do not | a member joins the group
 MQ221: a machine's members left and came back six times in a day | three deployments restart them three times

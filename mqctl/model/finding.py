@@ -141,6 +141,7 @@ class Reason(StrEnum):
     SILENT_OWNERS = "silent_owners"
     STORE_TIME = "store_time"
     ROOMS = "rooms"
+    NOT_SAMPLED = "not_sampled"
     TOO_MANY_OVERDUE = "too_many_overdue"
     FILE = "file"
 

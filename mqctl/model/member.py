@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.numbers import decimal
@@ -246,3 +247,23 @@ class RunningInfo:
     def thread_count(self) -> int | None:
         """Core size of the consume thread pool; the pool never grows beyond it, its queue being unbounded."""
         return decimal(self.properties.get("PROP_THREADPOOL_CORE_SIZE"))
+
+
+def filtered_topics(
+    memberships: Iterable[GroupMembership], running: Iterable[RunningInfo]
+) -> dict[str, dict[str, frozenset[str]]]:
+    """Returns the topics that every group with members filters by tag, and the tags that each group wants of them.
+
+    A group wants what one of its members or one broker says: which of them is right is another question.
+    """
+    wants: dict[str, dict[str, frozenset[str]]] = {}
+    unfiltered: set[str] = set()
+    by_brokers = ((entry.group, item) for entry in memberships for item in entry.subscriptions)
+    by_members = ((info.group, item) for info in running for item in info.subscriptions)
+    for group, item in chain(by_brokers, by_members):
+        if item.expression_type != "TAG" or not item.tags:
+            unfiltered.add(item.topic)
+            continue
+        groups = wants.setdefault(item.topic, {})
+        groups[group] = groups.get(group, frozenset()) | {*item.tags}
+    return {topic: groups for topic, groups in wants.items() if topic not in unfiltered}

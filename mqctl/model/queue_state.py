@@ -82,12 +82,14 @@ class TagSample:
         first_offset: where the sample begins.
         counts: messages by tag; the empty text stands for none, `#` and a hash for a tag whose name is not known.
         complete: whether these are all messages of the queue, so that shares have no error.
+        all_groups_known: whether every group of the topic was looked at: what none of them wants can be told.
     """
 
     queue: MessageQueue
     first_offset: int
     counts: Mapping[str, int]
     complete: bool = False
+    all_groups_known: bool = False
 
     @property
     def message_count(self) -> int:

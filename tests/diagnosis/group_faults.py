@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mqctl.model.finding import Value
-from mqctl.model.member import MessageModel, Subscription, TopicRates
+from mqctl.model.member import GroupMembership, MessageModel, Subscription, TopicRates
 from mqctl.model.pop_share import PopShare
-from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.queue import MessageQueue
+from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
 from mqctl.model.snapshot import ClusterSnapshot
 from tests.diagnosis.live_snapshots import (
     BROKERS,
@@ -104,7 +105,31 @@ def popped_and_pulled(topic: str) -> ClusterSnapshot:
     return replace(snapshot, running=(replace(first, pops=True, queues=()), replace(second, queues=(pulled,))))
 
 
+def filtered_by_all(*, star: bool = False, known: bool = True) -> ClusterSnapshot:
+    """Group G wants tag a of Pay, where messages with tag b lie as well; a second group may want everything."""
+    wanted = (_tags("a"),)
+    memberships: tuple[GroupMembership, ...] = (
+        GroupMembership(group="G", client_ids=(ONE, TWO), subscriptions=wanted),
+    )
+    if star:
+        memberships += (GroupMembership(group="All", client_ids=("x",), subscriptions=(Subscription(topic="Pay"),)),)
+    counts = {"a": 30, "b": 8, "": 2}
+    sample = TagSample(queue=MessageQueue("Pay", BROKERS[0], 0), first_offset=0, counts=counts, all_groups_known=known)
+    running = tuple(subscribing(*wanted)(info) for info in LIVE.running)
+    brokers = tuple(replace(item, memberships=memberships) for item in LIVE.brokers)
+    return replace(LIVE, brokers=brokers, running=running, tag_samples=(sample,))
+
+
+def _with_an_offline_group() -> ClusterSnapshot:
+    snapshot = filtered_by_all()
+    brokers = [replace(item, groups=(*item.groups, replace(item.groups[0], name="Late"))) for item in snapshot.brokers]
+    late = replace(brokers[0].consumer_offsets[0], group="Late")
+    brokers[0] = replace(brokers[0], consumer_offsets=(*brokers[0].consumer_offsets, late))
+    return replace(snapshot, brokers=tuple(brokers))
+
+
 SCENES: dict[str, ClusterSnapshot] = {
+    "MQ216": filtered_by_all(),
     "MQ202": with_second(subscribing(Subscription(topic="Refund"))),
     "MQ203": with_second(subscribing(_tags("b"))),
     "MQ204": with_second(subscribing(Subscription(topic="Pay", expression="a > 1", expression_type="SQL92"))),
@@ -124,11 +149,14 @@ SCENES: dict[str, ClusterSnapshot] = {
 }
 
 VARIANTS: dict[tuple[str, str], ClusterSnapshot] = {
+    ("MQ216", "offline"): _with_an_offline_group(),
     ("MQ417", "first"): left_under_the_first_name(),
     ("MQ421", "hung"): popped_and_held(),
 }
 
 NUMBERS: dict[str, dict[str, Value]] = {
+    "MQ216": {"unwanted_count": 10, "sampled_count": 40, "tag_count": 2, "group_count": 1},
+    "MQ216-offline": {"unwanted_count": 10, "sampled_count": 40, "tag_count": 2, "group_count": 1},
     "MQ416": {"due_count": 3, "late_ms": 60_000},
     "MQ417": {"stranded_count": 2},
     "MQ421": {"invisible_ms": 60_000, "held_count": 2, "invisible_count": 2, "consume_rt_ms": 90_000},

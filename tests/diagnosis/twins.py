@@ -26,7 +26,15 @@ from tests.diagnosis import past_faults as past
 from tests.diagnosis import replication_faults as replication
 from tests.diagnosis import setting_faults as settings
 from tests.diagnosis import stack_faults as stacks
-from tests.diagnosis.group_faults import _abandoned, _broadcasting, _tags, popped_and_pulled, popped_slowly, popping
+from tests.diagnosis.group_faults import (
+    _abandoned,
+    _broadcasting,
+    _tags,
+    filtered_by_all,
+    popped_and_pulled,
+    popped_slowly,
+    popping,
+)
 from tests.diagnosis.live_snapshots import (
     BROKERS,
     LIVE,
@@ -286,6 +294,7 @@ STATES: dict[str, State] = {
             groups=tuple(replace(item, consume_message_orderly=True) for item in broker.groups),
         )
     ),
+    "MQ216": filtered_by_all(star=True),
     "MQ301": _hot(300, 30),
     "MQ302": live._members(2, 2),
     "MQ303": live._members(2, 4),

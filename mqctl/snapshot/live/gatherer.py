@@ -10,7 +10,7 @@ from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, GapSubject, Part
-from mqctl.model.member import GroupMembership, RunningInfo
+from mqctl.model.member import GroupMembership, RunningInfo, filtered_topics
 from mqctl.model.names import is_retry_topic, is_system_topic
 from mqctl.model.numbers import decimal
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
@@ -39,6 +39,7 @@ from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
 T = TypeVar("T")
 # Two commit periods of consumers: offsets that are further back do not just wait to be committed.
 _STANDS_MS = 10_000
+_FILTERED_TOPICS = 32
 _NOTHING = frozenset({""})  # an empty set would stand for every topic
 _STEPS = ("name servers", "brokers", "groups", "routes", "queues", "consumers")
 
@@ -93,7 +94,9 @@ def gather_live(
     ask_newest(asking, brokers, queues, now_ms)
     records = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
-    samples, sample_gaps = _tag_samples(asking, running, views, sampled | _filtered(memberships, offsets, now_ms))
+    alone = _filtered_by_all(memberships, running, wanted)
+    chosen = sampled | _filtered(memberships, offsets, now_ms)
+    samples, sample_gaps = _tag_samples(asking, running, views, (chosen, alone))
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
         brokers=_snapshots(brokers, queues, offsets, memberships, records),
@@ -253,10 +256,26 @@ def _filtered(
     return {topic for topic in filtered if not is_retry_topic(topic)}
 
 
+def _filtered_by_all(
+    memberships: Mapping[int, tuple[GroupMembership, ...]], running: tuple[RunningInfo, ...], scope: Scope
+) -> set[str]:
+    """Returns topics that all their groups filter by tag, as many as are sampled; none where groups were left out."""
+    if scope.groups or scope.brokers:
+        return set()
+    entries = (entry for by_broker in memberships.values() for entry in by_broker)
+    topics = (topic for topic in filtered_topics(entries, running) if scope.has_topic(topic))
+    return {*sorted(topic for topic in topics if not is_system_topic(topic))[:_FILTERED_TOPICS]}
+
+
 def _tag_samples(
-    asking: Asking, running: tuple[RunningInfo, ...], views: tuple[NameServerView, ...], sampled: Set[str]
+    asking: Asking,
+    running: tuple[RunningInfo, ...],
+    views: tuple[NameServerView, ...],
+    chosen: tuple[Set[str], Set[str]],
 ) -> tuple[tuple[TagSample, ...], list[Gap]]:
-    """Samples the topics on which members of one group want different things: what they lose is counted from it."""
+    """Samples the topics on which members of one group want different things, to count what they lose, and those that
+    were chosen: some, and those of which all groups are known."""
+    sampled, alone = chosen
     wanted: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for info in running:
         for item in info.subscriptions:
@@ -264,7 +283,7 @@ def _tag_samples(
     torn = {topic for (_, topic), sets in wanted.items() if len(sets) > 1 and not is_retry_topic(topic)}
     routes = {route.topic: route for view in reversed(views) for route in view.routes}
     queues: dict[MessageQueue, str] = {}
-    for topic in sorted(torn | sampled):
+    for topic in sorted(torn | sampled | alone):
         if topic in routes:
             masters = {endpoint.name: endpoint.master for endpoint in routes[topic].endpoints}
             for queue in routes[topic].readable_queues():
@@ -276,7 +295,7 @@ def _tag_samples(
         Gap.of(Part.TAGS, why, GapSubject(topic=queue.topic, queue_id=queue.queue_id), broker=queue.broker_name)
         for queue, why in sorted(failed.items())
     ]
-    return tuple(samples), gaps
+    return tuple(replace(item, all_groups_known=item.queue.topic in alone) for item in samples), gaps
 
 
 def _topics(brokers: list[LiveBroker], scope: Scope) -> list[str]:

@@ -128,6 +128,20 @@ def broadcasting(stage: Stage) -> None:
     stage.cast.join(stage.member("192.0.2.9@4711", group="B", message_model="BROADCASTING"))
 
 
+def unwanted(stage: Stage) -> None:
+    """The only group of a topic wants tag A, and a message with tag B lies there as well."""
+    queues = {MessageQueue("Tagged", broker, 0): stage.held() for broker in BROKERS}
+    for broker in BROKERS:
+        stage.topic(broker, "Tagged", 1)
+        stage.topic(broker, "%RETRY%F", 1)
+        stage.ask(broker, put_group(SubscriptionGroupConfig(name="F")))
+        stage.send(broker, "Tagged")
+        stage.commit(broker, 1, topic="Tagged", group="F")
+    stage.send("broker-a", "Tagged", tag="B")
+    stage.commit("broker-a", 2, topic="Tagged", group="F")
+    stage.cast.join(stage.member("192.0.2.9@f", group="F", topics={"Tagged": "A"}, queues=queues))
+
+
 SQL = SubscriptionData(topic="Pay", expression_type="SQL92", sub_string="a > 1", sub_version=1)
 AVG = saying(ONE, allocateMessageQueueStrategy="AVG")
 CONFIG = all_of(saying(ONE, allocateMessageQueueStrategy="CONFIG"), saying(TWO, allocateMessageQueueStrategy="CONFIG"))
@@ -153,6 +167,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "MQ215": Fault(inject=fifo, beside=frozenset({"MQ640"}), says={"member_count": 2}),
     "MQ212": Fault(inject=all_of(AVG, saying(TWO, allocateMessageQueueStrategy="CONSISTENT_HASH"))),
+    "MQ216": Fault(inject=unwanted, says={"unwanted_count": 1, "group_count": 1}),
     "MQ302": Fault(
         inject=all_of(*(joining(f"192.0.2.{number}@x") for number in (3, 4, 5))), says={"idle_count": 1}, beside=OWNERS
     ),
