@@ -139,8 +139,9 @@ def held_without_end(case: Case) -> Iterator[Verdict]:
     topics=POPPED,
 )
 def pulls_what_is_popped(case: ClusterCase) -> Iterator[Verdict]:
-    """Members pull a topic that their group is set to pop."""
+    """Members pull a topic that their group is set to pop; or some pop it and some pull it, and no broker is set to."""
     for view in case.views:
+        yield from _mixed(view)
         for topic in sorted(view.popped_topics):
             pulling = _pulling(view, topic)
             if pulling:
@@ -149,6 +150,30 @@ def pulls_what_is_popped(case: ClusterCase) -> Iterator[Verdict]:
                     params={"group": view.group, "topic": topic, "clients": named_clients(pulling)},
                     evidence={"pulling_count": len(pulling), "member_count": len(view.client_ids)},
                 )
+
+
+def _mixed(view: GroupView) -> Iterator[Verdict]:
+    """Yields topics that nobody declares as popped, and that members of one group both pop and pull."""
+    topics = {topic for info in view.running.values() if info.pops for topic in info.held_counts}
+    for topic in sorted(topics - view.popped_topics):
+        popping = [client for client, info in view.running.items() if info.pops and topic in info.held_counts]
+        pulling = _pulling(view, topic)
+        if pulling:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                params={
+                    "group": view.group,
+                    "topic": topic,
+                    "clients": named_clients(popping),
+                    "others": named_clients(pulling),
+                },
+                evidence={
+                    "popping_count": len(popping),
+                    "pulling_count": len(pulling),
+                    "member_count": len(view.client_ids),
+                },
+                variant="undeclared",
+            )
 
 
 def _pulling(view: GroupView, topic: str) -> list[str]:

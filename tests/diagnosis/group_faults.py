@@ -97,6 +97,12 @@ def left_under_the_first_name() -> ClusterSnapshot:
     return replace(snapshot, brokers=(replace(first, config=config), *others))
 
 
+def popped_and_pulled_undeclared() -> ClusterSnapshot:
+    """No broker is set to POP; one member pops Pay, the other pulls its queues."""
+    first, second = LIVE.running
+    return replace(LIVE, running=(replace(first, pops=True, queues=(), held_counts={"Pay": 0}), second))
+
+
 def popped_and_pulled(topic: str) -> ClusterSnapshot:
     """Group G is set to pop Pay; one member pops it, the other pulls a queue of `topic`."""
     snapshot = with_members(popped_topics=("Pay",))
@@ -150,6 +156,7 @@ SCENES: dict[str, ClusterSnapshot] = {
 
 VARIANTS: dict[tuple[str, str], ClusterSnapshot] = {
     ("MQ216", "offline"): _with_an_offline_group(),
+    ("MQ422", "undeclared"): popped_and_pulled_undeclared(),
     ("MQ417", "first"): left_under_the_first_name(),
     ("MQ421", "hung"): popped_and_held(),
 }
@@ -161,6 +168,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ417": {"stranded_count": 2},
     "MQ421": {"invisible_ms": 60_000, "held_count": 2, "invisible_count": 2, "consume_rt_ms": 90_000},
     "MQ425": {"renewed_count": 2, "held_ms": 300_000, "invisible_count": 2},
+    "MQ422-undeclared": {"popping_count": 1, "pulling_count": 1, "member_count": 2},
     "MQ422": {"pulling_count": 1, "member_count": 2},
     "MQ420": {"blocked_queue_count": 1, "blocked_ms": 60_000, "delivered_before_count": 0, "ready_count": 1},
     "MQ202": {"member_count": 2, "differing_count": 1, "newest_subscription_time_ms": NOW - 3_600_000},

@@ -94,9 +94,8 @@ def gather_live(
     ask_newest(asking, brokers, queues, now_ms)
     records = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
-    alone = _filtered_by_all(memberships, running, wanted)
-    chosen = sampled | _filtered(memberships, offsets, now_ms)
-    samples, sample_gaps = _tag_samples(asking, running, views, (chosen, alone))
+    chosen = (sampled | _filtered(memberships, offsets, now_ms), _filtered_by_all(memberships, running, wanted))
+    samples, sample_gaps = _tag_samples(asking, running, views, chosen)
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
         brokers=_snapshots(brokers, queues, offsets, memberships, records),
