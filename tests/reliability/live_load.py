@@ -45,8 +45,6 @@ class Load:
         self.store = Path(ready["brokers"][0]["store"])
         self.namesrv = ready["namesrv"]
         self._is_v5 = is_v5
-        self._watching = Peer(self._address)
-        self._asking = threading.Lock()
         self._stop = threading.Event()
         self._commits: list[tuple[float, dict[int, int]]] = [(0.0, dict.fromkeys(range(QUEUES), 0))]
         self._going = dict.fromkeys(range(QUEUES), 0)
@@ -54,16 +52,16 @@ class Load:
         self._mixed = threading.Event()
 
     def __enter__(self) -> Self:
-        for queue_id in range(QUEUES):
-            assert self._watching.call(_plain(queue_id), b"first").code == 0
         with Peer(self._address) as member:  # of which the broker makes the group
+            for queue_id in range(QUEUES):
+                assert member.call(_plain(queue_id), b"first").code == 0
             heartbeat(member, "reader@1", group=GROUP, subscriptions={TOPIC: "*"})
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._watching.socket.close()
+        self._stop.set()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -84,8 +82,8 @@ class Load:
 
     def ends(self) -> dict[int, int]:
         """Returns where the queues of the topic end, as the broker tells it now."""
-        with self._asking:
-            return _ends(self._watching)
+        with Peer(self._address) as peer:
+            return _ends(peer)
 
     def committed_before(self, age_ms: int) -> dict[int, int]:
         """Returns what was committed that long ago; 0: what may be there by now."""
@@ -96,8 +94,8 @@ class Load:
 
     def is_at_rest(self) -> bool:
         """Whether all that was delayed is delivered, and files say what the broker knows."""
-        with self._asking:
-            scheduled = self._watching.call(GetMaxOffset(topic="SCHEDULE_TOPIC_XXXX", queue_id=_LEVEL - 1))
+        with Peer(self._address) as peer:
+            scheduled = peer.call(GetMaxOffset(topic="SCHEDULE_TOPIC_XXXX", queue_id=_LEVEL - 1))
         delayed = _table(self.store / "config" / "delayOffset.json").get(str(_LEVEL), 0)
         committed = _table(self.store / "config" / "consumerOffset.json").get(f"{TOPIC}@{GROUP}", {})
         last = {str(queue): offset for queue, offset in self._commits[-1][1].items()}
