@@ -14,7 +14,10 @@ import msgspec
 
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, StorageError
 from mqctl.model import forms
+from mqctl.model.config import MOST_QUEUES
+from mqctl.model.counts import counted
 from mqctl.model.numbers import decimal
+from mqctl.model.remark import on_one_line
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.whole_file import write_whole
 
@@ -23,6 +26,8 @@ _BEFORE_CAUSES = "snapshot/1"
 _LIMIT_BYTES = 1 << 30
 """Unpacked size of a snapshot: one of 100,000 queues has about 60 MB, and a file of a megabyte can claim a thousand."""
 _PIECE_BYTES = 1 << 20
+_MOST_OF_ALL = 2 * MOST_QUEUES
+"""Queues of one topic, over all its brokers."""
 
 
 class _Head(msgspec.Struct):
@@ -125,4 +130,23 @@ def load_snapshot(file: Path) -> ClusterSnapshot:
         snapshot = msgspec.json.decode(text, type=ClusterSnapshot)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInputError(problem, reason=str(error), remedy="save the snapshot again") from error
+    _refuse_endless(snapshot, problem)
     return replace(snapshot, origin=replace(snapshot.origin, archive=str(file)))
+
+
+def _refuse_endless(snapshot: ClusterSnapshot, problem: str) -> None:
+    """Passes when no topic has more queues than brokers make: they are listed one by one."""
+    counts = [
+        (config.name, max(config.read_queue_count, config.write_queue_count), MOST_QUEUES)
+        for broker in snapshot.brokers
+        for config in broker.topics
+    ]
+    counts += [
+        (route.topic, sum(max(0, item.read_queue_count, item.write_queue_count) for item in route.queues), _MOST_OF_ALL)
+        for view in snapshot.name_servers
+        for route in view.routes
+    ]
+    for topic, count, most in counts:
+        if count > most:
+            reason = f"topic {on_one_line(topic)} has {counted(count, 'queue')}, at most {most:,} are read"
+            raise BadInputError(problem, reason=reason, remedy="save the snapshot again")

@@ -72,6 +72,24 @@ def test_readers_of_arrays_read_no_text() -> None:
     assert [(call.path, ast.unparse(call.node)) for call in _calls() if call.of_arrays and _is_of_text(call.node)] == []
 
 
+def test_nobody_hands_the_conversion_on() -> None:
+    """`map(int, words)` and `type=int` convert as `int(word)` does; an option of a parser says what is no number."""
+    handed: set[str] = set()
+    for room in ("mqctl", "embedded_broker"):
+        for path in (REPOSITORY / room).rglob("*.py"):
+            source = path.read_text(encoding="utf-8")
+            if "map(int" in source or "map(float" in source or "=int" in source or "=float" in source:
+                calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+                handed |= {path.relative_to(REPOSITORY).as_posix() for call in calls if _hands_on(call)}
+    assert handed == {"embedded_broker/testing/options.py"}
+
+
+def _hands_on(call: ast.Call) -> bool:
+    mapped = call.args[:1] if isinstance(call.func, ast.Name) and call.func.id == "map" else []
+    named = [keyword.value for keyword in call.keywords if keyword.arg in ("type", "key", "converter")]
+    return any(isinstance(value, ast.Name) and value.id in ("int", "float") for value in [*mapped, *named])
+
+
 class _Call(NamedTuple):
     path: str
     of_arrays: bool

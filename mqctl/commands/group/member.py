@@ -12,6 +12,7 @@ from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, RefusedError
 from mqctl.model.gap import Part
+from mqctl.model.remark import on_one_line
 from mqctl.operations.topics.groups import group_holders, memberships_by_broker
 from mqctl.render.instance import instance_document
 from mqctl.snapshot.live.brokers import masters_of
@@ -43,7 +44,7 @@ def command(
         if client not in known:
             if not known:
                 group_holders(look, group)  # a group that no broker knows is told as such
-            listed = ", ".join(known) or "nobody is online"
+            listed = on_one_line(", ".join(known)) or "nobody is online"
             remedy = f"mqctl group members -g {group}"
             raise NotFoundError(f"{group} has no instance {client}", reason=f"online: {listed}", remedy=remedy)
         numbered = {

@@ -11,6 +11,7 @@ from mqctl.errors import DeadlineError, NotFoundError, RefusedError, Unreachable
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import QueueLag, queue_lags
 from mqctl.model.member import GroupMembership, RunningInfo, StackText
+from mqctl.model.remark import on_one_line
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.stack_look import Sight, StackLook
 from mqctl.snapshot.live.asking import Asking, Scope
@@ -42,7 +43,7 @@ class GroupLooks:
     def __post_init__(self) -> None:
         known = self.client_ids()
         if self.client_id is not None and self.client_id not in known:
-            shown = ", ".join(known) or "nobody"
+            shown = on_one_line(", ".join(known)) or "nobody"
             raise NotFoundError(
                 f"there is no instance {self.client_id} of group {self.group}",
                 reason=f"online: {shown}",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -108,3 +110,20 @@ def test_a_name_with_a_line_break_stays_on_its_line(live: Run, cluster: Embedded
     outcome = live("acl", "list")
     assert "red\\nmqctl: fine" in outcome.stdout + outcome.stderr
     assert not [line for line in outcome.stderr.splitlines() if line.startswith("mqctl: fine")]
+
+
+@pytest.mark.parametrize(("times", "count"), [(1, (1 << 31) - 1), (3, 60_000)])
+def test_a_snapshot_of_a_topic_with_queues_without_end_is_refused(
+    live: Run, mqctl: Run, tmp_path: Path, times: int, count: int
+) -> None:
+    """A route of 3,000 brokers of 65,536 queues each held `lock show` until memory ended."""
+    file = tmp_path / "endless.snap"
+    assert live("snapshot", "save", file).exit_code in {0, 69, 75}
+    archive = json.loads(gzip.decompress(file.read_bytes()))
+    queues = {"broker_name": "broker-a", "read_queue_count": count, "write_queue_count": 1, "perm": 6}
+    routes = archive["snapshot"]["name_servers"][0]["routes"]
+    routes.append({"topic": "Endless", "queues": [queues] * times})
+    file.write_bytes(gzip.compress(json.dumps(archive).encode()))
+    refused = mqctl("allocation", "show", "-g", "G", "--snapshot", file)
+    assert refused.exit_code == 65
+    assert f"topic Endless has {times * count:,} queues, at most 131,072 are read" in refused.stderr
