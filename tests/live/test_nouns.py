@@ -218,7 +218,7 @@ def test_messages_by_id_key_queue_and_time(live: Run) -> None:
         (("group", "config", "-g", "nope"), 66, "no consumer group nope"),
         (("broker", "describe", "nope"), 66, "broker-a"),
         (("cluster", "describe", "nope"), 66, "DefaultCluster"),
-        (("message", "get", "zz"), 64, "message find -t TOPIC --key KEY"),
+        (("message", "get", "zz"), 64, "message find KEY -t TOPIC"),
         (("message", "get", "7F000001000000010000000000000000"), 66, "127.0.0.1:1"),
         (("message", "find", "-t", "Pay"), 64, "--key"),
         (("message", "find", "-t", "nope", "--key", "k"), 66, "there is no topic nope"),

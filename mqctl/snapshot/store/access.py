@@ -52,12 +52,18 @@ def store_access(reading: Reading) -> AccessState | None:
     directory, or beside it.
     """
     root = reading.store.path
-    if any((root / name / "CURRENT").exists() for name in (_USERS, _ACLS)):
+    try:
+        in_databases = any((root / name / "CURRENT").exists() for name in (_USERS, _ACLS))
+        homes = (root / "conf", root.parent / "conf")
+        files = next((files for home in homes if (files := list(_files(home)))), [])
+    except OSError as error:
+        reading.miss(Part.ACCESS, f"{error.filename}: {(error.strerror or str(error)).lower()}", cause=Cause.UNREADABLE)
+        return None
+    if in_databases:
         return _of_databases(reading)
     if reading.config(configs.USERS).state.source is not FileSource.NONE:
         return _of_users(reading)
-    homes = (root / "conf", root.parent / "conf")
-    return _of_files(reading, next((files for home in homes if (files := list(_files(home)))), []))
+    return _of_files(reading, files)
 
 
 def _files(conf: Path) -> Iterator[Path]:
