@@ -18,6 +18,9 @@ from mqctl.allocation.views import sorted_queues
 from mqctl.errors import UsageError
 from mqctl.model.queue import MessageQueue
 
+MOST_SHARES = 1_000_000
+"""Of keys in queues, where each key has messages in every queue: 200 bytes and 3 microseconds each."""
+
 
 class Choosing(StrEnum):
     """How producers choose: in turn, by the key's hash, by chance, or in turn among the queues of their room."""
@@ -88,11 +91,17 @@ def queue_shares(
         keys: the share of each key among all messages; the rest has none, and goes round.
 
     Raises:
-        UsageError: a selector by room without a rule, or no client tells its room.
+        UsageError: a selector by room without a rule, no client tells its room, more keys and queues than are counted.
     """
     queues = sorted_queues(layout.queues)
     if selector.choosing is Choosing.HASH:
         return _by_hash(queues, keys)
+    if len(keys) * len(queues) > MOST_SHARES:
+        raise UsageError(
+            f"{len(keys):,} keys in each of {len(queues):,} queues are too many to count",
+            reason=f"at most {MOST_SHARES:,} shares are computed",
+            remedy="use fewer --keys, or --selector hash, which puts each key into one queue",
+        )
     weights = {queue: 1 / len(queues) for queue in queues}
     if selector.choosing is Choosing.ROOM:
         weights = _by_room(selector, queues, layout, rule)

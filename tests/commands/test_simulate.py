@@ -295,6 +295,7 @@ def test_producers_in_rooms_fill_their_own_and_go_round_all_without_one(mqctl: R
         ("--keys", 10_001),
         ("--keys", "/dev/null"),
         ("--selector", "turn", "--subscribes", "c1=A,B"),
+        ("--selector", "turn", "--queues", 101, "--keys", 10_000),
     ],
 )
 def test_selectors_that_cannot_be_simulated(mqctl: Run, words: tuple[object, ...]) -> None:
