@@ -215,7 +215,7 @@ def test_all_twenty_tasks_are_played_and_scored() -> None:
     others = {"save for a colleague", "a broker is killed", "page for a ticket"}
     assert ({name for name, _ in rows}, len(rows)) == ({*TASKS, *others}, 20)
     scores = [Decimal(score) for _, score in rows]
-    assert (f"mean {sum(scores) / 20:.1f} of 10" in text, min(scores) >= 8) == (True, True)
+    assert (f"mean {sum(scores) / 20:.2f} of 10" in text, min(scores) >= 8) == (True, True)
 
 
 def test_what_a_colleague_gets_names_no_machine(ask: Run, shift: EmbeddedCluster, tmp_path: Path) -> None:
@@ -274,4 +274,5 @@ def test_a_broker_that_is_killed_is_nowhere_fine(ask: Run, shift: EmbeddedCluste
     shift.broker("broker-a").kill()
     for line, code in (("doctor", 2), ("group list", 66), ("check --brokers 2", 2), ("export prometheus --once", 69)):
         seen = ask(*shlex.split(line))
-        assert seen.exit_code == code, (line, seen)
+        lines = len((seen.stdout + seen.stderr).splitlines())
+        assert (seen.exit_code, lines <= TWO_SCREENS) == (code, True), (line, seen)
