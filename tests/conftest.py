@@ -96,6 +96,14 @@ def extract_store(name: str, target: Path) -> Path:
     return root
 
 
+@pytest.fixture(autouse=True)
+def _no_language() -> None:
+    """Command lines of other tests, parsed in this process, may have asked for one."""
+    from mqctl.cli import language
+
+    language._asked.clear()
+
+
 @pytest.fixture(scope="session")
 def golden_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Gives the directory of a recorded store, unpacked once per worker. Tests must not change it."""

@@ -69,6 +69,17 @@ def test_a_change_that_stops_ends_with_2_and_its_record_says_how_far_it_came(
     assert f"next: run the same command again; or mqctl undo {record.id}" in errors
 
 
+def test_what_stops_says_so_in_chinese_and_its_command_is_to_be_typed_as_it_is(
+    journal: Journal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MQCTL_LANG", "zh")
+    run_steps(Steps(KeyboardInterrupt()).change(), YES)
+    (record,) = journal.steps(KIND).all()
+    errors = capsys.readouterr().err
+    assert "中途停止：已中断\n" in errors
+    assert f"next: 再次执行同一命令；或 mqctl undo {record.id}\n" in errors
+
+
 def test_nobody_else_changes_the_same_thing_meanwhile(journal: Journal) -> None:
     steps = Steps()
     with (

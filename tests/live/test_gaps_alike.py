@@ -11,10 +11,8 @@ import pytest
 from embedded_broker import Answer, CloseConnection, Drop, EmbeddedCluster
 from mqctl.cli.catalog import ENTRIES, options_of
 from mqctl.cli.exit import run_guarded
-from mqctl.cli.language import ask_for
 from mqctl.main import main
 from mqctl.model.gap import Cause
-from mqctl.model.lang import Lang
 from tests.live.doctor.stage import ONE, TWO, staged
 
 REFUSED = 13
@@ -123,12 +121,6 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 Ran = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture(autouse=True)
-def english() -> None:
-    """Command lines of other tests, parsed in this process, may have asked for another language."""
-    ask_for(Lang.EN)
 
 
 @pytest.fixture

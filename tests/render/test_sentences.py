@@ -33,6 +33,7 @@ OF_PEOPLE |= {"UnreachableError", "DeadlineError", "BadInputError", "TlsError"}
 OF_TYPER = re.compile(r"No such|Missing |Option |Got unexpected|Invalid value|.*is not (a valid|one of|in the range)")
 ELSEWHERE = {
     "interrupted",
+    "stopped in the middle: interrupted",
     "could not use {}",
     "could not read or write",
     "mqctl has a bug: {}",

@@ -102,8 +102,10 @@ class StepChange(Change[StepPlan, StepRecord]):
         self.perform(work.record, work.save)
 
     def finish(self, record: StepRecord) -> str:
-        again = "run the same command again"
-        return f"{again}; or {self.undo_hint} {record.id}" if self.undo_hint else again
+        if not self.undo_hint:
+            return "run the same command again"
+        undo = f"{self.undo_hint} {record.id}"
+        return f"run the same command again; or {undo}"
 
     def report(self, record: StepRecord) -> Document:
         return step_change_document(record, self.schema)
