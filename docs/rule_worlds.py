@@ -161,10 +161,10 @@ MQ650: a message was born 45 s after it was stored | of three messages two took 
 MQ728: a message for a dead-letter topic waits in a delay level | messages for other topics wait there
 MQ701: the recorded offset is beyond the messages that were delivered | everything is delivered and the record says so
 MQ702: the recorded offset is below the queue's minimum | the recorded offset is the queue's minimum
-MQ703: a level has messages and no recorded offset | an unused level has no recorded offset
+MQ703: a level has messages and no recorded offset | a running broker delivered its first messages nine seconds ago
 MQ704: delayOffset.json is missing and messages are delayed | it is missing and no delay level was ever used
 MQ705: messages wait on a level beyond the table | messages wait on level 19 of a table that has 19 levels
-MQ706: the recorded offset lags behind what was delivered | the recorded offset lags, and nothing was delivered
+MQ706: the recorded offset lags behind deliveries | a running broker delivered since it wrote the file five seconds ago
 MQ707: delayed messages are a minute overdue | the next message is due this very moment
 MQ708: the head of a delay queue cannot be delivered | the head of a delay queue was due a second ago and is whole
 MQ709: a delayed message has no record in the log | records of messages that were delivered are gone by retention

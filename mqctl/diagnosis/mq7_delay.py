@@ -110,11 +110,16 @@ def level_missing(case: Case) -> Iterator[Verdict | Unknown]:
 
 
 def _is_yet_to_be_written(case: Case, queue: DelayQueueState) -> bool:
-    """Whether a broker that runs began to deliver so lately that it has not come to write delayOffset.json."""
-    storage = case.broker.storage
-    if storage is None or storage.holder is None or queue.head_due_time_ms is None:
+    """Whether a broker runs that has yet to write delayOffset.json since it delivered the oldest of these messages.
+
+    While it is behind with deliveries its record is older than that: then the file tells that it was just written.
+    """
+    storage, delay = case.broker.storage, case.broker.delay
+    if storage is None or storage.holder is None:
         return False
-    return case.now_ms - queue.head_due_time_ms < case.settings.scaled(_WRITTEN_WITHIN_MS)
+    written_ms = delay.file.mtime_ms if delay is not None and delay.file is not None else None
+    newest = max((moment for moment in (queue.head_due_time_ms, written_ms) if moment is not None), default=None)
+    return newest is not None and case.now_ms - newest < case.settings.scaled(_WRITTEN_WITHIN_MS)
 
 
 @rule("MQ704", Severity.FATAL, source="ConfigManager", needs=_QUEUES, playbook="delay-late")
@@ -161,7 +166,7 @@ def stale_file(case: Case) -> Iterator[Verdict | Unknown]:
             continue
         if queue.redelivered_count is None and queue.overdue_count:
             yield Unknown(subject=_subject(case, state.level), why=_TOO_MANY)
-        elif queue.redelivered_count:
+        elif queue.redelivered_count and not _is_yet_to_be_written(case, queue):
             yield _verdict(
                 case,
                 state,

@@ -92,6 +92,14 @@ def _level_two(recorded: int | None = 7, **changes: Any) -> BrokerSnapshot:
     return _of(delay=delay_with(replace(FIVE_SECONDS, **changes), recorded))
 
 
+def _delivering(recorded: int | None, **changes: Any) -> BrokerSnapshot:
+    """A running broker that wrote delayOffset.json five seconds ago and has delivered messages since."""
+    file = ConfigFileState(name="delayOffset.json", source=FileSource.MAIN, mtime_ms=NOW - 5_000)
+    state = _level_two(recorded, **changes)
+    delay = state.delay and replace(state.delay, file=file)
+    return replace(state, delay=delay, storage=replace(STORAGE, holder=LockHolder(pid=7, since_ms=NOW - HOUR)))
+
+
 def _pay(**changes: Any) -> TopicConfig:
     return replace(TopicConfig(name="Pay", read_queue_count=2, write_queue_count=2), **changes)
 
@@ -381,7 +389,7 @@ STATES: dict[str, State] = {
     "MQ618": _one_empty_name_server(),
     "MQ701": _level_two(recorded=10, waiting_count=0, not_due_count=0),
     "MQ702": _level_two(recorded=7, min_offset=7),
-    "MQ703": _of(delay=delay_with(DelayQueueState(min_offset=0, max_offset=0), None)),
+    "MQ703": _delivering(None, head_due_time_ms=NOW - 9_000, overdue_count=7, redelivered_count=7),
     "MQ704": _of(
         delay=replace(
             delay_with(DelayQueueState(min_offset=0, max_offset=0), None),
@@ -389,7 +397,7 @@ STATES: dict[str, State] = {
         )
     ),
     "MQ705": _of(delay=delay_with(FIVE_SECONDS, 7, _NINETEENTH)),
-    "MQ706": _level_two(recorded=6, waiting_count=4, not_due_count=4, redelivered_count=0),
+    "MQ706": _delivering(5, head_due_time_ms=NOW - MINUTE, overdue_count=2, redelivered_count=2, waiting_count=5),
     "MQ707": _level_two(overdue_count=0, head_due_time_ms=NOW - 100),
     "MQ708": _level_two(not_due_count=2, head_due_time_ms=NOW - 1_000),
     "MQ709": _level_two(min_offset=6),

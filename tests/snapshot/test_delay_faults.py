@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,26 @@ def test_a_first_message_that_cannot_be_delivered_is_named(
     assert both == [("MQ707", 2, None), ("MQ708", 2, variant)]
     passed = record(root, {2: 2})
     assert delay_findings(passed, at_ms=START + 60_000) == []
+
+
+def test_delivered_copies_of_messages_without_unique_key_are_known_by_their_birth(tmp_path: Path) -> None:
+    builder = StoreBuilder()
+    waiting = [
+        message(SCHEDULE, 1, properties={"REAL_TOPIC": "Pay", "REAL_QID": "0", "DELAY": "2"}, store_time_ms=START + at)
+        for at in (0, 10, 20)
+    ]
+    for item in waiting:
+        stored = builder.append(item)
+        entries = builder.entries[(SCHEDULE, 1)]
+        entries[-1] = (stored.physical_offset, stored.size_bytes, stored.store_time_ms + 5_000)
+    for item in waiting[:2]:
+        copy = replace(item, topic="Pay", queue_id=0, store_time_ms=item.store_time_ms + 5_000, properties={})
+        builder.append(copy)
+    builder.write(tmp_path)
+    findings = delay_findings(record(tmp_path, {2: 0}), at_ms=START + 60_000)
+    assert [item.code for item in findings] == ["MQ707", "MQ706"]
+    assert numbers(findings[0])["overdue_count"] == 1
+    assert numbers(findings[1])["again_count"] == 2
 
 
 def test_entries_without_a_record_are_lost(tmp_path: Path) -> None:

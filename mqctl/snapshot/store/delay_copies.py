@@ -1,4 +1,4 @@
-"""Delivered copies of schedule records: same unique key, further on in the log, in the queue a record is for."""
+"""Delivered copies of schedule records: the same message, further on in the log, in the queue a record is for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mqctl.errors import MqctlError
+from mqctl.model.message import Message
 from mqctl.model.names import HALF_TOPIC
 from mqctl.snapshot.delay_records import target
 from mqctl.snapshot.store.reading import QueueBounds, Reading
@@ -17,7 +18,8 @@ _MAX_CANDIDATES = 20_000
 _FIRST_LOOK = 512
 # Entries before the recorded offset that are looked at in any case: what was passed over may lie before sound ones.
 _ALWAYS = 8_192
-_Keys = dict[str, list[tuple[int, int]]]
+_Identity = tuple[object, ...]
+_Keys = dict[_Identity, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,9 @@ def search_copies(reading: Reading, wanted: Mapping[int, int]) -> CopySearch:
             message = reading.store.commit_log.record_at(place)
         except MqctlError:
             continue  # counted as missing
-        queue, key = target(message), message.unique_key
-        if queue is not None and key is not None and queue[0] != HALF_TOPIC:  # brokers drop those of the half topic
-            by_queue.setdefault(queue, {}).setdefault(key, []).append((place, earliest_ms))
+        queue = target(message)
+        if queue is not None and queue[0] != HALF_TOPIC:  # brokers drop those of the half topic
+            by_queue.setdefault(queue, {}).setdefault(_identity(message), []).append((place, earliest_ms))
     copies: dict[int, int] = {}
     none: set[int] = set()
     for queue, keys in by_queue.items():
@@ -69,6 +71,13 @@ def search_copies(reading: Reading, wanted: Mapping[int, int]) -> CopySearch:
         copies.update(own.found)
         none.update(own.none)
     return CopySearch(copies, frozenset(none))
+
+
+def _identity(message: Message) -> _Identity:
+    """What a delivered copy has in common with its message: ScheduleMessageService keeps where and when it was born."""
+    if message.unique_key is not None:
+        return (message.unique_key,)
+    return (message.born_host, message.born_time_ms, message.body_crc)
 
 
 def _in_queue(reading: Reading, queue: tuple[str, int], keys: _Keys) -> CopySearch:
@@ -91,7 +100,7 @@ def _in_queue(reading: Reading, queue: tuple[str, int], keys: _Keys) -> CopySear
         except MqctlError:
             read_from = max(read_from, at)  # it may be the copy; verification reports what is wrong with it
             continue
-        for original, earliest_ms in keys.get(copy.unique_key or "", ()):
+        for original, earliest_ms in keys.get(_identity(copy), ()):
             if original < at and copy.store_time_ms >= earliest_ms:
                 copies[original] = copy.store_time_ms
         if len(copies) == len(places):
