@@ -92,10 +92,12 @@ class Surroundings:
     Attributes:
         members: by group.
         addresses: of brokers and name servers, `host:port`; empty when no cluster was asked.
+        consume_modes: `POP` or `PULL` by group, both where it differs by topic.
     """
 
     members: Mapping[str, tuple[Member, ...]] = field(default_factory=dict)
     addresses: Set[str] = frozenset()
+    consume_modes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

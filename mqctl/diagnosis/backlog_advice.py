@@ -37,6 +37,7 @@ class BacklogAdvice:
         thread_count: consume threads of all instances; None when one does not tell.
         consume_ms: mean time of the listener for one batch; None when no instance tells.
         lane_tps: messages a second that one thread passes at that.
+        consume_mode: of the group, `POP` or `PULL`, both where it differs by topic; None where nobody tells.
         confidence: low when the look was shorter than consumers commit.
     """
 
@@ -62,6 +63,7 @@ class BacklogAdvice:
     confidence: Confidence
     remedies: tuple[Remedy, ...]
     queues: tuple[QueueFlow, ...]
+    consume_mode: str | None = None
 
     @property
     def movement(self) -> Movement:
@@ -82,6 +84,8 @@ def backlog_advice(snapshot: ClusterSnapshot, settings: Settings) -> list[Backlo
         _advice(views.get(group, replace(nobody, group=group)), topic, listed, settings, sure=sure)
         for (group, topic), listed in flows.items()
     ]
+    modes = snapshot.consume_modes()
+    advices = [replace(advice, consume_mode=modes.get(advice.group)) for advice in advices]
     order = {Outlook.NEVER: 0, Outlook.UNKNOWN: 1, Outlook.DRAINS: 2, Outlook.KEEPS_UP: 3}
     return sorted(advices, key=lambda item: (order[item.drain.outlook], -(item.lag_count or 0), item.group, item.topic))
 

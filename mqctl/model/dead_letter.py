@@ -107,7 +107,8 @@ class Retry:
 
     Attributes:
         due_ms: when it is delivered, epoch milliseconds; None when it is ready, or when its level is not known.
-        ladder: the waits that follow; None when the group's settings are not known.
+        ladder: the waits that follow; None when the group's settings are not known, or brokers know no end.
+        popped: the group pops it: it came back because it was not acknowledged in time, and brokers never give it up.
     """
 
     group: str
@@ -116,6 +117,7 @@ class Retry:
     state: RetryState
     due_ms: int | None = None
     ladder: RetryLadder | None = None
+    popped: bool = False
 
     @property
     def failed_count(self) -> int:

@@ -10,7 +10,8 @@ class TrackState(StrEnum):
     """What a group's offset says of a message.
 
     CONSUMED: the group is online, is past it, and wants it. FILTERED: is past it, and does not want it. PASSED: is past
-    it; whether it wanted it is not known. BROADCASTING: its members keep their offsets to themselves.
+    it; whether it wanted it is not known. BROADCASTING: its members keep their offsets to themselves. POPPED: it was
+    handed out (5.x), which moves the offset: whether it was consumed or comes again the offset does not say.
     """
 
     CONSUMED = "consumed"
@@ -19,6 +20,7 @@ class TrackState(StrEnum):
     NOT_YET = "not-yet"
     NEVER_COMMITTED = "never-committed"
     BROADCASTING = "broadcasting"
+    POPPED = "popped"
     UNKNOWN = "unknown"
 
 
@@ -42,6 +44,7 @@ class Track:
         track_type: as mqadmin has it.
         online: None when it could not be asked.
         consumer_offset: of the message's queue; None when the group committed none, or it is not known.
+        consume_mode: `POP` or `PULL`, of the message's topic; None where brokers have nothing set and nobody is online.
     """
 
     group: str
@@ -49,6 +52,7 @@ class Track:
     track_type: TrackType
     online: bool | None
     consumer_offset: int | None
+    consume_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

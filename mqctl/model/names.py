@@ -5,6 +5,8 @@ Source: `TopicValidator` and `MixAll` of 4.9.8, `TopicValidator` of 5.3.3.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
@@ -98,6 +100,23 @@ def popped_topic(topic: str, group: str) -> str:
         if topic.startswith(prefix):
             return topic[len(prefix) :]
     return topic
+
+
+def retrying_group(topic: str, groups: Iterable[str]) -> tuple[str, bool] | None:
+    """Returns whose retries a topic holds, and whether they are popped; None for a topic that is no retry topic.
+
+    Args:
+        groups: those that are known; of a pop retry topic of the first name only they tell the group, the longest name
+            that fits.
+    """
+    if not topic.startswith(RETRY_PREFIX):
+        return None
+    name, known = topic.removeprefix(RETRY_PREFIX), set(groups)
+    if "+" in name:
+        return name.partition("+")[0], True
+    cuts = [name[:at] for at, letter in enumerate(name) if letter == "_"]
+    fitting = [] if name in known else [cut for cut in cuts if cut in known]
+    return (fitting[-1], True) if fitting else (name, False)
 
 
 def group_of(topic: str) -> str | None:

@@ -25,6 +25,7 @@ class Sight:
         dump: the same, read; None where that is still to be done.
         info: what the instance says of itself.
         took_ms: how long the tool, or the broker, took.
+        consume_mode: of the group, `POP` or `PULL`, both where it differs by topic; None where nobody tells.
     """
 
     source: str
@@ -34,6 +35,7 @@ class Sight:
     dump: StackDump | None = None
     info: RunningInfo | None = None
     took_ms: float | None = None
+    consume_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ class StackInstance:
         dumps, raws: one for each look that saw its stacks.
         info, earlier: its running information, the newest and the oldest; `earlier` is None when there is one only.
         took_ms: the longest that a dump took.
+        consume_mode: of the group, as last told.
     """
 
     source: str
@@ -71,6 +74,7 @@ class StackInstance:
     info: RunningInfo | None = None
     earlier: RunningInfo | None = None
     took_ms: float | None = None
+    consume_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,5 +127,6 @@ def _instance(source: str, sights: list[Sight]) -> StackInstance:
         raws=tuple(sight.raw for sight in sights if sight.raw),
         info=infos[-1] if infos else None,
         earlier=infos[0] if len(infos) > 1 else None,
+        consume_mode=next((sight.consume_mode for sight in reversed(sights) if sight.consume_mode), None),
         took_ms=max((sight.took_ms for sight in sights if sight.took_ms is not None), default=None),
     )

@@ -28,12 +28,18 @@ class FileSettings(_Part, frozen=True, kw_only=True):
 
 
 class SettingsFile(_Part, frozen=True, kw_only=True):
-    """Topics and groups of a cluster; one that has other settings on other brokers stands more than once."""
+    """Topics and groups of a cluster; one that has other settings on other brokers stands more than once.
+
+    Attributes:
+        consume_modes: `POP` or `PULL` by group, both where it differs by topic, of those for which it is set (5.x); for
+            who reads the file, nothing of it is applied.
+    """
 
     schema: str = SCHEMA
     cluster: str | None = None
     topics: list[FileSettings] = []
     groups: list[FileSettings] = []
+    consume_modes: dict[str, str] = {}
 
     def broker_names(self) -> set[str]:
         """Returns the names of all brokers in it."""

@@ -13,6 +13,7 @@ from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.findings_alike import with_mode
 from mqctl.render.messages import phrase
 from mqctl.render.text import printable
 
@@ -130,6 +131,7 @@ class AdviceRow:
     """One group on one topic.
 
     Attributes:
+        consume_mode: of the group, `POP` or `PULL`, both where it differs by topic; None where nobody tells.
         consumed_tps: as all members tell; the drain goes by it where they do. `out_tps` is how fast offsets move.
         drain: `keeps-up`, `drains`, `never` or `unknown`; `drain_ms` says when it drains.
         expires_in_ms: time until retention may delete the first message that waits; `loses` whether that comes first.
@@ -139,6 +141,7 @@ class AdviceRow:
     """
 
     group: str
+    consume_mode: str | None
     topic: str
     member_count: int
     queue_count: int
@@ -250,6 +253,7 @@ def backlog_line(advice: BacklogAdvice) -> BacklogLine:
 def _row(advice: BacklogAdvice) -> AdviceRow:
     return AdviceRow(
         group=advice.group,
+        consume_mode=advice.consume_mode,
         topic=advice.topic,
         member_count=advice.member_count,
         queue_count=advice.queue_count,
@@ -316,7 +320,7 @@ def _rate(value: float | None) -> str | None:
 
 def _shown(advice: BacklogAdvice, lang: Lang | None) -> _Shown:
     return _Shown(
-        group=advice.group,
+        group=with_mode(advice.group, advice.consume_mode),
         topic=advice.topic,
         lag_count=advice.lag_count,
         lag_ms=advice.lag_ms,

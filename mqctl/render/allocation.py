@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from mqctl.allocation.observed import TopicAllocation
+from mqctl.allocation.observed import InstanceShare, TopicAllocation
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 QUEUE_COLUMNS = (
@@ -96,22 +96,29 @@ class TopicAllocationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationReport:
-    """Machine form of `allocation show`."""
+    """Machine form of `allocation show`; the consume mode is `POP` or `PULL`, both where it differs by topic."""
 
     group: str
     topics: list[TopicAllocationRow]
     queues: list[QueueOwnerRow]
     instances: list[InstanceRow]
+    consume_mode: str | None
 
 
 def allocation_document(
-    group: str, topics: Sequence[TopicAllocation], addresses: Mapping[str, str], *, queue_ids: Collection[int] = ()
+    group: str,
+    topics: Sequence[TopicAllocation],
+    addresses: Mapping[str, str],
+    *,
+    queue_ids: Collection[int] = (),
+    consume_mode: str | None = None,
 ) -> Document:
     """Builds the document of `allocation show`.
 
     Args:
         addresses: of instances, by client id.
         queue_ids: only these queues, and the instances that hold or should hold them; all when empty.
+        consume_mode: of the group, where it is known.
     """
     queues = [
         QueueOwnerRow(
@@ -131,16 +138,7 @@ def allocation_document(
     ]
     concerned = {name for item in queues for text in (item.holders, item.expected) if text for name in text.split(", ")}
     instances = [
-        InstanceRow(
-            topic=topic.topic,
-            client_id=item.client_id,
-            addresses=addresses.get(item.client_id),
-            room=item.room,
-            strategy=item.strategy,
-            subscribes=item.subscribes,
-            expected_count=item.expected_count,
-            held_count=item.held_count,
-        )
+        _instance(topic, item, addresses)
         for topic in topics
         for item in topic.instances
         if not queue_ids or item.client_id in concerned
@@ -154,10 +152,25 @@ def allocation_document(
     ]
     return Document(
         schema="allocation.show/1",
-        value=AllocationReport(group=group, topics=lines, queues=queues, instances=instances),
+        value=AllocationReport(
+            group=group, topics=lines, queues=queues, instances=instances, consume_mode=consume_mode
+        ),
         records=queues,
         csv_columns=QUEUE_COLUMNS,
         blocks=[*blocks, *([Paragraphs(failures)] if failures else [])],
+    )
+
+
+def _instance(topic: TopicAllocation, item: InstanceShare, addresses: Mapping[str, str]) -> InstanceRow:
+    return InstanceRow(
+        topic=topic.topic,
+        client_id=item.client_id,
+        addresses=addresses.get(item.client_id),
+        room=item.room,
+        strategy=item.strategy,
+        subscribes=item.subscribes,
+        expected_count=item.expected_count,
+        held_count=item.held_count,
     )
 
 

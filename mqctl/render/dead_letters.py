@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.body_form import BodyForm
@@ -25,6 +25,7 @@ from mqctl.render.messages_view import ShownMessage, shown_message
 
 GROUP_COLUMNS = (
     Column("group", "consumer group"),
+    Column("consume_mode", "mode"),
     Column("broker_name", "broker"),
     Column("letter_count", "dead letters", CellKind.COUNT),
     Column("oldest_age_ms", "oldest", CellKind.DURATION_MS),
@@ -51,6 +52,7 @@ LETTER_COLUMNS = (
 )
 RETRY_COLUMNS = (
     Column("group", "consumer group"),
+    Column("consume_mode", "mode"),
     Column("broker_name", "broker"),
     Column("state", "state", CellKind.WORDS),
     Column("failed_count", "failed", CellKind.COUNT),
@@ -75,7 +77,11 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterGroup:
-    """The dead letters of one group on one broker; ages and times in milliseconds."""
+    """The dead letters of one group on one broker; ages and times in milliseconds.
+
+    Attributes:
+        consume_mode: `POP` or `PULL` as brokers have it set (5.x), both where it differs by topic; None where not.
+    """
 
     group: str
     broker_name: str
@@ -87,6 +93,7 @@ class DeadLetterGroup:
     newest_store_time_ms: int | None
     perm: str
     readable: bool
+    consume_mode: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,12 +155,15 @@ class ShownRetry:
 
     Attributes:
         due_in_ms: None when it is ready.
-        tries_left: before it is given up; None when the group's settings are not known.
+        consume_mode: `POP` for what the group popped and did not acknowledge in time, else `PULL`.
+        tries_left: before it is given up; None when the group's settings are not known, and for pops: brokers do not
+            give those up.
         next_tries_ms: when, if each fails at once; the first 64.
         dead_letter_ms, dead_letter_in_ms: the last of them, with which it becomes a dead letter.
     """
 
     group: str
+    consume_mode: str
     broker_name: str
     state: str
     failed_count: int
@@ -184,7 +194,9 @@ class RetryList:
 
 def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
     """Builds the document of `dlq list`."""
-    blocks: list[Table | Paragraphs] = [Table(GROUP_COLUMNS, rows, empty="no group has dead letters")]
+    some_set = any(row.consume_mode for row in rows)
+    columns = [column for column in GROUP_COLUMNS if some_set or column.key != "consume_mode"]
+    blocks: list[Table | Paragraphs] = [Table(columns, rows, empty="no group has dead letters")]
     for row in rows:
         if not row.readable:
             line = f"{row.topic} on {row.broker_name} is {row.perm}: no consumer can read it; mqctl dlq show can"
@@ -266,7 +278,9 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
         lines.append(f"{group}: {waiting} waiting, {len(mine) - waiting} ready; failed up to {counted(most, 'time')}")
         lines += [_window(windows[group])] if group in windows else []
     lines += ["there are more: raise --limit, or choose a group"] if more else []
-    blocks: list[Table | Paragraphs] = [Table(RETRY_COLUMNS, rows, empty="nothing waits to be retried")]
+    some_pop = any(retry.popped for retry in listed)
+    columns = [column for column in RETRY_COLUMNS if some_pop or column.key != "consume_mode"]
+    blocks: list[Table | Paragraphs] = [Table(columns, rows, empty="nothing waits to be retried")]
     blocks += [Paragraphs(lines)] if lines else []
     return Document(schema="retry.list/1", value=RetryList(more=more, retries=rows), records=rows, blocks=blocks)
 
@@ -284,6 +298,7 @@ def _retry(retry: Retry, now_ms: int) -> ShownRetry:
     dead_ms = retry.dead_letter_ms(now_ms)
     return ShownRetry(
         group=retry.group,
+        consume_mode="POP" if retry.popped else "PULL",
         broker_name=retry.broker_name,
         state=retry.state.value,
         failed_count=retry.failed_count,
@@ -305,8 +320,8 @@ def _retry(retry: Retry, now_ms: int) -> ShownRetry:
     )
 
 
-def group_row(item: DeadLetterTopic, now_ms: int) -> DeadLetterGroup:
-    """Returns one line of `dlq list`."""
+def group_row(item: DeadLetterTopic, now_ms: int, modes: Collection[str]) -> DeadLetterGroup:
+    """Returns one line of `dlq list`; `modes` are the group's, where they are set."""
     oldest, newest = item.oldest_store_time_ms, item.newest_store_time_ms
     return DeadLetterGroup(
         group=item.group,
@@ -319,4 +334,5 @@ def group_row(item: DeadLetterTopic, now_ms: int) -> DeadLetterGroup:
         newest_store_time_ms=newest,
         perm=perm_text(item.perm),
         readable=item.readable,
+        consume_mode=", ".join(sorted(modes)) or None,
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mqctl.model.counts import counted
 from mqctl.model.member import HeldQueue, RunningInfo, Subscription, TopicRates
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.findings_alike import with_mode
 
 _QUEUE_COLUMNS = (
     Column("topic", "topic"),
@@ -64,7 +66,12 @@ class InstanceQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceReport:
-    """Machine form of `group member`."""
+    """Machine form of `group member`.
+
+    Attributes:
+        consume_mode: of the group, `POP` or `PULL`, both where it differs by topic; None where nobody tells.
+        popped_held_counts: messages that it popped and did not answer for yet, by topic.
+    """
 
     group: str
     client_id: str
@@ -75,6 +82,8 @@ class InstanceReport:
     queues: list[InstanceQueue]
     rates: list[TopicRates]
     properties: Mapping[str, str]
+    consume_mode: str | None
+    popped_held_counts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +92,8 @@ class _Property:
     value: str
 
 
-def instance_document(info: RunningInfo) -> Document:
-    """Builds the document of `group member`; its records are the queues."""
+def instance_document(info: RunningInfo, mode: str | None) -> Document:
+    """Builds the document of `group member`; its records are the queues. `mode` is how its group consumes."""
     queues = [_queue(item) for item in info.queues]
     value = InstanceReport(
         group=info.group,
@@ -96,6 +105,8 @@ def instance_document(info: RunningInfo) -> Document:
         queues=queues,
         rates=list(info.rates),
         properties=info.properties,
+        consume_mode=mode,
+        popped_held_counts=info.held_counts,
     )
     rows = [_Property(key, item) for key, item in sorted(info.properties.items())]
     kind = {True: "orderly", False: "concurrent", None: "not reported"}[info.orderly]
@@ -106,7 +117,15 @@ def instance_document(info: RunningInfo) -> Document:
         records=queues,
         csv_columns=_QUEUE_COLUMNS,
         blocks=[
-            Paragraphs([f"{info.client_id} of {info.group}: listener {kind}, consume threads {threads}"]),
+            Paragraphs(
+                [
+                    f"{info.client_id} of {with_mode(info.group, mode)}: listener {kind}, consume threads {threads}",
+                    *(
+                        f"popped from {topic} and not answered for: {counted(held, 'message')}"
+                        for topic, held in sorted(info.held_counts.items())
+                    ),
+                ]
+            ),
             Table(_QUEUE_COLUMNS, queues, title="Queues", empty="it holds no queue"),
             Table(_RATE_COLUMNS, info.rates, title="Rates of the last minute", empty="it reports no rates"),
             Table(_SUBSCRIPTION_COLUMNS, info.subscriptions, title="Subscriptions", empty="it subscribes nothing"),

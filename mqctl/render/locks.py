@@ -61,15 +61,31 @@ class LockReport:
 
     Attributes:
         concurrent: the group consumes concurrently, and so takes no locks.
+        consume_mode: `POP` or `PULL`, both where it differs by topic; None where nobody tells.
+        popped: topics whose messages brokers share out among the members: nobody owns or locks their queues.
     """
 
     group: str
     concurrent: bool
     queues: list[LockRow]
+    consume_mode: str | None
+    popped: list[str]
 
 
-def lock_document(group: str, locks: Sequence[QueueLock], *, concurrent: bool) -> Document:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedGroup:
+    """How a group consumes whose locks are shown; see `LockReport`."""
+
+    group: str
+    concurrent: bool
+    popped: list[str]
+    consume_mode: str | None
+
+
+def lock_document(consuming: LockedGroup, locks: Sequence[QueueLock]) -> Document:
     """Builds the document of `lock show`."""
+    group, concurrent, popped = consuming.group, consuming.concurrent, consuming.popped
+    lockless = concurrent or (bool(popped) and not locks)
     rows = [
         LockRow(
             topic=item.queue.topic,
@@ -83,16 +99,20 @@ def lock_document(group: str, locks: Sequence[QueueLock], *, concurrent: bool) -
             free_time_ms=item.free_time_ms,
             note=item.note or None,
         )
-        for item in ([] if concurrent else locks)
+        for item in ([] if lockless else locks)
     ]
     odd = sum(item.state not in _CALM for item in locks)
     line = f"{group}: {counted(odd, 'queue')} of {len(rows)} not held as they should be"
+    shared = f"{group} pops {', '.join(popped)}: brokers share out the messages, no queue has an owner or a lock"
     if concurrent:
         line = f"{group} consumes concurrently: it takes no locks"
-    blocks: list[Table | Paragraphs] = [Paragraphs([line])]
-    if not concurrent:
+    lines = [shared] if popped and lockless else [line, shared] if popped else [line]
+    blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
+    if not lockless:
         blocks.append(Table(LOCK_COLUMNS, rows, empty="no member subscribes a topic that has queues"))
-    report = LockReport(group=group, concurrent=concurrent, queues=rows)
+    report = LockReport(
+        group=group, concurrent=concurrent, queues=rows, consume_mode=consuming.consume_mode, popped=popped
+    )
     return Document(schema="lock.show/1", value=report, records=rows, csv_columns=LOCK_COLUMNS, blocks=blocks)
 
 

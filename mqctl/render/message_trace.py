@@ -29,6 +29,7 @@ _CONSUME_COLUMNS = (
 )
 _TRACK_COLUMNS = (
     Column("group", "consumer group"),
+    Column("consume_mode", "mode"),
     Column("state", "state", CellKind.WORDS),
     Column("online", "online", CellKind.FLAG, none="?"),
     Column("consumer_offset", "consumer offset", CellKind.COUNT, none="none"),
@@ -71,7 +72,9 @@ def trace_document(report: TraceReport) -> Document:
     if report.message and report.message.waiting:
         blocks.append(Paragraphs(["it is not delivered yet: no group can have consumed it"]))
     elif report.message:
-        blocks.append(Table(_TRACK_COLUMNS, report.tracks, empty="no group has offsets on its queue"))
+        some_set = any(track.consume_mode not in (None, "PULL") for track in report.tracks)
+        columns = [column for column in _TRACK_COLUMNS if some_set or column.key != "consume_mode"]
+        blocks.append(Table(columns, report.tracks, empty="no group has offsets on its queue"))
     return Document(
         schema="message.trace/1",
         value=report,

@@ -11,6 +11,7 @@ PROCESS_COLUMNS = (
     Column("pid", "pid"),
     Column("runtime", "runs"),
     Column("group", "group", none="?"),
+    Column("consume_mode", "mode"),
     Column("client_id", "client id", none="?"),
     Column("thread_count", "threads", CellKind.COUNT, none="?"),
     Column("consume_thread_count", "consuming", CellKind.COUNT, none="?"),
@@ -34,6 +35,7 @@ class ProcessRow:
         known_by: what tells the group: `connection`, `client id` or `command line`.
         consume_thread_count: threads with RocketMQ's names; None where the system keeps no names of threads.
         cpu_share: 1.0 is one core.
+        consume_mode: of the group, `POP` or `PULL`, both where it differs by topic; None where nobody tells.
         obstacle: why `mqctl stacks dump --pid` would not work; None when it would.
     """
 
@@ -51,6 +53,7 @@ class ProcessRow:
     connected_to: list[str]
     command: str
     obstacle: str | None
+    consume_mode: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,5 +65,7 @@ class ProcessList:
 
 def processes_document(rows: Sequence[ProcessRow]) -> Document:
     """Builds the document of `stacks find`."""
-    table = Table(PROCESS_COLUMNS, rows, empty="no process of this machine looks like a consumer")
+    some_pop = any("POP" in (row.consume_mode or "") for row in rows)
+    columns = [column for column in PROCESS_COLUMNS if some_pop or column.key != "consume_mode"]
+    table = Table(columns, rows, empty="no process of this machine looks like a consumer")
     return Document(schema="stacks.find/1", value=ProcessList(processes=list(rows)), records=rows, blocks=[table])

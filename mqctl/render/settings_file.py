@@ -13,6 +13,7 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 COLUMNS = (
     Column("kind", "kind", CellKind.WORDS),
     Column("name", "name"),
+    Column("consume_mode", "mode"),
     Column("brokers", "brokers"),
     Column("settings", "settings that are not the default"),
 )
@@ -20,21 +21,24 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedRow:
-    """A topic or a group on some brokers."""
+    """A topic or a group on some brokers; its consume mode is `POP` or `PULL`, where that is set for a group."""
 
     kind: str
     name: str
+    consume_mode: str | None
     brokers: str
     settings: str
 
 
 def export_document(exported: SettingsFile) -> Document:
     """Builds the document of `cluster export`."""
-    rows = [*_rows("topic", exported.topics), *_rows("group", exported.groups)]
+    modes = exported.consume_modes
+    rows = [*_rows("topic", exported.topics, {}), *_rows("group", exported.groups, modes)]
+    columns = [column for column in COLUMNS if modes or column.key != "consume_mode"]
     topics = len({item.name for item in exported.topics})
     groups = len({item.name for item in exported.groups})
     line = f"{counted(topics, 'topic')} and {counted(groups, 'group')} of {exported.cluster}"
-    table = Table(COLUMNS, rows, empty="no topic and no group")
+    table = Table(columns, rows, empty="no topic and no group")
     return Document(
         schema=SCHEMA,
         value=exported,
@@ -43,11 +47,12 @@ def export_document(exported: SettingsFile) -> Document:
     )
 
 
-def _rows(kind: str, items: Sequence[FileSettings]) -> list[ExportedRow]:
+def _rows(kind: str, items: Sequence[FileSettings], modes: Mapping[str, str]) -> list[ExportedRow]:
     return [
         ExportedRow(
             kind=kind,
             name=item.name,
+            consume_mode=modes.get(item.name),
             brokers=", ".join(item.brokers),
             settings=_words(unusual(topic_of(item) if kind == "topic" else group_of(item))),
         )

@@ -70,6 +70,7 @@ class StackInstanceRow:
     """One instance.
 
     Attributes:
+        consume_mode: of the group, `POP` or `PULL`, both where it differs by topic; None where nobody tells.
         span_ms: between the first and the last dump; None when not known.
         pause_ms: how long the process stood still for a dump, at most.
         deadlocks: proven circles of threads; suspected: others.
@@ -93,6 +94,7 @@ class StackInstanceRow:
     gc_share: float | None
     truncated: bool
     notes: list[str]
+    consume_mode: str | None
 
 
 def instance_row(item: JudgedInstance) -> StackInstanceRow:
@@ -116,6 +118,7 @@ def instance_row(item: JudgedInstance) -> StackInstanceRow:
         gc_share=report.gc_share,
         truncated=report.truncated,
         notes=list(report.notes),
+        consume_mode=instance.consume_mode,
     )
 
 

@@ -11,6 +11,7 @@ from mqctl.render.units import instant
 COLUMNS = (
     Column("source", "instance"),
     Column("group", "group", none="?", wide=True),
+    Column("consume_mode", "mode", wide=True),
     Column("thread_count", "threads", CellKind.COUNT),
     Column("cls", "do"),
     Column("motion", "moves", CellKind.WORDS),
@@ -30,6 +31,7 @@ class StackWatchRow:
         motion: `stuck`, `slow`, `busy`, `idle`; `unknown` in the first round, which has nothing to compare with.
         cpu_share: of one core, each thread's mean; None where the system does not tell.
         line: the line of application code that they stand on.
+        consume_mode: of the group, `POP` or `PULL`, both where it differs by topic; None where nobody tells.
         same_ms: for how long some thread of the pool has done this there.
     """
 
@@ -41,6 +43,7 @@ class StackWatchRow:
     cpu_share: float | None
     line: str | None
     same_ms: int
+    consume_mode: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from mqctl.model.gap import Gap
 from mqctl.model.lang import Lang
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import finding_block, finding_row
-from mqctl.render.findings_alike import FindingRow
+from mqctl.render.findings_alike import FindingRow, with_mode
 from mqctl.render.stack_rows import StackGroupRow, StackInstanceRow, instance_row
 from mqctl.render.text import printable
 from mqctl.render.units import count, duration
@@ -192,7 +192,7 @@ def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
         yield f"{name}: {row.tool}, {looks}{span}{pause}, {_counted(row.thread_count)}{cut}"
         for pool in row.pools[:_SHOWN_POOLS]:
             size = f" of {pool.configured_count} configured" if pool.configured_count is not None else ""
-            name = printable(pool.group or "consume pool")
+            name = printable(with_mode(pool.group, row.consume_mode) if pool.group else "consume pool")
             yield f"  {name}: {_counted(pool.thread_count, 'consume ')}{size}, {pool.idle_count} idle"
             if pool.line and pool.line_count > 1:
                 yield f"    {pool.line_count} threads are at {printable(pool.line)}"

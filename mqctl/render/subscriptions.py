@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mqctl.model.lang import Lang
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.findings_alike import with_mode
 from mqctl.render.messages import phrase
 
 WANT_COLUMNS = (
@@ -107,6 +108,7 @@ class SubscriptionReport:
     Attributes:
         consistent: None when some member did not tell and the others agree, or when nobody is online.
         orphans: queues that no member holds, once all of them told what they hold.
+        consume_mode: `POP` or `PULL`, both where it differs by topic; None where nobody tells.
         refused_by: brokers that refuse all pulls of the group, for want of its settings.
     """
 
@@ -117,6 +119,7 @@ class SubscriptionReport:
     losses: list[LossRow]
     orphans: list[OrphanRow] = field(default_factory=list)
     refused_by: list[str] = field(default_factory=list)
+    consume_mode: str | None = None
 
 
 _WORDS = {True: "wants_same", False: "wants_differ", None: "wants_untold"}
@@ -126,7 +129,7 @@ def subscription_document(schema: str, report: SubscriptionReport, lang: Lang | 
     """Builds the document of a group's subscriptions."""
     words = phrase(_WORDS[report.consistent] if report.wants or report.brokers else "wants_offline", lang)
     blocks: list[Table | Paragraphs] = [
-        Paragraphs([f"{report.group}: {words}"]),
+        Paragraphs([f"{with_mode(report.group, report.consume_mode)}: {words}"]),
         Table(WANT_COLUMNS, report.wants, empty=phrase("nobody_online", lang).format(group=report.group)),
         Table(BROKER_COLUMNS, report.brokers, title="What brokers filter by", empty="no subscriptions"),
     ]
@@ -144,6 +147,7 @@ def subscription_document(schema: str, report: SubscriptionReport, lang: Lang | 
 
 GROUP_COLUMNS = (
     Column("group", "group"),
+    Column("consume_mode", "mode"),
     Column("verdict", "verdict", CellKind.WORDS),
     Column("member_count", "members", CellKind.COUNT),
     Column("silent_count", "silent", CellKind.COUNT),
@@ -160,6 +164,7 @@ class GroupCheckRow:
     Attributes:
         verdict: `same`, `differ`, `unknown` (some member did not tell) or `offline` (nobody to ask).
         topics: where members differ.
+        consume_mode: `POP` or `PULL`, both where it differs by topic; None where nobody tells.
         lost_count, sampled_count: messages skipped for it, of those that were looked at; None when none were.
     """
 
@@ -170,6 +175,7 @@ class GroupCheckRow:
     topics: str | None
     lost_count: int | None
     sampled_count: int | None
+    consume_mode: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +193,9 @@ def check_all_document(
 ) -> Document:
     """Builds the document of `subscription check --all`: a line for each group, worst first, then those that differ."""
     shown = sorted(rows, key=lambda row: _WORST.index(row.verdict))
-    blocks: list[Table | Paragraphs] = [Table(GROUP_COLUMNS, shown, empty="no consumer groups")]
+    some_pop = any("POP" in (row.consume_mode or "") for row in rows)
+    columns = [column for column in GROUP_COLUMNS if some_pop or column.key != "consume_mode"]
+    blocks: list[Table | Paragraphs] = [Table(columns, shown, empty="no consumer groups")]
     for report in reports:
         if report.consistent is False:
             blocks += subscription_document("subscription.check/1", report, lang).blocks

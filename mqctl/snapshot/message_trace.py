@@ -6,25 +6,26 @@ stored the message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.filter.sql import SqlSyntaxError, compile_sql
 from mqctl.model.gap import Cause, Gap, Part
-from mqctl.model.member import GroupMembership, MessageModel, Subscription
+from mqctl.model.member import GroupMembership, MessageModel, Subscription, consume_mode
 from mqctl.model.message import Message
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track, TrackState, TrackType
 from mqctl.model.names import is_system_group
 from mqctl.protocol.trace_records import TraceKind, TraceRecord, decode_traces
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
-from mqctl.snapshot.live.members import gather_memberships
+from mqctl.snapshot.live.members import declared_modes, gather_memberships
 from mqctl.snapshot.live.messages import KeyQuery, by_key
 from mqctl.snapshot.live.topic_use import groups_of_topic
 
 _ACTIVELY = "CONSUME_ACTIVELY"
+_POP = "POP"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +139,19 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[G
         return [], []
     memberships = gather_memberships(asking, [broker], Scope(groups=frozenset(names)))
     members = {item.group: item for items in memberships.values() for item in items}
+    modes = declared_modes(asking, [broker], message.topic)
     unknown = {gap.group for gap in broker.gaps}
-    return [_track(message, name, offsets, members.get(name), known=name not in unknown) for name in names], broker.gaps
+    tracks = [_track(message, name, offsets, members.get(name), known=name not in unknown) for name in names]
+    return [_with_mode(track, members.get(track.group), modes.get(track.group, ())) for track in tracks], broker.gaps
+
+
+def _with_mode(track: Track, membership: GroupMembership | None, declared: Collection[str]) -> Track:
+    """Returns the track with how its group consumes the topic: an offset that pops moved says what was handed out."""
+    mode = next(iter(declared), None)
+    if mode is None and membership is not None:
+        mode = consume_mode([membership])
+    popped = mode == _POP and track.state in (TrackState.CONSUMED, TrackState.PASSED)
+    return replace(track, consume_mode=mode, state=TrackState.POPPED if popped else track.state)
 
 
 def _track(

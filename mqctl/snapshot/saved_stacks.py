@@ -37,6 +37,7 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
     now_ms = snapshot.origin.observed_at_ms
     before = {(info.group, info.client_id): info for info in (snapshot.earlier.running if snapshot.earlier else ())}
     groups = {info.group for info in members}
+    modes = snapshot.consume_modes()
     gaps = [gap for gap in snapshot.unavailable if gap.part in (Part.STACKS, Part.RUNNING_INFO)]
     gaps += [
         Gap(
@@ -50,7 +51,12 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
     ]
     return StackEvidence(
         now_ms=now_ms,
-        instances=tuple(_instance(info, before.get((info.group, info.client_id)), now_ms) for info in members),
+        instances=tuple(
+            replace(
+                _instance(info, before.get((info.group, info.client_id)), now_ms), consume_mode=modes.get(info.group)
+            )
+            for info in members
+        ),
         lags=tuple(row for broker in snapshot.brokers for row in queue_lags(broker, now_ms) if row.group in groups),
         unavailable=tuple(gap for gap in gaps if group in (None, gap.group)),
     )

@@ -76,5 +76,7 @@ def command(
     topics = observed_allocation(state, group, strategy=chosen, rule=rule)
     gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
     shown = [item for item in topics if not topic or item.topic in topic]
-    document = allocation_document(group, shown, addresses_of(state, group), queue_ids=queue or ())
+    document = allocation_document(
+        group, shown, addresses_of(state, group), queue_ids=queue or (), consume_mode=state.consume_modes().get(group)
+    )
     return answer(limited(document, output, limit), gaps, output)

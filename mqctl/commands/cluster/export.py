@@ -50,11 +50,12 @@ def command(
     both = bool(group) == bool(topic)
     scope = Scope(groups=frozenset(group or ()), topics=frozenset(topic or ()), without=frozenset(without or ()))
     with looking(namesrv, profile, timeout, snapshot) as look:
-        brokers = masters_of(look.brokers({Part.TOPICS, Part.GROUPS}, broker or ()))
+        brokers = masters_of(look.brokers({Part.TOPICS, Part.GROUPS, Part.POP}, broker or ()))
         if topic or both:
             look.ask(ask_topics, brokers)
         if group or both:
             look.ask(ask_groups, brokers, scope)
+        modes = look.declared_modes(brokers) if group or both else {}
     clusters = ", ".join(sorted({item.address.cluster for item in brokers}))
-    document = export_document(exported(brokers, scope, clusters))
+    document = export_document(exported(brokers, scope, clusters, modes))
     return answer(limited(document, output, limit), broker_gaps(brokers), output)

@@ -13,6 +13,7 @@ from mqctl.cli.sources.brokers import asking_of, broker_gaps, open_brokers
 from mqctl.render.dead_letters import group_row, groups_document
 from mqctl.snapshot.live.brokers import ask_topics, masters_of
 from mqctl.snapshot.live.dead_letters import dead_letter_topics
+from mqctl.snapshot.live.members import declared_modes
 
 EXAMPLES = ("mqctl dlq list", "mqctl dlq list -o json | jq -r '.groups[] | select(.letter_count > 0) | .group'")
 
@@ -36,6 +37,8 @@ def command(
         brokers = masters_of(open_brokers(asking))
         ask_topics(asking, brokers)
         topics = dead_letter_topics(asking, brokers, frozenset(group or ()))
+        modes = declared_modes(asking, brokers) if topics else {}
     now_ms = round(time() * 1000)
-    rows = [group_row(item, now_ms) for item in sorted(topics, key=lambda item: (item.group, item.broker_name))]
+    topics.sort(key=lambda item: (item.group, item.broker_name))
+    rows = [group_row(item, now_ms, modes.get(item.group, ())) for item in topics]
     return answer(limited(groups_document(rows), output, limit), broker_gaps(brokers), output)

@@ -12,6 +12,7 @@ from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, RefusedError
 from mqctl.model.gap import Part
+from mqctl.model.member import consume_mode
 from mqctl.model.remark import on_one_line
 from mqctl.operations.topics.groups import group_holders, memberships_by_broker
 from mqctl.render.instance import instance_document
@@ -57,5 +58,5 @@ def command(
     if not matching:
         reason = next((gap.reason for gap in gaps if client in (gap.scope or "")), "it went offline meanwhile")
         raise RefusedError(f"{client} of {group} did not report what it is doing", reason=reason)
-    emit(instance_document(matching[0]), output)
+    emit(instance_document(matching[0], consume_mode(memberships.values())), output)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from mqctl.allocation.locks import queue_locks
-from mqctl.allocation.observed import observed_allocation
+from mqctl.allocation.observed import POP_SHARED, observed_allocation
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
@@ -16,7 +16,7 @@ from mqctl.cli.sources.brokers import gaps_of
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.model.gap import Part
-from mqctl.render.locks import lock_document
+from mqctl.render.locks import LockedGroup, lock_document
 
 EXAMPLES = (
     "mqctl lock show -g order-service",
@@ -39,7 +39,8 @@ def command(
 
     Put together from what the instances say of themselves and from the allocation; brokers are not asked for locks,
     for that would take them. States: held, expired (not renewed for 30 s), hung (its listener does not come back),
-    waiting (an owner that is gone still has it: 60 s at most), split (two hold it), unknown, nobody.
+    waiting (an owner that is gone still has it: 60 s at most), split (two hold it), unknown, nobody. Queues that the
+    group pops (5.x) have no owner and no lock: what blocks an ordered one, `mqctl group lag --store` tells.
     """
     rule = rule_of(room_rule, profile)
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
@@ -48,7 +49,12 @@ def command(
     running = [info for info in state.running if info.group == group]
     topics = [item for item in observed_allocation(state, group, rule=rule) if not topic or item.topic in topic]
     scale = time_scale_of(None, namesrv=state.origin.location)
-    locks = queue_locks(topics, running, now_ms=state.origin.observed_at_ms, time_scale=scale)
+    popped = sorted({item.topic for item in topics if POP_SHARED in item.strategies})
+    pulled = [item for item in topics if item.topic not in popped]
+    locks = queue_locks(pulled, running, now_ms=state.origin.observed_at_ms, time_scale=scale)
     modes = {info.orderly for info in running}
     gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
-    return answer(lock_document(group, locks, concurrent=modes == {False}), gaps, output)
+    consuming = LockedGroup(
+        group=group, concurrent=modes == {False}, popped=popped, consume_mode=state.consume_modes().get(group)
+    )
+    return answer(lock_document(consuming, locks), gaps, output)

@@ -52,6 +52,7 @@ def judge_subscriptions(snapshot: ClusterSnapshot, group: str) -> tuple[Subscrip
         losses=loss_rows(view, snapshot.tag_samples),
         orphans=orphan_rows(snapshot, view),
         refused_by=refusing_brokers(view, snapshot),
+        consume_mode=snapshot.consume_modes().get(group),
     )
     gaps = (snapshot.unavailable, *(broker.unavailable for broker in snapshot.brokers))
     return report, [gap for part in gaps for gap in part if gap.part in _EVIDENCE]
@@ -183,6 +184,7 @@ def check_row(snapshot: ClusterSnapshot, report: SubscriptionReport) -> GroupChe
         topics=", ".join(topics) or None,
         lost_count=sum(row.lost_count for row in report.losses) if sampled else None,
         sampled_count=sampled or None,
+        consume_mode=report.consume_mode,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,8 +42,12 @@ class Applied:
     updates: bool = False
 
 
-def exported(brokers: Iterable[LiveBroker], scope: Scope, cluster: str) -> SettingsFile:
-    """Returns the topics and groups of applications; retry and dead-letter topics come by themselves, and stay out."""
+def exported(brokers: Iterable[LiveBroker], scope: Scope, cluster: str, modes: Mapping[str, Set[str]]) -> SettingsFile:
+    """Returns the topics and groups of applications; retry and dead-letter topics come by themselves, and stay out.
+
+    Args:
+        modes: how brokers have groups consume, where that is set.
+    """
     topics: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
     for broker in sorted(brokers, key=lambda item: item.name):
@@ -53,7 +57,14 @@ def exported(brokers: Iterable[LiveBroker], scope: Scope, cluster: str) -> Setti
         for name, config in broker.groups.items():
             if not is_system_group(name):
                 groups.setdefault((name, _told(config)), []).append(broker.name)
-    return SettingsFile(cluster=cluster, topics=_items(topics), groups=_items(groups))
+    return SettingsFile(
+        cluster=cluster,
+        topics=_items(topics),
+        groups=_items(groups),
+        consume_modes={
+            name: ", ".join(sorted(modes[name])) for name in sorted({name for name, _ in groups} & set(modes))
+        },
+    )
 
 
 def _told(config: TopicConfig | SubscriptionGroupConfig) -> tuple[tuple[str, str], ...]:
@@ -122,7 +133,7 @@ def plan_application(asking: Asking, file: Path, applied: Applied) -> SettingPla
         identity=identity_of(masters),
         made_at_ms=now_ms(),
         steps=tuple(steps),
-        warnings=tuple(_warnings(left)),
+        warnings=(*_warnings(left), *_unset_modes(wanted)),
         severe=changed,
     )
 
@@ -233,6 +244,15 @@ def _step(kind: SettingKind, broker: LiveBroker, old: _Config | None, new: _Conf
         old=fields_of(old),
         new=fields_of(new),
     )
+
+
+def _unset_modes(wanted: SettingsFile) -> list[str]:
+    popping = sorted({item.name for item in wanted.groups if "POP" in wanted.consume_modes.get(item.name, "")})
+    if not popping:
+        return []
+    more = f" and {len(popping) - _NAMED} more" if len(popping) > _NAMED else ""
+    names = f"{', '.join(popping[:_NAMED])}{more}"
+    return [f"the file says that {names} pop, which is not set by it: mqadmin setConsumeMode does that"]
 
 
 def _warnings(left: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import sleep
 
@@ -18,7 +18,7 @@ from mqctl.render.processes import ProcessRow
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, masters_of
 from mqctl.snapshot.live.members import gather_memberships
-from mqctl.snapshot.live.stacks import Memberships
+from mqctl.snapshot.live.stacks import Memberships, mode_of
 
 _LOOK_S = 0.3
 
@@ -83,7 +83,9 @@ def members_of(asking: Asking, scope: Scope) -> KnownMembers:
             members.setdefault(item.group, []).extend(item.members)
     addresses = {*asking.cluster.name_servers.addresses(), *(broker.address.address for broker in everyone)}
     around = Surroundings(
-        members={group: tuple(items) for group, items in members.items()}, addresses=frozenset(addresses)
+        members={group: tuple(items) for group, items in members.items()},
+        addresses=frozenset(addresses),
+        consume_modes={group: mode for group in members if (mode := mode_of(memberships, group))},
     )
     gaps = [gap for broker in brokers for gap in broker.gaps[:1]]
     return KnownMembers(around=around, brokers=brokers, memberships=memberships, gaps=gaps)
@@ -92,10 +94,10 @@ def members_of(asking: Asking, scope: Scope) -> KnownMembers:
 def process_rows(around: Surroundings) -> tuple[list[ProcessRow], list[Gap]]:
     """Looks for consumer processes; returns a row for each of them and of its groups."""
     processes, gaps = find_consumers(around, own_pid=os.getpid(), look_s=_LOOK_S, wait=sleep)
-    return [row for process in processes for row in _rows(process)], gaps
+    return [row for process in processes for row in _rows(process, around.consume_modes)], gaps
 
 
-def _rows(process: LocalProcess) -> Sequence[ProcessRow]:
+def _rows(process: LocalProcess, modes: Mapping[str, str]) -> Sequence[ProcessRow]:
     try:
         hindrance = obstacle(process)
     except NotFoundError:
@@ -116,6 +118,7 @@ def _rows(process: LocalProcess) -> Sequence[ProcessRow]:
             connected_to=list(process.connected_to),
             command=process.command,
             obstacle=hindrance.reason if hindrance else None,
+            consume_mode=modes.get(identity.group) if identity else None,
         )
         for identity in (process.identities or (None,))
     ]

@@ -40,7 +40,7 @@ from mqctl.operations.topics.groups import group_holders
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, masters_of
 from mqctl.snapshot.live.members import gather_memberships
-from mqctl.snapshot.live.stacks import GroupLooks, Memberships, lags_of, read_sights, running_of
+from mqctl.snapshot.live.stacks import GroupLooks, Memberships, lags_of, mode_of, read_sights, running_of
 from mqctl.stacks.names import understand
 
 DEFAULT_DUMPS = 3
@@ -296,6 +296,7 @@ class _Process:
             dump=shot.dump,
             info=info,
             took_ms=shot.took_ms,
+            consume_mode=mode_of(joined.memberships, identity.group) if joined and identity else None,
         )
         notes = [*(joined.notes if joined else ()), *self._cost(shot.dump)]
         return StackLook(at_ms=at_ms, sights=(sight,), lags=lags, unavailable=tuple(gaps), notes=tuple(notes))

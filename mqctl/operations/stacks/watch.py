@@ -121,6 +121,7 @@ def _rows(evidence: StackEvidence, since: dict[_Doing, int]) -> list[StackWatchR
                     cpu_share=part.cpu_share,
                     line=line,
                     same_ms=evidence.now_ms - seen[doing],
+                    consume_mode=instance.consume_mode,
                 )
             )
     since.clear()

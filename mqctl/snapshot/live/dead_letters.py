@@ -12,7 +12,7 @@ from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, LetterChoice, R
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
 from mqctl.model.gap import Part
 from mqctl.model.message import REAL_TOPIC, Message
-from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, dlq_topic, retry_topic
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, dlq_topic, retry_topic, retrying_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.retry_ladder import RetryLadder
 from mqctl.model.stored_message import StoredMessage
@@ -128,6 +128,27 @@ def _starts(asking: Asking, places: Mapping[MessageQueue, str]) -> dict[MessageQ
     return {queue: answers.values.get(queue, 0) for queue in places}
 
 
+def _ready(
+    asking: Asking, brokers: list[LiveBroker], groups: frozenset[str], limit: int
+) -> tuple[ReadMessages, dict[str, tuple[str, bool]]]:
+    """Reads retry topics beyond the committed offsets; returns whose retries each topic holds, and whether popped."""
+    ready_places: dict[MessageQueue, str] = {}
+    ready_from: dict[MessageQueue, int] = {}
+    owners: dict[str, tuple[str, bool]] = {}
+    for broker in brokers:
+        for name, config in broker.topics.items():
+            whose = retrying_group(name, broker.groups)
+            if whose is None or (groups and whose[0] not in groups):
+                continue
+            owners[name] = whose
+            for number in range(config.read_queue_count):
+                queue = MessageQueue(name, broker.name, number)
+                ready_places[queue] = broker.address.address
+                ready_from[queue] = broker.offsets.get((whose[0], name, number), 0)
+    ready = read_to_ends(asking, ready_places, ready_from, ReadRequest(keep=lambda _: True, limit=limit))
+    return ready, owners
+
+
 def waiting_retries(
     asking: Asking,
     brokers: list[LiveBroker],
@@ -144,30 +165,20 @@ def waiting_retries(
         limit: most messages read of each queue.
         most_delayed: most messages of each delay level that are looked through.
     """
-    ready_places: dict[MessageQueue, str] = {}
-    ready_from: dict[MessageQueue, int] = {}
-    for broker in brokers:
-        for name, config in broker.topics.items():
-            group = name.removeprefix(RETRY_PREFIX)
-            if group == name or (groups and group not in groups):
-                continue
-            for number in range(config.read_queue_count):
-                queue = MessageQueue(name, broker.name, number)
-                ready_places[queue] = broker.address.address
-                ready_from[queue] = broker.offsets.get((group, name, number), 0)
-    ready = read_to_ends(asking, ready_places, ready_from, ReadRequest(keep=lambda _: True, limit=limit))
+    ready, owners = _ready(asking, brokers, groups, limit)
     waiting = _delayed(asking, brokers, ReadRequest(keep=_of(groups), limit=limit, most_read=most_delayed))
     by_name = {item.name: item for item in brokers}
     result = []
     for queue, item in ready.messages:
-        group = queue.topic.removeprefix(RETRY_PREFIX)
+        group, popped = owners[queue.topic]
         result.append(
             Retry(
                 group=group,
                 broker_name=queue.broker_name,
                 stored=item,
                 state=RetryState.READY,
-                ladder=_ladder(by_name[queue.broker_name], group),
+                ladder=None if popped else _ladder(by_name[queue.broker_name], group),  # brokers never give up pops
+                popped=popped,
             )
         )
     for queue, item in waiting.messages:

@@ -10,7 +10,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, NotFoundError, RefusedError, UnreachableError
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import QueueLag, queue_lags
-from mqctl.model.member import GroupMembership, RunningInfo, StackText
+from mqctl.model.member import GroupMembership, RunningInfo, StackText, consume_mode
 from mqctl.model.remark import on_one_line
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.stack_look import Sight, StackLook
@@ -79,6 +79,7 @@ class GroupLooks:
                 subject=GapSubject(group=self.group, client=name),
             )
         gaps += without_stacks(running)
+        mode = mode_of(self.memberships, self.group)
         sights = tuple(
             Sight(
                 source=info.client_id,
@@ -86,6 +87,7 @@ class GroupLooks:
                 client_id=info.client_id,
                 raw=info.stacks or "",
                 info=replace(info, stacks=None),
+                consume_mode=mode,
             )
             for info in running
         )
@@ -99,6 +101,11 @@ class GroupLooks:
             number: tuple(replace(item, client_ids=tuple(filter(is_wanted, item.client_ids))) for item in items)
             for number, items in self.memberships.items()
         }
+
+
+def mode_of(memberships: Memberships, group: str) -> str | None:
+    """Returns how a group consumes, `POP` or `PULL`, both where it differs by topic; None where nobody tells."""
+    return consume_mode(item for items in memberships.values() for item in items if item.group == group)
 
 
 def lags_of(cluster: Cluster, deadline: Deadline, group: str, now_ms: int) -> tuple[tuple[QueueLag, ...], list[Gap]]:

@@ -11,12 +11,17 @@ import pytest
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
+from mqctl.client.consumer.consumer_settings import ConsumeFrom, ConsumerSettings
+from mqctl.client.consumer.pop_consumer import PopConsumer
+from mqctl.client.consumer.popping import PopSettings
+from mqctl.client.instance import ClientSettings
+from mqctl.client.message.received import Consumed
 from mqctl.model.names import pop_retry_topic
 from mqctl.protocol.bodies_pop import MessageRequestMode, PopCheckPoint
 from mqctl.protocol.receipts import Receipt
 from mqctl.protocol.requests_pop import ChangeInvisibleTime, ChangeInvisibleTimeReply, SetMessageRequestMode
 from mqctl.store.record_writer import Incoming
-from tests.client.consuming import wait_until
+from tests.client.consuming import Heard, wait_until
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.test_pop import ack, pop, popped
 from tests.embedded_broker.wire import Peer
@@ -272,3 +277,70 @@ def test_what_does_not_come_back_is_found(mqctl: Run) -> None:
         evidence = {**findings["MQ416"]["evidence"], **findings["MQ417"]["evidence"]}
         assert (evidence["due_count"], evidence["stranded_count"]) == (1, 2)
         assert evidence["late_ms"] >= 119_000
+
+
+def test_every_command_that_shows_a_group_says_that_it_pops(
+    mqctl: Run, popping: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """One message of three fails: it is waiting to come again while the offset is at the end."""
+    env = {"MQCTL_NAMESRV": popping.namesrv}
+    with Peer(popping.broker().address, version=479) as peer:
+        sent = [peer.call(send("Seen", queues=1), f"{number}".encode()).ext_fields or {} for number in range(3)]
+        assert peer.call(send("%DLQ%GS", queues=1), b"dead").code == 0
+        mode = MessageRequestMode(topic="Seen", consumer_group="GS", mode="POP", pop_share_queue_num=0)
+        assert peer.call(SetMessageRequestMode(), mode.to_bytes()).code == 0
+    heard = Heard(lambda message: Consumed.SUCCESS if message.body != b"1" else Consumed.RECONSUME_LATER)
+    settings = ClientSettings(name_servers=popping.namesrv, client_ip="127.0.0.1", instance_name="seen")
+    consuming = ConsumerSettings(consume_from=ConsumeFrom.FIRST_OFFSET, threads=1)
+    member = PopConsumer("GS", settings, heard, consuming, pops=PopSettings())
+    member.subscribe("Seen")
+    with member:
+        heard.wait_for(3)
+        of = ("-g", "GS", "-o", "json")
+        locks = mqctl("lock", "show", *of, env=env)
+        assert (locks.exit_code, locks.json["queues"], locks.json["popped"]) == (0, [], ["Seen"])
+        assert "GS pops Seen: brokers share out the messages" in mqctl("lock", "show", "-g", "GS", env=env).stdout
+        for words in (
+            ("lock", "show"), ("subscription", "show"), ("allocation", "show"), ("group", "member", member.client_id)
+        ):  # fmt: skip
+            assert mqctl(*words, *of, env=env).json["consume_mode"] == "POP", words
+        assert "GS (POP): " in mqctl("subscription", "check", "-g", "GS", env=env).stdout
+        rows = mqctl("subscription", "check", "--all", "-o", "json", env=env).json["groups"]
+        assert {row["consume_mode"] for row in rows if row["group"] == "GS"} == {"POP"}
+        tracks = mqctl("message", "trace", sent[0]["msgId"], "-o", "json", env=env).json["tracks"]
+        assert [(item["group"], item["state"], item["consume_mode"]) for item in tracks] == [("GS", "popped", "POP")]
+        (instance,) = mqctl("stacks", "dump", *of, "--dumps", "1", env=env).json["instances"]
+        assert instance["consume_mode"] == "POP"
+        assert "  GS (POP): " in mqctl("stacks", "dump", "-g", "GS", "--dumps", "1", env=env).stdout
+        round_ = mqctl("stacks", "watch", "-g", "GS", "--count", "1", "-o", "ndjson", env=env).stdout.splitlines()
+        assert {loads(line)["consume_mode"] for line in round_} == {"POP"}
+        (letters,) = mqctl("dlq", "list", *of, env=env).json["groups"]
+        assert letters["consume_mode"] == "POP"
+        saved = str(tmp_path / "now.snap")
+        assert mqctl("snapshot", "save", saved, env=env).exit_code == 0
+        (advice,) = mqctl("group", "lag", *of, "--advise", "--snapshot", saved).json["groups"]
+        assert advice["consume_mode"] == "POP"
+    exported = mqctl("cluster", "export", "-g", "GS", "-o", "yaml", env=env).stdout
+    assert "consume_modes:\n  GS: POP\n" in exported
+    assert mqctl("cluster", "export", "-g", "GS", env=env).stdout.splitlines()[1].split()[:3] == ["group", "GS", "POP"]
+    (tmp_path / "settings.yaml").write_text(exported)
+    planned = mqctl("cluster", "apply", str(tmp_path / "settings.yaml"), env=env)
+    assert "the file says that GS pop, which is not set by it" in planned.stdout + planned.stderr
+
+
+def test_what_is_popped_again_is_listed_under_its_group(mqctl: Run) -> None:
+    with (
+        EmbeddedCluster(version="5.3.3", virtual_time=True) as cluster,
+        Peer(cluster.broker().address, version=479) as peer,
+    ):
+        assert peer.call(send("Shared_x", queues=1), b"late").code == 0
+        popped(pop(peer, "Shared_x", "GP", max_msg_nums=1, invisible_time=10_000))
+        cluster.advance(30_000)
+        (row,) = mqctl("retry", "list", "-g", "GP", "-o", "json", env={"MQCTL_NAMESRV": cluster.namesrv}).json[
+            "retries"
+        ]
+        assert (row["group"], row["consume_mode"], row["state"]) == ("GP", "POP", "ready")
+        assert (row["tries_left"], row["dead_letter_ms"]) == (None, None), "brokers never give up what is popped"
+        for _, receipt in popped(pop(peer, "Shared_x", "GP", invisible_time=600_000)):
+            ack(peer, receipt, "Shared_x", "GP")
+        assert mqctl("retry", "list", "-o", "json", env={"MQCTL_NAMESRV": cluster.namesrv}).json["retries"] == []

@@ -78,6 +78,7 @@ _MESSAGES = {
     "consumed": "已消费",
     "filtered": "已过滤",
     "passed": "位点已越过",
+    "popped": "已取走（POP）",
     "not-yet": "尚未消费",
     "broadcasting": "广播",
     "orderly": "顺序",
