@@ -53,6 +53,7 @@ MQ213: a broker without settings of the group does not create groups | the broke
 MQ214: members subscribe by SQL92, and a broker does not filter by properties | members subscribe by tag there
 MQ215: a FIFO topic is consumed concurrently | the group is set to consume it in order
 MQ216: a message has a tag that no online group of its topic subscribes to | the same, and another group wants *
+MQ217: brokers differ in how often a group tries again | no retries are allowed, and all members send their own maximum
 MQ218: a group that may not broadcast does | such a group shares its messages
 MQ219: a member stays and its connections do not | a member joins the group
 MQ221: a machine's members left and came back six times in a day | three deployments restart them three times
@@ -114,7 +115,7 @@ MQ504: a queue lock was renewed a minute ago | a queue lock was renewed 25 secon
 MQ505: an ordered topic is consumed concurrently, or any topic by some members in order only | all members are orderly
 MQ506: an ordered topic lost a broker between two looks | a topic without order lost a broker
 MQ507: an ordered topic got more queues between two looks | a topic without order got more queues
-MQ601: producers use queues that nobody reads | consumers read more queues than producers use, while a topic shrinks
+MQ601: producers use queues that nobody reads | a topic was made smaller after its upper queue was consumed
 MQ602: consumers read queues that nobody writes | producers use more queues than consumers read
 MQ603: a topic cannot be read | a topic has its usual permissions and the bit for inheriting
 MQ604: the group has offsets of a topic that is gone | the same of a trace topic and a light queue (LMQ)

@@ -8,7 +8,10 @@ from mqctl.diagnosis.audience import APPLICATION, LAGGING, TopicKind
 from mqctl.diagnosis.rule import Case, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
+from mqctl.model.lag import LagState
 from mqctl.model.names import group_of, is_system_group, is_system_topic
+
+_AT_THE_END = frozenset({LagState.CAUGHT_UP, LagState.BEYOND_MAX})
 
 
 def _topic(case: Case, topic: str) -> Subject:
@@ -19,18 +22,23 @@ def _topic(case: Case, topic: str) -> Subject:
     "MQ601",
     Severity.FATAL,
     source="PullMessageProcessor",
-    needs=(Part.TOPICS, Part.QUEUES),
+    needs=(Part.TOPICS, Part.QUEUES, Part.CONSUMER_OFFSETS),
     playbook="unconsumed-queue",
     topics=LAGGING,
 )
 def unreachable_queues(case: Case) -> Iterator[Verdict]:
-    """Messages in queues that the topic's read queue count leaves out: no consumer can pull them."""
-    queues = case.queues_by_topic()
+    """Messages in queues that the topic's read queue count leaves out: no consumer can pull them.
+
+    Queues that are not written any more and that all groups have consumed are what shrinking in the right order leaves.
+    """
+    queues, drained = case.queues_by_topic(), _drained(case)
     for config in case.broker.topics:
         beyond = [
             queue
             for queue in queues.get(config.name, ())
-            if queue.queue_id >= config.read_queue_count and queue.message_count
+            if queue.queue_id >= config.read_queue_count
+            and queue.message_count
+            and (queue.queue_id < config.write_queue_count or (queue.topic, queue.queue_id) not in drained)
         ]
         if beyond and not is_system_topic(config.name):
             yield Verdict(
@@ -42,6 +50,15 @@ def unreachable_queues(case: Case) -> Iterator[Verdict]:
                     "write_queue_count": config.write_queue_count,
                 },
             )
+
+
+def _drained(case: Case) -> set[tuple[str, int]]:
+    """Returns the queues in which every group with offsets on the topic stands at the end or beyond."""
+    done: dict[tuple[str, int], bool] = {}
+    for row in case.lags:
+        place = (row.topic, row.queue_id)
+        done[place] = done.get(place, True) and row.state in _AT_THE_END
+    return {place for place, at_the_end in done.items() if at_the_end}
 
 
 @rule(

@@ -103,6 +103,13 @@ def popped_and_pulled_undeclared() -> ClusterSnapshot:
     return replace(LIVE, running=(replace(first, pops=True, queues=(), held_counts={"Pay": 0}), second))
 
 
+def popped_undeclared() -> ClusterSnapshot:
+    """No broker is set to POP, and all members pop Pay."""
+    return replace(
+        LIVE, running=tuple(replace(info, pops=True, queues=(), held_counts={"Pay": 0}) for info in LIVE.running)
+    )
+
+
 def popped_and_pulled(topic: str) -> ClusterSnapshot:
     """Group G is set to pop Pay; one member pops it, the other pulls a queue of `topic`."""
     snapshot = with_members(popped_topics=("Pay",))

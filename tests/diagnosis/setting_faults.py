@@ -116,6 +116,23 @@ def retrying(queues: int, most: int = 16) -> ClusterSnapshot:
     return each_broker(lambda broker: replace(broker, groups=(settings,)), FIRST)
 
 
+def set_up(base: ClusterSnapshot, only: str | None = None, **settings: object) -> ClusterSnapshot:
+    """The group's settings, on all brokers or on one."""
+    config = replace(SubscriptionGroupConfig(name="G"), **settings)  # type: ignore[arg-type]
+    pairs = zip(base.brokers, each_broker(lambda broker: replace(broker, groups=(config,)), only).brokers, strict=True)
+    return replace(base, brokers=tuple(replace(one, groups=other.groups) for one, other in pairs))
+
+
+def in_c(version: int = 399) -> ClusterSnapshot:
+    """All members are clients of C++, which may leave the number of retries to the group."""
+    return with_members(
+        members=tuple(
+            replace(member(name, 5_001 + number), language="CPP", version=version)
+            for number, name in enumerate((ONE, TWO))
+        )
+    )
+
+
 def caching(count: int, **properties: str) -> ClusterSnapshot:
     base = waiting(500, **properties)
     return replace(base, running=(base.running[0], holding(cached_count=count)(base.running[1])))
@@ -201,6 +218,9 @@ def with_slave(config: dict[str, str]) -> ClusterSnapshot:
 SCENES: list[Scene] = [
     ("MQ117", None, writing(slow=4, worst=1), {"slow_count": 5, "write_count": 998}),
     ("MQ118", None, after(writing(failed=9), writing(failed=2)), {"failed_count": 7, "window_ms": 2 * MINUTE}),
+    ("MQ217", None, set_up(LIVE, FIRST, retry_max_times=3), {"broker_count": 2, "value_count": 2}),
+    ("MQ217", "notice", set_up(LIVE, notify_consumer_ids_changed_enable=False), {"broker_count": 2, "member_count": 2}),
+    ("MQ217", "none", set_up(in_c(), retry_max_times=0), {"broker_count": 2, "most_tries_count": 0}),
     ("MQ219", None, after(connected(6_002), LIVE),
      {"remade_count": 1, "member_count": 2, "moved_count": 0, "window_ms": 2 * MINUTE}),
     ("MQ219", "members", unheard(after(connected(6_002), LIVE)),
@@ -273,6 +293,7 @@ DOUBLE_SCENES: list[tuple[Scene, str]] = [
 STATES: dict[str, ClusterSnapshot] = {
     "MQ117": writing(fast=90_000),
     "MQ118": after(writing(failed=2), writing(failed=9)),
+    "MQ217": set_up(LIVE, retry_max_times=0),
     "MQ218": _closed_to_broadcasting(LIVE),
     "MQ219": after(LIVE, with_members(client_ids=(ONE,), members=(member(ONE, 5_001),))),
     "MQ311": waiting(60, pullInterval="1000", pullBatchSize="32"),
@@ -280,7 +301,7 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ314": with_second(
         saying(heartbeatBrokerInterval="100000", pullInterval="60000", consumeMessageBatchMaxSize="32")
     ),
-    "MQ426": retrying(1, most=0),
+    "MQ426": set_up(LIVE, retry_queue_count=1),
     "MQ418": after(popping(offline(900), ago_ms=10 * MINUTE), offline(700)),
     "MQ419": with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - 20_000)),
     "MQ424": with_second(holding(cached_count=40, cached_min_offset=1_000, cached_max_offset=1_039)),

@@ -6,6 +6,7 @@ import pytest
 
 from docs.rule_worlds import WORLDS
 from mqctl.diagnosis import RULES, diagnose
+from tests.diagnosis.group_faults import popped_undeclared
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
 from tests.diagnosis.twins import TWINS
 
@@ -32,3 +33,10 @@ def test_a_rule_is_silent_in_its_likeliest_false_alarm(code: str) -> None:
     # Silence counts only where the rule has looked.
     assert code in diagnosis.rules_run
     assert (code in {gap.code for gap in diagnosis.not_judged}) == (code in LOOKED_AT_AGAIN)
+
+
+def test_members_that_all_pop_need_no_broker_that_is_set_to_it() -> None:
+    """Clients may pop by themselves: nothing is mixed, and no queue lacks an owner."""
+    diagnosis = diagnose(popped_undeclared())
+    assert (diagnosis.findings, diagnosis.not_judged) == ((), ())
+    assert "MQ422" in diagnosis.rules_run

@@ -363,7 +363,10 @@ STATES: dict[str, State] = {
     "MQ505": live._ordered(live.all_orderly(LIVE)),
     "MQ506": live.after(live.routing(live._without_second), LIVE),
     "MQ507": live.after(live.routing(live._wider_everywhere), LIVE),
-    "MQ601": _of(topics=(_pay(read_queue_count=4, write_queue_count=2),)),
+    "MQ601": _of(
+        topics=(_pay(read_queue_count=1, write_queue_count=1),),
+        consumer_offsets=tuple(offset("G", "Pay", number, 1_000) for number in (0, 1)),
+    ),
     "MQ602": _of(topics=(_pay(read_queue_count=2, write_queue_count=4),)),
     "MQ603": _of(topics=(_pay(perm=7),)),
     "MQ604": _of(

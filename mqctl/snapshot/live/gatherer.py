@@ -29,7 +29,7 @@ from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live.members import ask_unplaced, gather_memberships
 from mqctl.snapshot.live.newest import ask_newest
 from mqctl.snapshot.live.pop import gather_pop
-from mqctl.snapshot.live.queues import gather_offsets, gather_queues, queue_bounds
+from mqctl.snapshot.live.queues import gather_offsets, gather_queues, queue_bounds, with_hidden_queues
 from mqctl.snapshot.live.replication import ask_copies, ask_replication
 from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
 from mqctl.snapshot.live.running import gather_running, without_stacks
@@ -83,7 +83,7 @@ def gather_live(
     topics = _topics(brokers, narrow)
     views, route_gaps = ask_routes(asking, servers, topics)
     say("queues")
-    queues = gather_queues(asking, brokers, narrow)
+    queues = with_hidden_queues(asking, brokers, gather_queues(asking, brokers, narrow), narrow)
     offsets = gather_offsets(asking, brokers, queues, now_ms)
     say("consumers")
     memberships = ask_unplaced(asking, brokers, memberships, queues)

@@ -51,6 +51,37 @@ def queue_bounds(
     return {number: tuple(sorted(states, key=_place)) for number, states in queues.items()}
 
 
+def with_hidden_queues(
+    asking: Asking, brokers: list[LiveBroker], queues: dict[int, tuple[QueueState, ...]], scope: Scope
+) -> dict[int, tuple[QueueState, ...]]:
+    """Adds queues in which groups have offsets, and that a topic's number of queues leaves out: it was made smaller.
+
+    Brokers list the bounds of the queues that a topic has now (request 202); they tell those of others when asked.
+    """
+    seen = {(number, state.topic, state.queue_id) for number, states in queues.items() for state in states}
+    hidden = sorted(
+        {
+            (number, topic, queue_id)
+            for number, broker in enumerate(brokers)
+            for _, topic, queue_id in broker.offsets
+            if (config := broker.topics.get(topic)) is not None
+            and queue_id >= max(config.read_queue_count, config.write_queue_count)
+            and scope.has_topic(topic)
+        }
+        - seen
+    )
+    places = [(key, brokers[key[0]].address.address) for key in hidden]
+    ends = asking.put((key, address, ask.max_offset(*key[1:])) for key, address in places)
+    begins = asking.put((key, address, ask.min_offset(*key[1:])) for key, address in places if ends.values.get(key))
+    for (number, topic, queue_id), error in sorted((*ends.errors.items(), *begins.errors.items())):
+        brokers[number].miss(Part.QUEUES, error, GapSubject(topic=topic, queue_id=queue_id))
+    more: dict[int, list[QueueState]] = {number: [*states] for number, states in queues.items()}
+    for key, first in begins.values.items():
+        state = QueueState(topic=key[1], queue_id=key[2], min_offset=max(0, first), max_offset=ends.values[key])
+        more.setdefault(key[0], []).append(state)
+    return {number: tuple(sorted(states, key=_place)) for number, states in more.items()}
+
+
 def _place(queue: QueueState) -> tuple[str, int]:
     return queue.topic, queue.queue_id
 

@@ -102,6 +102,10 @@ FAULTS: dict[str, Fault] = {
     "MQ118": Fault(
         before=telling(putMessageFailedTimes="2"), inject=telling(putMessageFailedTimes="9"), says={"failed_count": 7}
     ),
+    "MQ217": Fault(
+        inject=lambda stage: stage.ask("broker-a", put_group(SubscriptionGroupConfig(name="G", retry_max_times=3))),
+        says={"broker_count": 2, "value_count": 2},
+    ),
     "MQ218": Fault(inject=broadcasting, beside=frozenset({"MQ207"}), says={"broker_count": 2}),
     "MQ219": Fault(before=lambda stage: None, inject=connecting_anew, says={"remade_count": 1, "moved_count": 0}),
     "MQ311": Fault(inject=resting, beside=frozenset({"MQ401"}), says={"interval_ms": 1_000, "limit_tps": 64.0}),
@@ -129,6 +133,10 @@ FAULTS: dict[str, Fault] = {
     "MQ424": Fault(
         inject=lambda stage: stage.holds(ONE, cached_msg_count=3, cached_msg_min_offset=0, cached_msg_max_offset=2),
         says={"below_count": 1, "cached_count": 3},
+    ),
+    "MQ422": Fault(
+        inject=lambda stage: stage.cast.change(ONE, pops=True, queues={}),
+        says={"popping_count": 1, "pulling_count": 1, "member_count": 2},
     ),
     "MQ423": Fault(
         inject=sending("%RETRY%G", 3, properties={"UNIQ_KEY": "0A0B"}, reconsume_times=1),

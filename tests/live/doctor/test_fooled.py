@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
-from mqctl.client.admin.broker_changes import delete_topic, put_group
-from mqctl.model.config import SubscriptionGroupConfig
+from mqctl.client.admin.broker_changes import delete_topic, put_group, put_topic
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import Language
 from tests.conftest import Outcome
@@ -195,3 +195,20 @@ def test_a_client_that_is_connected_to_two_brokers_is_named_once(asked: Run, sta
     stage.cast.join(stage.member(client, queues={}), language=Language.CPP)
     (finding,) = (item for item in asked("-g", "G").json["findings"] if item["code"] == "MQ209")
     assert finding["what"].count(client) == 1
+
+
+def test_a_topic_that_was_made_smaller_after_it_was_consumed_lost_nothing(asked: Run, stage: Stage) -> None:
+    """Brokers list the bounds of the queues that are left; offsets in the others are no offsets beyond the end."""
+    stage.topic(BROKERS[0], "Pay", 1)
+    outcome = asked("-g", "G", "--only", "MQ404", "--only", "MQ601", "-o", "json")
+    assert (outcome.exit_code, found(outcome), outcome.json["not_judged"]) == (0, [], [])
+
+
+def test_a_topic_that_was_made_smaller_too_early_keeps_messages_from_its_groups(asked: Run, stage: Stage) -> None:
+    stage.send(BROKERS[0], queue_id=1, count=3)
+    stage.ask(BROKERS[0], put_topic(TopicConfig(name="Pay", read_queue_count=0, write_queue_count=0)))
+    outcome = asked("-g", "G", "--only", "MQ404", "--only", "MQ601", "-o", "json")
+    (finding,) = outcome.json["findings"]
+    assert (outcome.exit_code, finding["code"], finding["names"]["queues"]) == (2, "MQ601", "1")
+    assert finding["evidence"]["message_count"] == 4
+    assert finding["next_command"].startswith("mqctl topic describe ")

@@ -16,6 +16,7 @@ RULES: dict[str, Text] = {
         explain="Consumers see queue ids below readQueueNums only; a pull beyond is refused. Shrinking both numbers at once "
         "strands what is in the upper queues.",
         next_command="mqctl store describe {source}",
+        live_command="mqctl topic describe {source} -t {topic}",
     ),
     "MQ602": Text(
         title="Read queues that get no messages",
