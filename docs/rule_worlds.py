@@ -71,6 +71,7 @@ MQ313: one of two members holds all queues, the other none | the same, and membe
 MQ311: a second of rest after each pull, and 500 messages wait | the same rest with the messages of one pull waiting
 MQ312: members differ in how often they try again | members are set up alike
 MQ314: a member sends a heartbeat every five minutes | a member sends one every 100 seconds
+MQ315: the only thread finishes a message every two seconds, of other queues | the same, and half the time it is idle
 MQ320: threads wait for each other, in two looks | two blocked threads go on before the second look
 MQ321: 18 of 20 threads wait for one lock, and messages wait | they wait for a lock while the group keeps up
 MQ322: 18 of 20 threads wait for HTTP answers, and messages wait | they wait for HTTP answers while the group keeps up

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mqctl.diagnosis.audience import APPLICATION, PUSHED, SHARING, SUBSCRIBED, GroupKind
 from mqctl.diagnosis.group_view import GroupView, queue_names
@@ -16,6 +17,7 @@ from mqctl.model.queue_state import QueueState
 
 _MEMBERS = (Part.MEMBERS, Part.ROUTES)
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
+_BUSY_ERROR = 0.5  # threads; one that hangs is missing from those at work
 
 
 def _client(view: GroupView, client: str, held: HeldQueue | None = None) -> Subject:
@@ -177,35 +179,81 @@ def _limit(case: ClusterCase, info: RunningInfo, held: HeldQueue) -> str | None:
     return "span" if not info.orderly and held.cached_count and span > case.settings.span_limit_count else None
 
 
+def _unfinished(case: ClusterCase, info: RunningInfo) -> list[HeldQueue]:
+    """Returns the queues that hold messages of which none was finished for a minute."""
+    limit_ms = case.settings.scaled(case.settings.blocked_ms)
+    return [
+        held
+        for held in info.queues
+        if held.cached_count
+        and not held.dropped
+        and held.last_consume_time_ms
+        and case.now_ms - held.last_consume_time_ms > limit_ms
+    ]
+
+
+def _works_elsewhere(case: ClusterCase, info: RunningInfo, unfinished: list[HeldQueue], idle_ms: int) -> bool:
+    """Tells whether all threads work, on other queues: then none hangs, and what is cached waits its turn.
+
+    Messages per second times the time of one are the threads at work. What has waited longer than full caches take to
+    be worked off waits for nothing.
+    """
+    threads = info.thread_count
+    if not threads or (info.orderly and not all(held.locked for held in unfinished)):
+        return False
+    batch_count = decimal(info.properties.get("consumeMessageBatchMaxSize")) or 1
+    calls = [(item.consume_ok_tps + item.consume_failed_tps, item.consume_rt_ms) for item in info.rates]
+    busy = sum(tps * rt_ms for tps, rt_ms in calls) / 1_000 / batch_count
+    full_ms = max((rt_ms for _, rt_ms in calls), default=0.0) * case.settings.cache_limit_count * len(info.queues)
+    newest_ms = max(held.last_consume_time_ms for held in info.queues)
+    moves = case.now_ms - newest_ms <= case.settings.scaled(case.settings.blocked_ms)
+    return moves and busy > threads - _BUSY_ERROR and idle_ms <= full_ms / threads
+
+
+def _waiting(case: ClusterCase) -> Iterator[tuple[RunningInfo, Verdict, bool]]:
+    """Yields each instance with such queues, a verdict, and whether they only wait for threads that work elsewhere."""
+    for view, info in _instances(case):
+        unfinished = _unfinished(case, info)
+        if not unfinished:
+            continue
+        idle_ms = case.now_ms - min(held.last_consume_time_ms for held in unfinished)
+        verdict = Verdict(
+            subject=_client(view, info.client_id),
+            params={
+                "group": view.group,
+                "client": info.client_id,
+                "queues": queue_names([held.queue for held in unfinished]),
+            },
+            evidence={
+                "cached_count": sum(held.cached_count for held in unfinished),
+                "idle_ms": idle_ms,
+                "first_offset": min(held.cached_min_offset for held in unfinished),
+            },
+            confidence=case.age_confidence(info),
+        )
+        yield info, verdict, _works_elsewhere(case, info, unfinished, idle_ms)
+
+
 @cluster_rule("MQ307", Severity.ERROR, source="ProcessQueue", needs=_RUNNING, playbook="stuck-consumer", groups=PUSHED)
 def blocked(case: ClusterCase) -> Iterator[Verdict]:
-    """A queue that holds messages of which none was finished for a minute."""
-    limit_ms = case.settings.scaled(case.settings.blocked_ms)
-    for view, info in _instances(case):
-        stuck = [
-            held
-            for held in info.queues
-            if held.cached_count
-            and not held.dropped
-            and held.last_consume_time_ms
-            and case.now_ms - held.last_consume_time_ms > limit_ms
-        ]
-        if stuck:
-            oldest = min(held.last_consume_time_ms for held in stuck)
-            yield Verdict(
-                subject=_client(view, info.client_id),
-                params={
-                    "group": view.group,
-                    "client": info.client_id,
-                    "queues": queue_names([held.queue for held in stuck]),
-                },
-                evidence={
-                    "cached_count": sum(held.cached_count for held in stuck),
-                    "idle_ms": case.now_ms - oldest,
-                    "first_offset": min(held.cached_min_offset for held in stuck),
-                },
-                confidence=case.age_confidence(info),
-            )
+    """A queue that holds messages of which none was finished for a minute, although threads are free or hang."""
+    return (verdict for _, verdict, elsewhere in _waiting(case) if not elsewhere)
+
+
+@cluster_rule(
+    "MQ315",
+    Severity.WARNING,
+    source="ConsumeMessageConcurrentlyService",
+    needs=_RUNNING,
+    playbook="backlog",
+    groups=PUSHED,
+)
+def waits_its_turn(case: ClusterCase) -> Iterator[Verdict]:
+    """A queue that the consume threads have not come to for a minute: all of them work on other queues."""
+    for info, verdict, elsewhere in _waiting(case):
+        if elsewhere:
+            numbers = {name: verdict.evidence[name] for name in ("cached_count", "idle_ms")}
+            yield replace(verdict, evidence={"thread_count": info.thread_count, **numbers})
 
 
 @cluster_rule(

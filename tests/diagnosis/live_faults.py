@@ -35,6 +35,13 @@ def holding(**changes: object) -> Callable[[RunningInfo], RunningInfo]:
     return lambda info: replace(info, queues=(replace(info.queues[0], **changes), *info.queues[1:]))  # type: ignore[arg-type]
 
 
+def taking_turns(consumed_tps: float, idle_ms: int = 3 * MINUTE) -> Callable[[RunningInfo], RunningInfo]:
+    """One thread that takes two seconds for a message of another queue; it has not come to the first for so long."""
+    rates = (TopicRates(topic="Pay", consume_rt_ms=2_000.0, consume_ok_tps=consumed_tps),)
+    waiting = holding(cached_count=7, cached_min_offset=300, last_consume_time_ms=NOW - idle_ms)
+    return lambda info: replace(saying(PROP_THREADPOOL_CORE_SIZE="1")(waiting(info)), rates=rates)
+
+
 def orderly(**changes: object) -> ClusterSnapshot:
     """Two orderly instances with the locks of their queues, the first queue of the second one as told."""
     locked = {"locked": True, "last_lock_time_ms": NOW - 1_000}
@@ -336,6 +343,12 @@ SCENES: list[Scene] = [
         None,
         with_second(holding(cached_count=7, cached_min_offset=300, last_consume_time_ms=NOW - 3 * MINUTE)),
         {"cached_count": 7, "idle_ms": 3 * MINUTE, "first_offset": 300},
+    ),
+    (
+        "MQ315",
+        None,
+        with_second(taking_turns(0.5)),
+        {"thread_count": 1, "cached_count": 7, "idle_ms": 3 * MINUTE},
     ),
     ("MQ308", None, with_second(holding(last_pull_time_ms=NOW - 3 * MINUTE)), {"idle_ms": 3 * MINUTE}),
     (

@@ -310,6 +310,7 @@ STATES: dict[str, State] = {
     "MQ305": live.orderly(cached_count=20),
     "MQ306": live.orderly(cached_count=2, cached_min_offset=10, cached_max_offset=2_500),
     "MQ307": with_second(live.holding(cached_count=7, last_consume_time_ms=NOW - 50_000)),
+    "MQ315": with_second(live.taking_turns(0.25)),
     "MQ308": with_second(live.holding(cached_count=1_001, cached_max_offset=1_001, last_pull_time_ms=NOW - 3 * MINUTE)),
     "MQ309": _started_now(with_second(lambda info: replace(info, queues=info.queues[:1]))),
     "MQ310": with_second(lambda info: replace(info, queues=(*info.queues, held(BROKERS[0], 1, dropped=True)))),

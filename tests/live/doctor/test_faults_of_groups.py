@@ -182,6 +182,14 @@ FAULTS: dict[str, Fault] = {
     "MQ307": Fault(
         inject=holding(cached_msg_count=7, last_consume_timestamp=180_000), says={"cached_count": 7, "idle_ms": 180_000}
     ),
+    "MQ315": Fault(
+        inject=all_of(
+            holding(cached_msg_count=7, last_consume_timestamp=180_000),
+            saying(PROP_THREADPOOL_CORE_SIZE="1"),
+            change(TWO, rates={"Pay": ConsumeStatus(consume_ok_tps=0.5, consume_rt=2_000.0)}),
+        ),
+        says={"thread_count": 1, "cached_count": 7, "idle_ms": 180_000},
+    ),
     "MQ308": Fault(inject=holding(last_pull_timestamp=180_000), says={"idle_ms": 180_000}),
     "MQ309": Fault(
         inject=all_of(waiting(3, 3), change(ONE, queues={})),

@@ -13,6 +13,7 @@ from embedded_broker import Answer, EmbeddedCluster
 from mqctl.client.admin.broker_changes import delete_topic, put_group, put_topic
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
+from mqctl.protocol.bodies_client import ConsumeStatus
 from mqctl.protocol.codes import Language
 from tests.conftest import Outcome
 from tests.live.conftest import Run
@@ -122,6 +123,33 @@ def test_a_client_whose_clock_is_behind_may_be_well(asked: Run, stage: Stage) ->
     pulling = stage.held(cached_msg_count=5, last_consume_timestamp=old)
     stage.cast.change(ONE, queues={MessageQueue("Pay", BROKERS[0], number): pulling for number in (0, 1)})
     assert found(asked("-g", "G")) == [("MQ307", "high")]
+
+
+@pytest.mark.parametrize(
+    ("threads", "consumed_tps", "rt_ms", "code"),
+    [
+        (1, 0.5, 2_000.0, "MQ315"),
+        (20, 10.0, 2_000.0, "MQ315"),
+        (20, 9.5, 2_000.0, "MQ307"),  # one of twenty is missing from those at work
+        (1, 0.5, 500.0, "MQ307"),  # it has time to spare
+        (
+            1,
+            100.0,
+            10.0,
+            "MQ307",
+        ),  # full caches take 20 seconds at that rate
+    ],
+)
+def test_a_queue_whose_threads_work_elsewhere_waits_and_is_not_stuck(
+    asked: Run, stage: Stage, threads: int, consumed_tps: float, rt_ms: float, code: str
+) -> None:
+    stage.holds(ONE, cached_msg_count=5, last_consume_timestamp=stage.now_ms - 180_000)
+    stage.cast.change(
+        ONE,
+        properties=stage.said(PROP_THREADPOOL_CORE_SIZE=str(threads)),
+        rates={"Pay": ConsumeStatus(consume_ok_tps=consumed_tps, consume_rt=rt_ms)},
+    )
+    assert found(asked("-g", "G", "--only", "MQ307", "--only", "MQ315")) == [(code, "high")]
 
 
 def test_times_that_a_client_does_not_tell_are_no_ages(asked: Run, stage: Stage) -> None:

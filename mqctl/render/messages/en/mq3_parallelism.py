@@ -88,7 +88,7 @@ RULES: dict[str, Text] = {
         "waiting for something, threads busy with one long message, and idle threads whose finished messages "
         "were never removed.",
         explain="Messages in the cache and no consumption for a minute. Concurrent consumers commit the smallest unfinished "
-        "offset, so one hung message is enough.",
+        "offset, so one hung message is enough. Queues that threads have not come to yet are MQ315.",
         next_command=_STACKS,
     ),
     "MQ308": Text(
@@ -102,5 +102,19 @@ RULES: dict[str, Text] = {
         "still counts as pulling and is not reported. The time is the client's: a clock that is behind looks "
         "the same, and then all its times are as old.",
         next_command=_STACKS,
+    ),
+    "MQ315": Text(
+        title="Queues wait for threads that work on other queues",
+        what={
+            "": "{client} of {group} has {cached_count:message} of {queues} cached and none finished for {idle_ms}: "
+            "its {thread_count:consume thread is/are} busy with other queues."
+        },
+        effect="Nothing hangs: these queues wait their turn, one behind another, and their lag time grows until then.",
+        advice="Use more consume threads or more instances, or make the listener faster; a restart only delivers what is "
+        "cached again.",
+        explain="As MQ307, but all threads of the instance are at work: messages per second times the time of each give "
+        "the size of the pool. A thread that hung would be missing there.",
+        next_command="mqctl group lag {source} -g {group}",
+        live_command="mqctl group lag {source} -g {group} --advise",
     ),
 }
