@@ -9,7 +9,7 @@ MQ102: the checkpoint is missing, empty or damaged | the checkpoint is ten secon
 MQ103: a consume queue lacks a message of the log | a broker that runs dispatches the message before the second look
 MQ104: a record of the log contradicts its checksum | a topic was deleted, and the log still holds its messages
 MQ105: the log ends in bytes that no consume queue knows | the last record of a log that is being written
-MQ106: a configuration file is unreadable and the backup is used | nobody has changed the configuration files for days
+MQ106: a configuration file is unreadable and the backup is used | a new broker has no files of offsets yet
 MQ107: the broker's clock went back by four seconds | the clock went back by less than a second
 MQ108: a recovery moved a part of the log to commitlog.set-aside | what was set aside has been acknowledged
 MQ109: a store has nearly as many files as a process may map | a store has three quarters of them
@@ -22,21 +22,21 @@ MQ115: the transient store pool has no buffer left | the pool is switched off an
 MQ116: a slave is 300 MiB behind its master | a slave is 100 MiB behind, within what it may be
 MQ117: five writes of a minute took half a second or more | ninety thousand fast writes, and three that took 300 ms
 MQ118: seven writes failed between two looks | the count went back, since the broker was started again
-MQ119: a broker counts three timer records that it could not read | the broker counts no such record
+MQ119: a broker counts three timer records that it could not read | messages wait for the timer, and none was set aside
 MQ121: a broker runs on a store in memory | a copy of a store lies in memory, and no broker runs on it
 MQ122: somebody deleted a file of the log while its broker has it open | all files that the broker has open are there
 MQ130: a slave has nothing of its master's log | a slave that started a few seconds ago has nothing yet
 MQ131: a slave's log ends after its master's | a slave's log ends a block before its master's
 MQ132: a slave cannot dispatch the end of its log, look after look | from look to look it has less to dispatch
 MQ133: a slave got nothing while its master took messages | a slave got nothing, and its master neither
-MQ134: a connection to the replication port never reported | the slave reported a position in the log
+MQ134: a connection to the replication port never reported | a slave that was just started reported position 0
 MQ135: a SYNC_MASTER of 5.x wants one replica, itself | it wants two, and its slave is there
 MQ136: a broker with role SLAVE is registered with id 0 | so is one under a controller, whatever its settings say
 MQ137: master and slave have log files of different sizes | their queue files have different sizes, which is no matter
 MQ138: two name servers list different masters | the master is the same in both looks, the slave has changed
 MQ139: a slave lacks a topic and all groups of its master | its master made the topic ten seconds ago
 MQ140: a slave has its master's tables and nothing of its log | so has one that started five seconds ago
-MQ141: nobody is in sync with a master under a controller | its slave is in sync
+MQ141: nobody is in sync with a master under a controller | a master under a controller that never had a slave
 MQ201: a group with offsets has no settings | a tool's group has offsets and needs no settings
 MQ202: one of two members does not subscribe the topic | both subscribe the same topics, listed in another order
 MQ203: members want different tags of one topic | members want the same two tags
@@ -45,7 +45,7 @@ MQ205: two connections of one broker bear the same client id | each client has a
 MQ206: a broker does not know a member that others know | the same a minute after the members were started
 MQ207: broadcasting members whose client ids change with every start | broadcasting members with fixed instance names
 MQ208: one member of the group broadcasts | all members broadcast
-MQ209: a group has members in Java and C++ | all members are in C++
+MQ209: a group has members in Java and C++ | all members are in Java, of two releases
 MQ210: members name different name servers | each member names its room's name server; both list the same brokers
 MQ211: messages wait on a topic that no member subscribes any more | such a topic was consumed to its end
 MQ212: members allocate queues by different strategies | members print the same strategy as different objects
@@ -89,7 +89,7 @@ MQ405: messages have waited in the retry topic for a minute | they came twenty s
 MQ406: a dead-letter queue holds messages | all messages of a dead-letter queue have expired
 MQ407: a dead-letter topic with messages cannot be read | a dead-letter topic without messages cannot be read
 MQ408: consumption is switched off for the group | broadcasting is switched off for it, consumption is not
-MQ409: the broker corrected the group's offset an hour ago | the broker keeps no record of a correction
+MQ409: the broker corrected the group's offset an hour ago | it corrected the offset of a tool
 MQ410: messages arrive and the offset stands still | the offset stands still because all is consumed
 MQ411: the offset went back between two looks | the offset went forward between two looks
 MQ412: one message in ten fails | one message in two hundred fails
@@ -103,7 +103,7 @@ MQ419: a member is ahead of its stored offset a minute after it consumed | the s
 MQ420: an ordered queue is blocked for a minute and messages wait | a batch of it is consumed for 50 s
 MQ421: members take 90 s for what they pop for a minute | they take 50 s of the minute
 MQ422: a member pulls the queues of a topic that its group pops | all members pop it, and pull the classic retry topic
-MQ426: a group has no retry queue | a group has one retry queue and no retries
+MQ426: a group has no retry queue | so has an orderly group, which tries again in place
 MQ430: the best hour of each day is six hours further behind | it is as far behind by day, and up to date every night
 MQ431: a group consumes half as much each week, and as much is sent | half as much is sent each week, too
 MQ432: a group had no member and moved no offset for 30 days | a job used it for ten minutes twelve days ago
@@ -137,13 +137,13 @@ MQ618: no name server knows any broker | one of two name servers knows no broker
 MQ619: one address is registered under two broker names | a slave has another address under its master's name
 MQ620: a registered broker cannot be reached, or answers nothing in time | it answered, and left one question open
 MQ621: a broker is registered as 127.0.0.1, and name servers are elsewhere | everything runs on one machine
-MQ622: two clusters register one broker name | a broker calls itself what it is registered as
-MQ623: a broker's brokerIP1 is not what it is registered as | its brokerIP1 and listenPort are what it is registered as
+MQ622: two clusters register one broker name | a slave is registered under its master's name
+MQ623: a broker's brokerIP1 is not what it is registered as | its brokerIP2, which is for replication, is another
 MQ624: members ask a name server with which no broker registers | they ask that one and the right one
 MQ625: members subscribe a topic that no broker has | the topic is there, and nobody has sent to it
 MQ626: one of two name servers does not answer | it answers, and refuses one route
 MQ627: a topic was deleted on a broker and not at the name servers | the topic is on that broker, closed for sends
-MQ630: one of two masters checks nobody, or has no entries of a user | both have the same users and entries
+MQ630: one of two masters checks nobody, or has no entries of a user | both have the same entries, in another order
 MQ631: an ordinary user on a broker that checks | all ordinary users are disabled
 MQ632: a literal Deny beside an Allow of its prefix | the Deny is of another action, or of the other policy
 MQ633: a Super user with a password of the examples | a disabled user has it
@@ -155,7 +155,7 @@ MQ643: a synchronous master has no slave | a synchronous master has one slave
 MQ120: a broker refuses a message for its own topic | it takes the message in 60 ms
 MQ220: a member is gone at the second look of three and back at the third | one leaves for good, another comes
 MQ628: the VIP port is closed and the broker takes messages | the VIP port answers, and an old client is online
-MQ644: autoCreateTopicEnable is on and TBW102 is missing | it is on and TBW102 is there
+MQ644: autoCreateTopicEnable is on and TBW102 is missing | it is off, as in production, and TBW102 is missing
 MQ423: three copies of a message came back at the same try | two copies came back at the last try that is allowed
 MQ424: a member holds messages below the stored offset | what it holds begins at the stored offset
 MQ425: messages have been renewed for five minutes and are not acknowledged | the same after four minutes

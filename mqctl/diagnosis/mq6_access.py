@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.access import DENY, ENABLE, NORMAL, SUPER, AccessState
@@ -71,7 +72,11 @@ def _differing(states: Mapping[str, AccessState]) -> list[str]:
 
 
 def _of_user(state: AccessState, name: str) -> tuple[object, object]:
-    return next((user for user in state.users if user.name == name), None), tuple(state.entries.get(name, ()))
+    entries = (
+        replace(item, actions=tuple(sorted(item.actions)), sources=tuple(sorted(item.sources)))
+        for item in state.entries.get(name, ())
+    )
+    return next((user for user in state.users if user.name == name), None), frozenset(entries)
 
 
 @cluster_rule(

@@ -59,6 +59,18 @@ class _Tally:
         return full
 
 
+_MIB = 1 << 20
+
+
+def _is_usual(size_bytes: int, start: int) -> bool:
+    """Tells whether brokers are set to files of this size: powers of two or whole MiB, at multiples of their size.
+
+    The only file of a log has no other to be compared with, and may have been cut to whole pages.
+    """
+    usual = size_bytes % _MIB == 0 or (size_bytes % PAGE_BYTES == 0 and size_bytes & (size_bytes - 1) == 0)
+    return usual and start % size_bytes == 0
+
+
 class LogVerifier:
     """Verifies a log window by window; `found` is complete when `windows` has ended."""
 
@@ -111,8 +123,7 @@ class LogVerifier:
             return False
         if nominal is not None and file.size_bytes != nominal:
             self.damage(DamageCode.WRONG_FILE_SIZE, file, None, expected=nominal, found=file.size_bytes)
-        elif len(self.store.commit_log.files) == 1 and (file.size_bytes % PAGE_BYTES or file.start % file.size_bytes):
-            # No size of a broker's file: those are whole pages and begin at multiples of their size.
+        elif len(self.store.commit_log.files) == 1 and not _is_usual(file.size_bytes, file.start):
             self.damage(DamageCode.WRONG_FILE_SIZE, file, None, found=file.size_bytes)
         try:
             return file.buffer is not None

@@ -50,7 +50,9 @@ SCENES: list[Scene] = [
     ("MQ634", "account", with_access(AccessState(users=(ADMIN,), unsigned=("admin",))), {"account_count": 1}),
 ]
 STATES: dict[str, ClusterSnapshot] = {
-    "MQ630": with_access(of_bob(ALLOWED, **BOSS), of_bob(ALLOWED, **BOSS)),
+    "MQ630": with_access(
+        of_bob(ALLOWED, _DENIED, **BOSS), of_bob(_DENIED, replace(ALLOWED, actions=("Sub", "Pub")), **BOSS)
+    ),
     "MQ631": with_access(of_bob(**OFF), config={"initAuthenticationUser": "***"}),
     "MQ632": with_access(of_bob(ALLOWED, replace(_DENIED, actions=("Delete",)), replace(_DENIED, policy="Default"))),
     "MQ633": with_access(AccessState(users=(ADMIN, replace(BOB, status="disable")), well_known=("bob",))),

@@ -36,6 +36,17 @@ def telling_settings(**config: str) -> ClusterSnapshot:
     return each_broker(lambda broker: replace(broker, config=config), BROKERS[0])
 
 
+def with_slave(**config: str) -> ClusterSnapshot:
+    """The first broker and its slave tell these settings of their own."""
+    base = telling_settings(**config)
+    first = base.brokers[0]
+    slave = replace(first, broker_id=1, address="192.0.2.8:10999", memberships=())
+    (view,) = base.name_servers
+    endpoint = replace(view.endpoints[0], addresses={**view.endpoints[0].addresses, 1: "192.0.2.8:10999"})
+    servers = (replace(view, endpoints=(endpoint, *view.endpoints[1:])),)
+    return replace(base, brokers=(*base.brokers, slave), name_servers=servers)
+
+
 def asking(servers: str) -> ClusterSnapshot:
     """All members ask these name servers; brokers register with the one that was asked."""
     base = each_broker(lambda broker: replace(broker, config={"namesrvAddr": NAMESRV}))
@@ -87,8 +98,10 @@ SCENES: list[Scene] = [
 STATES: dict[str, ClusterSnapshot] = {
     "MQ620": unreached(Cause.TIMED_OUT, part=Part.TOPICS),
     "MQ621": registered("127.0.0.1:10921", servers="127.0.0.1:9876"),
-    "MQ622": telling_settings(brokerName=BROKERS[0], brokerClusterName="C"),
-    "MQ623": telling_settings(brokerIP1="192.0.2.8", listenPort="10911"),
+    "MQ622": with_slave(brokerName=BROKERS[0], brokerClusterName="C"),
+    "MQ623": telling_settings(
+        brokerIP1="192.0.2.8", listenPort="10911", brokerIP2="198.51.100.8", haListenPort="10912"
+    ),
     "MQ624": asking("192.0.2.17:9876;192.0.2.7:9876"),
     "MQ625": wanting("Refund"),
     "MQ626": half_asked(GapSubject(address="192.0.2.17:9876"), Cause.REFUSED),

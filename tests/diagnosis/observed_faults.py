@@ -141,7 +141,7 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ120": answering(storing(took_ms=60)),
     "MQ220": seen((ONE, TWO), (ONE, TWO), (ONE, "192.0.2.3@new"), (ONE, "192.0.2.3@new")),
     "MQ628": answering(storing(), version=313),
-    "MQ644": set_without("SELF_TEST_TOPIC", "TBW102", autoCreateTopicEnable="true", traceTopicEnable="false"),
+    "MQ644": set_without("SELF_TEST_TOPIC", autoCreateTopicEnable="false", traceTopicEnable="false"),
     "MQ423": retried(15, 16, 16),
     "MQ650": sent(9_000, -90_000, -90_000),
     "MQ728": delayed_for(),

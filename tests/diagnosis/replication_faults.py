@@ -57,9 +57,13 @@ def after(earlier: ClusterSnapshot, later: ClusterSnapshot) -> ClusterSnapshot:
     return replace(later, earlier=replace(earlier, origin=origin))
 
 
-def alone(config: dict[str, str], *, broker_id: int = 0, version: str = "V4_9_8") -> ClusterSnapshot:
+def alone(
+    config: dict[str, str], *, broker_id: int = 0, version: str = "V4_9_8", view: HaView | None = None
+) -> ClusterSnapshot:
     """The first broker with these settings, without a slave."""
-    first = replace(LIVE.brokers[0], config=config, runtime=told(END), broker_id=broker_id, version=version)
+    first = replace(
+        LIVE.brokers[0], config=config, runtime=told(END), broker_id=broker_id, version=version, replication=view
+    )
     return replace(LIVE, brokers=(first, *LIVE.brokers[1:]))
 
 
@@ -153,7 +157,7 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ131": pair(told(END - 32_768)),
     "MQ132": after(pair(told(END, undispatched=9_165)), pair(told(END, undispatched=300))),
     "MQ133": after(pair(IDLE), pair(IDLE)),
-    "MQ134": pair(IDLE, view=connected(END - 300)),
+    "MQ134": pair(told(0, up_ms=5_000), view=connected(0)),
     "MQ135": pair(IDLE, config=({**SYNC, "inSyncReplicas": "2"}, {"brokerRole": "SLAVE"})),
     "MQ136": alone({"brokerRole": "SLAVE", "enableControllerMode": "true"}, version="V5_3_3"),
     "MQ137": pair(
@@ -165,7 +169,7 @@ STATES: dict[str, ClusterSnapshot] = {
     ),
     "MQ139": pair(IDLE, copied=replace(WHOLE, topics=TOPICS[1:], is_same=False, changed_ms=NOW - 10_000)),
     "MQ140": pair(told(0, up_ms=5_000), copied=WHOLE, view=connected()),
-    "MQ141": pair(IDLE, view=connected(END), config=CONTROLLED),
+    "MQ141": alone({**CONTROLLED[0], "brokerRole": "ASYNC_MASTER"}, version="V5_3_3", view=connected()),
     "MQ138": after(
         registered({0: MASTER_ADDRESS, 1: SLAVE_ADDRESS}), registered({0: MASTER_ADDRESS, 1: "192.0.2.8:10951"})
     ),

@@ -14,7 +14,7 @@ from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import PendingTransaction, TransactionState
 from tests.diagnosis.group_faults import _broadcasting
-from tests.diagnosis.live_faults import Scene, after, each_broker, holding, telling
+from tests.diagnosis.live_faults import Scene, after, all_orderly, each_broker, holding, telling
 from tests.diagnosis.live_snapshots import (
     BROKERS,
     HOUR,
@@ -301,7 +301,7 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ314": with_second(
         saying(heartbeatBrokerInterval="100000", pullInterval="60000", consumeMessageBatchMaxSize="32")
     ),
-    "MQ426": set_up(LIVE, retry_queue_count=1),
+    "MQ426": set_up(all_orderly(LIVE), retry_queue_count=0),
     "MQ418": after(popping(offline(900), ago_ms=10 * MINUTE), offline(700)),
     "MQ419": with_second(holding(commit_offset=1_300, last_consume_time_ms=NOW - 20_000)),
     "MQ424": with_second(holding(cached_count=40, cached_min_offset=1_000, cached_max_offset=1_039)),

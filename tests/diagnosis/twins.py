@@ -83,6 +83,17 @@ def _of(**changes: Any) -> BrokerSnapshot:
     return replace(HEALTHY, **changes)
 
 
+def _never_written() -> BrokerSnapshot:
+    """A broker that was started for the first time: nothing was stored, and so nobody has consumed or delayed."""
+    files = tuple(
+        ConfigFileState(name=item.name, source=FileSource.NONE, main_problem="missing")
+        if item.name in ("consumerOffset.json", "delayOffset.json")
+        else item
+        for item in _STORAGE.config_files
+    )
+    return replace(_store(config_files=files), queues=(), consumer_offsets=())
+
+
 def _under_load() -> BrokerSnapshot:
     """A running broker: a record was stored and not dispatched at the first look, and was dispatched at the second."""
     return _store(has_abort=True, holder=LockHolder(pid=7, since_ms=NOW), dispatched_offset=89_900)
@@ -246,12 +257,7 @@ STATES: dict[str, State] = {
     "MQ103": _under_load(),
     "MQ104": _store(damages=(_DAMAGE,)),
     "MQ105": _under_load(),
-    "MQ106": _store(
-        config_files=tuple(
-            ConfigFileState(name=item.name, source=FileSource.MAIN, mtime_ms=NOW - 90 * HOUR)
-            for item in _STORAGE.config_files
-        )
-    ),
+    "MQ106": _never_written(),
     "MQ107": _store(clocks=ClockState(sampled_count=9, step_back_count=1, max_step_back_ms=900)),
     "MQ109": _store(
         mapped_file_count=50_000,
@@ -271,7 +277,7 @@ STATES: dict[str, State] = {
             broker, runtime={"remainTransientStoreBufferNumbs": "0"}, config={"transientStorePoolEnable": "false"}
         )
     ),
-    "MQ119": live.telling(recordsSetAside_rmq_sys_wheel_timer="0"),
+    "MQ119": live.telling(recordsSetAside_rmq_sys_wheel_timer="0", timerReadBehind="0", timerOffsetBehind="40"),
     "MQ201": _of(consumer_offsets=(*HEALTHY.consumer_offsets, offset("TOOLS_CONSUMER", "Pay", 0, 1_000))),
     "MQ202": with_second(lambda info: replace(info, subscriptions=tuple(reversed(info.subscriptions)))),
     "MQ203": _everybody(subscribing(_tags("a", "b"))),
@@ -280,7 +286,9 @@ STATES: dict[str, State] = {
     "MQ206": _started_now(with_members(only=BROKERS[1], client_ids=(ONE,), members=(member(ONE, 5_001),))),
     "MQ207": _named_instances(),
     "MQ208": _broadcasting(),
-    "MQ209": with_members(members=tuple(replace(member(name, 5_000), language="CPP") for name in (ONE, TWO))),
+    "MQ209": with_members(
+        members=tuple(replace(member(name, 5_000), version=version) for name, version in ((ONE, 399), (TWO, 479)))
+    ),
     "MQ210": replace(
         LIVE,
         name_servers=(LIVE.name_servers[0], replace(LIVE.name_servers[0], address="192.0.2.17:9876")),

@@ -248,7 +248,12 @@ def test_a_store_that_was_never_written_to_has_no_commit_log_by_rights(tmp_path:
 
 @pytest.mark.parametrize(
     ("name", "kept_bytes", "variant"),
-    [("00000000000003145728", 1_048_576, None), ("00000000000003145728", 1_000_000, "size"), ("", 1_000_000, "cut")],
+    [
+        ("00000000000003145728", 1_048_576, None),
+        ("00000000000003145728", 1_000_000, "size"),
+        ("", 1_000_000, "cut"),
+        ("", 192 * 4_096, "cut"),
+    ],
 )
 def test_a_commit_log_file_of_another_length(
     name: str, kept_bytes: int, variant: str | None, store_copy: Stores
