@@ -17,9 +17,11 @@ from mqctl.model.finding import Confidence
 from mqctl.model.snapshot import ClusterSnapshot
 
 _WORSE = [
-    *(Movement.OK, Movement.CATCHING_UP, Movement.UNKNOWN, Movement.FALLING_BEHIND),
+    *(Movement.OK, Movement.CATCHING_UP, Movement.WAITING, Movement.UNKNOWN, Movement.FALLING_BEHIND),
     *(Movement.STALLED, Movement.STOPPED, Movement.REWINDING),
 ]
+
+_TOGETHER = (Movement.CATCHING_UP, Movement.WAITING, Movement.FALLING_BEHIND)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +69,12 @@ class BacklogAdvice:
 
     @property
     def movement(self) -> Movement:
-        """The worst of what the group does in its queues."""
-        return max((flow.movement for flow in self.queues), key=_WORSE.index, default=Movement.OK)
+        """The worst of its queues; of all of them together where some wait for others of their owner."""
+        movements = {flow.movement for flow in self.queues}
+        worst = max(movements, key=_WORSE.index, default=Movement.OK)
+        if Movement.WAITING not in movements or worst not in _TOGETHER:
+            return worst
+        return Movement.CATCHING_UP if (self.out_tps or 0.0) > (self.in_tps or 0.0) else Movement.FALLING_BEHIND
 
 
 def backlog_advice(snapshot: ClusterSnapshot, settings: Settings) -> list[BacklogAdvice]:
@@ -102,6 +108,7 @@ def _advice(
     drain = case.drain()
     expires_in_ms = min((flow.expires_in_ms for flow in flows if flow.expires_in_ms is not None), default=None)
     bound = case.bound()
+    target_ms = case.target_ms(expires_in_ms, drain)
     lags = [flow.lag_count for flow in flows if flow.lag_count is not None]
     return BacklogAdvice(
         group=view.group,
@@ -122,9 +129,9 @@ def _advice(
         parallelism=case.parallelism,
         consume_ms=case.consume_ms,
         lane_tps=case.batch * 1000 / case.consume_ms if case.consume_ms else None,
-        target_ms=case.target_ms(expires_in_ms),
+        target_ms=target_ms,
         confidence=Confidence.HIGH if sure and not view.silent else Confidence.LOW,
-        remedies=remedies(case, bound, case.target_ms(expires_in_ms)),
+        remedies=remedies(case, bound, target_ms),
         queues=tuple(flows),
     )
 

@@ -108,8 +108,11 @@ class BacklogCase:
         rates = info.rates if info is not None else ()
         return sum(item.consume_ok_tps + item.consume_failed_tps for item in rates if item.topic == self.topic)
 
-    def target_ms(self, expires_in_ms: int | None) -> int:
+    def target_ms(self, expires_in_ms: int | None, drain: Drain) -> int:
+        """Returns the time that remedies are measured by: an hour, or half of what it takes where that is less."""
         wanted = self.settings.scaled(self.settings.drain_target_ms)
+        if drain.outlook is Outlook.DRAINS and drain.after_ms is not None:
+            wanted = min(wanted, drain.after_ms // 2)
         return max(1, min(wanted, expires_in_ms)) if expires_in_ms is not None else wanted
 
     @property

@@ -23,12 +23,14 @@ _STILL = 1e-6
 class Movement(StrEnum):
     """What a group does in one queue between two looks.
 
-    OK: all that waited at the first look is consumed, or nothing waits. STALLED: somebody holds the queue and does not
-    move. STOPPED: nobody holds it. UNKNOWN: seen once, or no move within less time than consumers take to commit.
+    OK: all that waited at the first look is consumed, or nothing waits. WAITING: all threads of its owner work on other
+    queues. STALLED: somebody holds the queue and does not move. STOPPED: nobody holds it. UNKNOWN: seen once, or no
+    move within less time than consumers take to commit.
     """
 
     OK = "ok"
     CATCHING_UP = "catching-up"
+    WAITING = "waits-its-turn"
     FALLING_BEHIND = "falling-behind"
     STALLED = "stalled"
     STOPPED = "stopped"
@@ -84,7 +86,8 @@ class QueueFlow:
 
     @property
     def drain(self) -> Drain:
-        return drain_of((self,))
+        """When it is empty, if it is the only one: nobody knows of a queue that waits for others to be done."""
+        return Drain(Outlook.UNKNOWN, None) if self.movement is Movement.WAITING else drain_of((self,))
 
 
 def drain_of(flows: Iterable[QueueFlow]) -> Drain:
@@ -116,7 +119,7 @@ class _Look:
 
     ends: Mapping[MessageQueue, QueueState]
     offsets: Mapping[tuple[str, MessageQueue], ConsumerOffsetState]
-    held: Mapping[tuple[str, MessageQueue], tuple[str, HeldQueue]]
+    held: Mapping[tuple[str, MessageQueue], tuple[RunningInfo, HeldQueue]]
 
     def position(self, group: str, queue: MessageQueue) -> int | None:
         """Returns how far a group is: as committed, or as its owner has it in memory where that is further."""
@@ -144,10 +147,8 @@ def _look(snapshot: ClusterSnapshot) -> _Look:
     )
 
 
-def _held(running: Iterable[RunningInfo]) -> dict[tuple[str, MessageQueue], tuple[str, HeldQueue]]:
-    return {
-        (info.group, held.queue): (info.client_id, held) for info in running for held in info.queues if not held.dropped
-    }
+def _held(running: Iterable[RunningInfo]) -> dict[tuple[str, MessageQueue], tuple[RunningInfo, HeldQueue]]:
+    return {(info.group, held.queue): (info, held) for info in running for held in info.queues if not held.dropped}
 
 
 def queue_flows(snapshot: ClusterSnapshot, settings: Settings) -> list[QueueFlow]:
@@ -163,6 +164,7 @@ def queue_flows(snapshot: ClusterSnapshot, settings: Settings) -> list[QueueFlow
             (now, before, window_ms),
             snapshot.origin.observed_at_ms,
             reserved.get(key[1].broker_name) or settings.file_reserved_ms,
+            settings,
             trusted=window_ms >= settings.scaled(settings.drain_window_ms),
         )
         for key in sorted(keys)
@@ -178,6 +180,7 @@ def _flow(
     looks: tuple[_Look, _Look | None, int],
     now_ms: int,
     reserved_ms: int,
+    settings: Settings,
     *,
     trusted: bool,
 ) -> QueueFlow:
@@ -198,12 +201,14 @@ def _flow(
             movement = _movement(there, here, earlier_end.max_offset, end, holding=owner is not None, fresh=fresh)
     if here is not None and here >= end:
         movement = Movement.OK
+    if movement is Movement.STALLED and owner is not None and _waits_its_turn(*owner, now_ms, settings):
+        movement = Movement.WAITING
     if movement is Movement.STALLED and not trusted:
         movement = Movement.UNKNOWN
     return QueueFlow(
         group=group,
         queue=queue,
-        owner=owner[0] if owner else None,
+        owner=owner[0].client_id if owner else None,
         lag_count=max(0, end - committed.offset) if committed else None,
         lag_ms=lag_ms,
         in_tps=in_tps,
@@ -212,6 +217,13 @@ def _flow(
         expires_in_ms=max(0, reserved_ms - lag_ms) if lag_ms is not None else None,
         cached_count=owner[1].cached_count if owner else 0,
     )
+
+
+def _waits_its_turn(info: RunningInfo, held: HeldQueue, now_ms: int, settings: Settings) -> bool:
+    """Tells whether a queue only waits for threads that all work on other queues of its owner."""
+    idle_ms = now_ms - held.last_consume_time_ms
+    full_ms = info.full_caches_ms(settings.cache_limit_count)
+    return bool(held.cached_count) and info.all_threads_work and idle_ms <= full_ms and not info.orderly
 
 
 def _movement(there: int, here: int, end_then: int, end: int, *, holding: bool, fresh: bool) -> Movement:

@@ -17,7 +17,6 @@ from mqctl.model.queue_state import QueueState
 
 _MEMBERS = (Part.MEMBERS, Part.ROUTES)
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
-_BUSY_ERROR = 0.5  # threads; one that hangs is missing from those at work
 
 
 def _client(view: GroupView, client: str, held: HeldQueue | None = None) -> Subject:
@@ -195,19 +194,13 @@ def _unfinished(case: ClusterCase, info: RunningInfo) -> list[HeldQueue]:
 def _works_elsewhere(case: ClusterCase, info: RunningInfo, unfinished: list[HeldQueue], idle_ms: int) -> bool:
     """Tells whether all threads work, on other queues: then none hangs, and what is cached waits its turn.
 
-    Messages per second times the time of one are the threads at work. What has waited longer than full caches take to
-    be worked off waits for nothing.
+    What has waited longer than full caches take waits for nothing.
     """
-    threads = info.thread_count
-    if not threads or (info.orderly and not all(held.locked for held in unfinished)):
+    if info.orderly and not all(held.locked for held in unfinished):
         return False
-    batch_count = decimal(info.properties.get("consumeMessageBatchMaxSize")) or 1
-    calls = [(item.consume_ok_tps + item.consume_failed_tps, item.consume_rt_ms) for item in info.rates]
-    busy = sum(tps * rt_ms for tps, rt_ms in calls) / 1_000 / batch_count
-    full_ms = max((rt_ms for _, rt_ms in calls), default=0.0) * case.settings.cache_limit_count * len(info.queues)
     newest_ms = max(held.last_consume_time_ms for held in info.queues)
     moves = case.now_ms - newest_ms <= case.settings.scaled(case.settings.blocked_ms)
-    return moves and busy > threads - _BUSY_ERROR and idle_ms <= full_ms / threads
+    return moves and info.all_threads_work and idle_ms <= info.full_caches_ms(case.settings.cache_limit_count)
 
 
 def _waiting(case: ClusterCase) -> Iterator[tuple[RunningInfo, Verdict, bool]]:

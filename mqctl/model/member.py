@@ -27,6 +27,7 @@ _STRATEGIES = {
 _GRPC_CLIENT = re.compile(r"[^@]+@\d+@\d+@[0-9a-z]+")
 POP = "CONSUME_POP"
 PULL = "CONSUME_ACTIVELY"
+_THREADS_ERROR = 0.5
 
 
 def is_grpc_client(client_id: str) -> bool:
@@ -247,6 +248,22 @@ class RunningInfo:
     def thread_count(self) -> int | None:
         """Core size of the consume thread pool; the pool never grows beyond it, its queue being unbounded."""
         return decimal(self.properties.get("PROP_THREADPOOL_CORE_SIZE"))
+
+    @property
+    def all_threads_work(self) -> bool:
+        """Whether every consume thread finishes messages: calls a second times the time of one are those that do.
+
+        One that hangs is missing from them.
+        """
+        threads = self.thread_count
+        batch_count = decimal(self.properties.get("consumeMessageBatchMaxSize")) or 1
+        busy_ms = sum((item.consume_ok_tps + item.consume_failed_tps) * item.consume_rt_ms for item in self.rates)
+        return bool(threads) and busy_ms / 1_000 / batch_count > (threads or 0) - _THREADS_ERROR
+
+    def full_caches_ms(self, cache_limit_count: int) -> float:
+        """Returns how long its threads take for as many messages as all its queues may hold."""
+        slowest_ms = max((item.consume_rt_ms for item in self.rates), default=0.0)
+        return slowest_ms * cache_limit_count * len(self.queues) / (self.thread_count or 1)
 
 
 def filtered_topics(

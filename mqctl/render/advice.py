@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.allocation.key_forecast import KeyForecast
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
-from mqctl.diagnosis.backlog_rates import Drain, Outlook, QueueFlow
+from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow
 from mqctl.diagnosis.backlog_remedies import Remedy
 from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
@@ -78,7 +78,7 @@ class BacklogLine:
 
     Attributes:
         movement: the worst of its queues: `ok`, `catching-up`, `falling-behind`, `stalled`, `stopped`, `rewinding` or
-            `unknown`.
+            `unknown`. Of queues that wait for others of their owner (`waits-its-turn`) what it does in all of them.
         drain, drain_ms, loses, bound: as in `group lag --advise`.
     """
 
@@ -216,8 +216,11 @@ def advice_document(
     ]
     for advice in advices:
         if advice.remedies:
-            title = phrase("remedies", lang).format(
-                group=advice.group, topic=advice.topic, target=units.duration(advice.target_ms)
+            title = phrase("remedies" if advice.consume_ms is None else "remedies_timed", lang).format(
+                group=advice.group,
+                topic=advice.topic,
+                target=units.duration(advice.target_ms),
+                each=units.duration(round(advice.consume_ms or 0)),
             )
             blocks.append(Table(_REMEDY_COLUMNS, [_shown_remedy(item, lang) for item in advice.remedies], title=title))
     if window_ms and any(advice.confidence is Confidence.LOW for advice in advices if advice.remedies):
@@ -346,7 +349,7 @@ def _shown_queue(flow: QueueFlow, lang: Lang | None) -> _ShownQueue:
         in_tps=_rate(flow.in_tps),
         out_tps=_rate(flow.out_tps),
         movement=flow.movement.value,
-        drain=_drain(flow.drain, lang),
+        drain=phrase("in_turn", lang) if flow.movement is Movement.WAITING else _drain(flow.drain, lang),
     )
 
 

@@ -152,6 +152,21 @@ def test_positions_that_go_back_or_stand_are_named() -> None:
     assert (advice.bound, effects(advice)["instances"]) == (Bound.NOBODY, (Effect.NO, "orphans"))
 
 
+def test_a_queue_waits_its_turn_while_all_threads_of_its_owner_work() -> None:
+    """One thread that takes two seconds for a message is at the first queue of its instance: the second one waits."""
+    then = state((0, 600), (0, 600), DONE, DONE)
+    now = state((30, 600), (0, 600), DONE, DONE, rt_ms=2_000.0, tps=0.5, said=ONE_THREAD)
+    advice = advise(now, then)
+    assert [flow.movement for flow in advice.queues[:2]] == [Movement.CATCHING_UP, Movement.WAITING]
+    assert (advice.movement, advice.drain) == (Movement.CATCHING_UP, Drain(Outlook.DRAINS, 2_340_000))
+    document = advice_document(NOW, 60_000, [advice], lang=None, detail=True)
+    assert "after the others" in str(document.blocks[-1])
+    assert "the listener takes 2 s each time; to drain within 19 min 30 s" in str(document.blocks[1])
+    half = state((30, 600), (0, 600), DONE, DONE, rt_ms=2_000.0, tps=0.25, said=ONE_THREAD)
+    idle = advise(half, then)
+    assert (idle.queues[1].movement, idle.movement) == (Movement.STALLED, Movement.STALLED)
+
+
 def test_messages_that_came_a_moment_ago_blame_nobody_yet() -> None:
     then = state(DONE, DONE, DONE, DONE)
     fresh = state((1_000, 1_050), DONE, DONE, DONE, waiting_since_ms=NOW - 1_000)

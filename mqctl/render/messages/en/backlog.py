@@ -63,6 +63,8 @@ PHRASES = {
     "uncertain": "Uncertain: the two looks are only {window} apart, less than the commit interval of consumers, or "
     "not every member answered.",
     "remedies": "{group} on {topic}: to drain within {target}",
+    "remedies_timed": "{group} on {topic}: the listener takes {each} each time; to drain within {target}",
+    "in_turn": "after the others",
     "never": "never",
     "no_rate": "no rate: look twice",
 }

@@ -62,6 +62,8 @@ PHRASES = {
     "reason_downstream_faster": "每条消息耗时减半，速率就翻倍",
     "uncertain": "不确定：两次观察相隔 {window}，短于消费者提交的间隔，或有成员未作答。",
     "remedies": "{group} 在 {topic} 上：哪些手段有效，{target} 内消化积压总共需要多少",
+    "remedies_timed": "{group} 在 {topic} 上：监听器每次耗时 {each}；哪些手段有效，{target} 内消化积压总共需要多少",
+    "in_turn": "在其他队列之后",
     "never": "永远不会",
     "no_rate": "没有速率：请看两次",
 }

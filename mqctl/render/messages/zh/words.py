@@ -61,6 +61,7 @@ _REPLICAS = {
     "master": "主节点",
     "in-sync": "同步",
     "catching-up": "追赶中",
+    "waits-its-turn": "排队等待",
     "empty": "空",
     "partial": "不完整",
     "ahead": "超前",
