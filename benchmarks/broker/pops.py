@@ -2,10 +2,10 @@
 
 Batches as clients take them: pulls of 32, each of which commits what came before; pops of 32, each of which is sent
 with the acknowledgements of the one before: all at once (200151, as proxies may) or one by one (200051, as Java's
-client does). What one request for each message costs at least, whatever it asks, show pulls of one message each, and
-pulls with as many questions for an offset: no way of acknowledging one by one can be faster than these.
-Messages per second of the broker's own CPU time, by
-rounds in turn, the ratio to pulling, and the requests that a message took; of a broker as it comes, and of one that
+client does); and pops and acknowledgements (200151) each by itself. What one request for each message costs at least,
+whatever it asks, show pulls of one message each, and pulls with as many questions for an offset: no way of
+acknowledging one by one can be faster than these. Messages per second of the broker's own CPU time, by rounds in turn,
+the ratio to pulling, and the requests that a message took; of a broker as it comes, and of one that
 spares checkpoints which are acknowledged within seconds (`enablePopBufferMerge`). `--held N` pops N messages instead
 and keeps them: what an invisible message costs in memory, and what a pop costs before and after.
 """
@@ -145,10 +145,32 @@ def one_by_one(group: str, messages: Sequence[PoppedMessage]) -> list[tuple[Requ
     return [(request, b"") for request in requests]
 
 
+TAKEN: dict[str, list[Sequence[PoppedMessage]]] = {}
+ACKNOWLEDGING = "acknowledge together what was popped"
+
+
+def take(talk: Talk, group: str) -> None:
+    """Pops everything, for an acknowledgement that is measured by itself."""
+    taken: list[Sequence[PoppedMessage]] = []
+    while messages := popped(talk, group):
+        taken.append(messages)
+    TAKEN[group] = taken
+
+
+def acknowledge(talk: Talk, group: str) -> int:
+    """Acknowledges what each pop gave with one request, waiting for its answer."""
+    taken = TAKEN.pop(group)
+    for messages in taken:
+        talk.ask(*together(group, messages))
+    return sum(map(len, taken))
+
+
 WAYS: dict[str, Callable[[Talk, str], int]] = {
     "pull": pull,
     "pull, one message a request": lambda talk, group: pull(talk, group, most=1),
     "pull, one question a message": lambda talk, group: pull(talk, group, asks_each=True),
+    "pop": lambda talk, group: pop(talk, group, lambda *_: []),
+    ACKNOWLEDGING: acknowledge,
     "pop, acknowledged together": lambda talk, group: pop(talk, group, together),
     "pop, acknowledged one by one": lambda talk, group: pop(talk, group, one_by_one),
 }
@@ -162,6 +184,8 @@ def compare(server: Server, messages: int, rounds: int) -> None:
     requests: dict[str, float] = {}
     for number in range(rounds + 1):
         for index, (name, way) in enumerate(WAYS.items()):
+            if name == ACKNOWLEDGING:
+                take(talk, f"group-{number}-{index}")
             cpu, requests_before = server.cpu_seconds(), talk.request_count
             total = way(talk, f"group-{number}-{index}")
             assert total == messages, f"{name}: {total}"
@@ -172,7 +196,7 @@ def compare(server: Server, messages: int, rounds: int) -> None:
         ratio = statistics.median(own / pulled for own, pulled in zip(measured, rates["pull"], strict=True))
         rate = statistics.median(measured)
         print(
-            f"{name:34} {rate:9,.0f} messages per second of the broker's CPU   {ratio:.2f} of pulling"
+            f"{name:37} {rate:9,.0f} messages per second of the broker's CPU   {ratio:.2f} of pulling"
             f"   {requests[name]:.2f} requests a message"
         )
 

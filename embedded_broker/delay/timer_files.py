@@ -8,7 +8,7 @@ big-endian.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from embedded_broker.delay.timer_records import (
@@ -18,10 +18,14 @@ from embedded_broker.delay.timer_records import (
     RECORD,
     SLOT,
     UNUSED,
+    LogPlaces,
     Slot,
     TimerCheckpoint,
     TimerRecord,
+    read_record,
+    slot_with,
 )
+from mqctl.errors import MqctlError
 from mqctl.store.disk import Disk
 from mqctl.store.layouts import BLANK_BYTES, MAGIC_BLANK, TIMER_CHECK, TIMER_LOG_RECORD_BYTES
 from mqctl.store.log_writer import file_runs
@@ -31,7 +35,6 @@ SLOTS = 7 * 86_400
 
 _RING = 2 * SLOTS
 _CHECK_BYTES = 4_096
-_FILLER_BYTES = 16
 _READ_SLOTS = 4_096
 
 
@@ -55,6 +58,7 @@ class TimerFiles:
         self._disk = disk
         self._precision_ms = precision_ms
         self._file_bytes = log_file_bytes
+        self._places = LogPlaces(self._log, log_file_bytes)
         self._files: dict[int, str] = {}
         self._written: set[str] = set()
         self._fresh: dict[int, Slot] = {}  # what holds of slots that were written since the last sync
@@ -90,22 +94,22 @@ class TimerFiles:
         # Who made the files may have died before it synced their names.
         self._written.update((self._log, self._directory, str(Path(self._check).parent)))
         check = TimerCheckpoint(*TIMER_CHECK.unpack(disk.read(self._check, TIMER_CHECK.size, 0)))
-        self._files = {start: self._file(start) for start in self._following_starts(check.log_pos)}
+        self._files = {start: self._places.file(start) for start in self._following_starts(check.log_pos)}
         for path in self._files.values():
             disk.check_size(path, self._file_bytes, "mappedFileSizeTimerLog")
         # A lost wheel, or a checkpoint that fits no file: the whole log tells what hangs where.
         whole = whole and self._fits(check.log_pos)
         self.log_pos = check.log_pos if whole else min(self._files, default=0)
         while (last := self.last_record()) is not None and not is_sound(last):
-            self.log_pos = self._before(self.log_pos)  # its message went with the end of the commit log
+            self.log_pos = self._places.before(self.log_pos)  # its message went with the end of the commit log
         self._durable_pos = self.log_pos
         seen: set[int] = set()
         while (record := self.record_at(self.log_pos)) and is_sound(record):
             if self.log_pos >= check.log_pos and not is_right(record, check):
                 break
             self._rehang(record, self.log_pos, seen)
-            self._doubt(self._file(self.log_pos // self._file_bytes * self._file_bytes))
-            self.log_pos = self._after(self.log_pos)
+            self._doubt(self._places.file(self.log_pos // self._file_bytes * self._file_bytes))
+            self.log_pos = self._places.after(self.log_pos)
         self.is_shorter = self.log_pos < check.log_pos
         self._cut_log()
         self._mend_slots(check.read_ms // self._precision_ms or now_units)
@@ -121,7 +125,7 @@ class TimerFiles:
         runs = file_runs(self._log, self._file_bytes)
         kept = next((run for run in runs if run and run[0] <= position <= run[-1] + self._file_bytes), runs[-1])
         for start in [start for run in runs if run is not kept for start in run]:
-            self._delete(self._file(start))
+            self._delete(self._places.file(start))
         return kept
 
     def _fits(self, position: int) -> bool:
@@ -130,7 +134,7 @@ class TimerFiles:
         known = start in self._files or start - self._file_bytes == max(self._files, default=-self._file_bytes)
         if not known or position < 0 or (position - start) % TIMER_LOG_RECORD_BYTES:
             return False
-        return position == min(self._files, default=0) or self.record_at(self._before(position)) is not None
+        return position == min(self._files, default=0) or self.record_at(self._places.before(position)) is not None
 
     def _rehang(self, record: TimerRecord, position: int, seen: set[int]) -> None:
         """Hangs a record in again; of the slot, what leads to it or behind it is not believed."""
@@ -171,8 +175,8 @@ class TimerFiles:
         while position < self.log_pos and (record := self.record_at(position)):
             units = self._units(record)
             if units in doubtful:
-                slots[units] = self._with(slots.get(units), record, position, units)
-            position = self._after(position)
+                slots[units] = slot_with(slots.get(units), record, position, units)
+            position = self._places.after(position)
         for units in doubtful:
             self._put_slot(units, slots.get(units, UNUSED))
 
@@ -237,7 +241,7 @@ class TimerFiles:
             start = position // self._file_bytes * self._file_bytes
             data = self._disk.read(self._files[start], TIMER_LOG_RECORD_BYTES, position - start)
             self._write(self._files[start], data, position - start)
-            position = self._after(position)
+            position = self._places.after(position)
         for units, slot in list(self._fresh.items()):
             self._put_slot(units, slot)
         self._disk.spoilt.difference_update(self._written)
@@ -258,26 +262,7 @@ class TimerFiles:
 
     def last_record(self) -> TimerRecord | None:
         """Returns the newest record of the log, or None."""
-        return self.record_at(self._before(self.log_pos))
-
-    def _before(self, position: int) -> int:
-        """Returns the place of the record before a position, the filler of a full file left out."""
-        if position % self._file_bytes:
-            return position - TIMER_LOG_RECORD_BYTES
-        return position - self._file_bytes + self._last_in_file
-
-    @property
-    def _last_in_file(self) -> int:
-        return ((self._file_bytes - _FILLER_BYTES) // TIMER_LOG_RECORD_BYTES - 1) * TIMER_LOG_RECORD_BYTES
-
-    def _file(self, start: int) -> str:
-        return f"{self._log}/{start:020d}"
-
-    def _after(self, position: int) -> int:
-        """Returns the place behind a record: in the next file when no further one fits."""
-        end = position + TIMER_LOG_RECORD_BYTES
-        left = self._file_bytes - end % self._file_bytes
-        return end if left >= TIMER_LOG_RECORD_BYTES + _FILLER_BYTES else end + left
+        return self.record_at(self._places.before(self.log_pos))
 
     def record_at(self, position: int) -> TimerRecord | None:
         """Returns the record at a position of the log, or None when there is none. Raises StorageError."""
@@ -286,26 +271,19 @@ class TimerFiles:
         if path is None:
             return None
         data = self._disk.read(path, TIMER_LOG_RECORD_BYTES, position - start)
-        if len(data) < TIMER_LOG_RECORD_BYTES:
-            return None
-        record = TimerRecord(*RECORD.unpack(data))
-        return record if record.size_bytes == TIMER_LOG_RECORD_BYTES and 0 <= record.magic <= 15 else None
+        return read_record(data) if len(data) == TIMER_LOG_RECORD_BYTES else None
 
     def add(self, record: TimerRecord, units: int) -> None:
-        """Appends a record and hangs it into the slot of a unit of time.
-
-        Raises:
-            DiskFullError, StorageError: it does not hang there, and nothing else does that did not.
-        """
+        """Appends a record and hangs it into the slot of a unit of time. Raises as `add_some`."""
         position = self.log_pos
         slot = self.slot(units)
         record = record._replace(previous_pos=slot.last_pos if slot is not None else NO_POSITION)
         start = position // self._file_bytes * self._file_bytes
-        path = self._file(start)
         if position == start:
-            self._create(path, self._file_bytes)
-            self._files[start] = path
-        following = self._after(position)
+            self._create(self._places.file(start), self._file_bytes)
+            self._files[start] = self._places.file(start)
+        path = self._files[start]
+        following = self._places.after(position)
         left = start + self._file_bytes - position - TIMER_LOG_RECORD_BYTES
         if following == start + self._file_bytes and left >= BLANK_BYTES:
             filler = FILLER.pack(left, 0, MAGIC_BLANK)
@@ -313,6 +291,37 @@ class TimerFiles:
         self._write(path, RECORD.pack(*record), position - start)
         self._hang(record, position, slot)
         self.log_pos = following
+
+    def add_some(self, hung: Sequence[tuple[TimerRecord, int]]) -> int:
+        """Appends the first of some records, each with its slot's unit of time: as many as one write does, and returns
+        how many; every slot is written once.
+
+        Raises:
+            DiskFullError, StorageError: none of them hangs anywhere, and nothing else does that did not.
+        """
+        hung = hung[: self._places.room(self.log_pos)]
+        if len(hung) < 2:
+            self.add(*hung[0])
+            return 1
+        position, parts = self.log_pos, []
+        slots: dict[int, Slot] = {}
+        for record, units in hung:
+            slot = slots.get(units) or self.slot(units)
+            parts.append(RECORD.pack(*record._replace(previous_pos=slot.last_pos if slot else NO_POSITION)))
+            slots[units] = slot_with(slot, record, position, units)
+            position += TIMER_LOG_RECORD_BYTES
+        start = self.log_pos // self._file_bytes * self._file_bytes
+        self._write(self._files[start], b"".join(parts), self.log_pos - start)
+        before = {units: self._fresh.get(units) or self.slot(units) or UNUSED for units in slots}
+        try:
+            for units, slot in slots.items():
+                self._put_slot(units, slot)
+        except MqctlError:
+            self._fresh.update(before)
+            self._torn.update(before)
+            raise
+        self.log_pos = position
+        return len(hung)
 
     def drop_before(self, log_min: int) -> None:
         """Deletes whole files, oldest first and never the newest, whose messages the commit log has no more.
@@ -324,7 +333,7 @@ class TimerFiles:
         """
         starts = sorted(self._files)
         for start in starts[:-1]:
-            last = self.record_at(start + self._last_in_file)
+            last = self.record_at(start + self._places.last_in_file)
             if last is None or last.physical_offset >= log_min:
                 return
             self._delete(self._files[start])
@@ -351,16 +360,9 @@ class TimerFiles:
         self._torn.discard(units)
         self._fresh[units] = slot
 
-    @staticmethod
-    def _with(slot: Slot | None, record: TimerRecord, position: int, units: int) -> Slot:
-        step = -1 if record.magic & DELETE else 1
-        if slot is None:
-            return Slot(units, position, position, step, 0)
-        return slot._replace(last_pos=position, net_count=slot.net_count + step)
-
     def _hang(self, record: TimerRecord, position: int, slot: Slot | None) -> None:
         units = self._units(record)
-        self._put_slot(units, self._with(slot, record, position, units))
+        self._put_slot(units, slot_with(slot, record, position, units))
 
     def used_slots(self, first_units: int, end_units: int) -> Iterator[Slot]:
         """Yields the slots in use of some units of time, in their order. Raises StorageError."""
@@ -381,9 +383,8 @@ class TimerFiles:
 
     def _hole(self, at: int) -> int:
         """Returns how many slots from one on were never written: most of a wheel is a hole in its file."""
-        position = at * SLOT.size
-        data_at = self._disk.next_data(self._wheel, position)
-        return _RING if data_at is None else (data_at - position) // SLOT.size
+        data_at = self._disk.next_data(self._wheel, at * SLOT.size)
+        return _RING if data_at is None else data_at // SLOT.size - at
 
     def chain(self, slot: Slot) -> list[TimerRecord]:
         """Returns the records of a slot, oldest first. Raises StorageError."""

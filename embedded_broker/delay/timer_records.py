@@ -27,6 +27,7 @@ class Slot(NamedTuple):
 
 
 UNUSED = Slot(0, 0, 0, 0, 0)
+_FILLER_BYTES = 16
 
 
 class TimerRecord(NamedTuple):
@@ -58,3 +59,47 @@ class TimerCheckpoint(NamedTuple):
     state_version: int = 0
     timestamp_ms: int = 0
     counter: int = 0
+
+
+def read_record(data: bytes) -> TimerRecord | None:
+    """Reads a record of the timer log; None when it is none."""
+    record = TimerRecord(*RECORD.unpack(data))
+    return record if record.size_bytes == RECORD.size and 0 <= record.magic <= 15 else None
+
+
+def slot_with(slot: Slot | None, record: TimerRecord, position: int, units: int) -> Slot:
+    """Returns a slot in which one more record hangs, whose place in the log is given; None is one without any."""
+    step = -1 if record.magic & DELETE else 1
+    if slot is None:
+        return Slot(units, position, position, step, 0)
+    return slot._replace(last_pos=position, net_count=slot.net_count + step)
+
+
+class LogPlaces:
+    """Where records stand in a timer log of files of one size, each of which ends with a filler."""
+
+    def __init__(self, directory: str, file_bytes: int) -> None:
+        self._directory = directory
+        self._file_bytes = file_bytes
+        self.last_in_file = ((file_bytes - _FILLER_BYTES) // RECORD.size - 1) * RECORD.size
+
+    def file(self, start: int) -> str:
+        """Returns the path of the file that begins at a position of the log."""
+        return f"{self._directory}/{start:020d}"
+
+    def before(self, position: int) -> int:
+        """Returns the place of the record before a position, the filler of a full file left out."""
+        if position % self._file_bytes:
+            return position - RECORD.size
+        return position - self._file_bytes + self.last_in_file
+
+    def after(self, position: int) -> int:
+        """Returns the place behind a record: in the next file when no further one fits."""
+        end = position + RECORD.size
+        left = self._file_bytes - end % self._file_bytes
+        return end if left >= RECORD.size + _FILLER_BYTES else end + left
+
+    def room(self, position: int) -> int:
+        """Returns how many records one write may append: none of them the first or the last of a file, else one."""
+        at = position % self._file_bytes
+        return max(1, (self.last_in_file - at) // RECORD.size) if at else 1

@@ -17,12 +17,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Generator
-from functools import lru_cache, partial
-from itertools import islice
+from functools import partial
+from itertools import islice, repeat
 
 from embedded_broker.clock import Handle, Periodic
+from embedded_broker.delay.hanging import DELETE_KEY, OUT_MS, timer_record
 from embedded_broker.delay.timer_files import SLOTS, TimerFiles
-from embedded_broker.delay.timer_records import DEFAULT, DELETE, NO_POSITION, ROLL, TimerCheckpoint, TimerRecord
+from embedded_broker.delay.timer_records import DELETE, ROLL, TimerCheckpoint, TimerRecord
 from embedded_broker.log.copies import copy_of, target_of
 from embedded_broker.log.intake import Intake
 from embedded_broker.log.settings import SYNC_FLUSH
@@ -32,25 +33,18 @@ from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import TIMER_TOPIC
 from mqctl.model.numbers import decimal
 from mqctl.protocol.message_record import RecordError, decode_message
-from mqctl.protocol.properties import parse_properties, with_properties
-from mqctl.store.layouts import TIMER_LOG_RECORD_BYTES
+from mqctl.protocol.properties import with_properties
 from mqctl.store.record_writer import MessageRefused, text_of_properties
 
 log = logging.getLogger("embedded_broker")
 
-OUT_MS, ENQUEUE_MS, DEQUEUE_MS = "TIMER_OUT_MS", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS"
-ROLL_TIMES, DELETE_KEY = "TIMER_ROLL_TIMES", "TIMER_DEL_UNIQKEY"
+ENQUEUE_MS, DEQUEUE_MS, ROLL_TIMES = "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS", "TIMER_ROLL_TIMES"
 _SLICE = 64
 _RETRY_MS = 1_000
 _CLEAN_MS = 30_000
 _MOST_RECALLED = 100_000
-_LATEST_MS = 1 << 46
-"""No message waits for the year 4199; and a slot of the wheel holds no more."""
 _MARGIN = 60
 """Units that a broker which was down for long leaves out at the end of the wheel's reach."""
-
-
-_topic_hash = lru_cache(maxsize=1_024)(java_string_hash)
 
 
 class Timers:
@@ -92,6 +86,7 @@ class Timers:
         Raises:
             ConfigurationError, DiskFullError, StorageError: its files cannot be used.
         """
+        self._intake.forget_hung()
         now_units = self._now_units()
         check = self._files.open(self._is_sound, self._is_right, now_units)
         self.read_units = check.read_ms // self._precision_ms or now_units
@@ -282,47 +277,43 @@ class Timers:
     def _enqueue_all(self) -> Generator[float]:
         storage = self._storage
         while entries := storage.entries(TIMER_TOPIC, 0, self.queue_offset, _SLICE):
-            for physical_offset, size, _code in entries:
-                yield from self._insistently(physical_offset, partial(self._enqueue, physical_offset, size))
-                self.queue_offset += 1
-                yield 0
+            self._has_moved = True
+            begun, hung = self.queue_offset, list[tuple[TimerRecord, int]]()
+            for number, (physical_offset, size, _code) in enumerate(entries, start=1):
+                record = self._record(physical_offset, size)
+                units = 0 if record is None else (record.write_ms + record.delayed_ms) // self._precision_ms
+                if record is not None and units >= self.read_units:
+                    hung.append((record, units))
+                    continue
+                yield from self._hang(hung)
+                if record is not None:
+                    act = self._recall if record.magic & DELETE else self._deliver
+                    yield from self._insistently(physical_offset, partial(act, record))
+                self.queue_offset = begun + number
+            yield from self._hang(hung)
+            self.queue_offset = begun + len(entries)
+            yield from repeat(0, len(entries))
 
-    def _enqueue(self, physical_offset: int, size: int) -> None:
-        self._has_moved = True
-        properties = parse_properties(text_of_properties(self._storage.message_at(physical_offset, size) or b""))
-        out_ms = decimal(properties.get(OUT_MS), high=_LATEST_MS)
-        if out_ms is None:
+    def _hang(self, hung: list[tuple[TimerRecord, int]]) -> Generator[float]:
+        """Hangs records into the wheel, and takes them off the list; those of one file are written together."""
+
+        def some() -> None:
+            count = self._files.add_some(hung)
+            del hung[:count]
+            self.queue_offset += count
+
+        while hung:
+            yield from self._insistently(hung[0][0].physical_offset, some)
+
+    def _record(self, physical_offset: int, size: int) -> TimerRecord | None:
+        """Returns how a message hangs in the wheel; None when it names no time, and is set aside."""
+        text = self._intake.taken_hung_text(physical_offset)
+        if text is None:
+            text = text_of_properties(self._storage.message_at(physical_offset, size) or b"")
+        record = timer_record(text, (physical_offset, size), self._clock.now_ms(), self.read_units, self._settings)
+        if record is None:
             self._set_aside(physical_offset, "it names no time")
-            return
-        now_ms = self._clock.now_ms()
-        write_ms = now_ms // self._precision_ms * self._precision_ms
-        magic = DEFAULT
-        window_ms = self._settings.timer_roll_window_slot * self._precision_ms
-        if out_ms - now_ms >= window_ms:
-            magic |= ROLL
-            out_ms = now_ms + (window_ms // 2 if out_ms - now_ms - window_ms < window_ms // 3 else window_ms)
-        if DELETE_KEY in properties:
-            magic |= DELETE
-        units = out_ms // self._precision_ms
-        if units < self.read_units < now_ms // self._precision_ms:
-            # Due, and what recalls it may hang in a slot that is not emptied yet: it goes behind all of them.
-            units = now_ms // self._precision_ms - 1
-        record = TimerRecord(
-            TIMER_LOG_RECORD_BYTES,
-            NO_POSITION,
-            magic,
-            write_ms,
-            units * self._precision_ms - write_ms,
-            physical_offset,
-            size,
-            _topic_hash(properties.get(REAL_TOPIC, "")),
-        )
-        if units >= self.read_units:
-            self._files.add(record, units)
-        elif magic & DELETE:
-            self._recall(record)
-        else:
-            self._deliver(record)
+        return record
 
     # Out
 

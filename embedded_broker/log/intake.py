@@ -32,6 +32,7 @@ _TIMER = "TIMER_DEL"  # begins TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS
 _TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
 _TIMER_UNITS_MS = {"TIMER_DELAY_SEC": 1_000, "TIMER_DELAY_MS": 1}
 _TIMER_OUT_MS = "TIMER_OUT_MS"
+_HUNG_KEPT = 8_192
 TRANSACTION_BITS = 0xC
 _COMMITTED = 0x8
 MULTI_TAGS = 0x2
@@ -58,6 +59,7 @@ class Intake:
         self._offset_id_host = ""
         self._levels = storage.dispatcher.levels
         self._has_wheel = release.is_v5 and settings.timer_wheel_enable
+        self._hung: dict[int, str] = {}
 
     def store_as(self, address: str) -> None:
         """Has records name `address`, `ip:port`, as their broker from now on."""
@@ -92,7 +94,17 @@ class Intake:
             raise
         self.stats.time_put(self.clock.now_ms() - started_ms)
         self.stats.count_put(message.topic, 1, appended.size_bytes)
+        if message.topic == TIMER_TOPIC and len(self._hung) < _HUNG_KEPT:
+            self._hung[appended.physical_offset] = message.properties
         return appended
+
+    def taken_hung_text(self, physical_offset: int) -> str | None:
+        """Returns, once, the properties of a message that was just stored in the timer topic; None of any other."""
+        return self._hung.pop(physical_offset, None)
+
+    def forget_hung(self) -> None:
+        """Forgets what was stored in the timer topic: the log may be another one by now."""
+        self._hung.clear()
 
     def put_batch(self, messages: Sequence[Incoming]) -> list[Appended]:
         """Stores messages of one topic and queue, all or none.

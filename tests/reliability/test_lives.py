@@ -116,6 +116,62 @@ def test_timer_records_that_a_sync_of_the_last_life_dropped_are_written_again(tm
     assert len(third.chain(slot)) == 3
 
 
+def test_timer_records_written_together_are_those_written_one_by_one_and_none_hangs_when_a_slot_is_refused(
+    tmp_path: Path,
+) -> None:
+    choice = Random(5)
+    hung = [(number * 100, choice.choice((1_000, 1_001, 1_007))) for number in range(64)]
+
+    def opened_timers(name: str, disk: Disk) -> TimerFiles:
+        (tmp_path / name / "config").mkdir(parents=True)
+        files = TimerFiles(tmp_path / name, disk, precision_ms=1_000, log_file_bytes=10 * 52 + 16)
+        files.open(lambda record: True, lambda record, check: True, 900)
+        return files
+
+    def record(place: int, units: int) -> TimerRecord:
+        return TimerRecord(52, NO_POSITION, DEFAULT, 900_000, (units - 900) * 1_000, place, 100, 0)
+
+    single, disk = opened_timers("single", Disk()), _Refusing()
+    together = opened_timers("together", disk)
+    for place, units in hung:
+        single.add(record(place, units), units)
+    waiting = [(record(place, units), units) for place, units in hung]
+    refused, counts = 0, set[int]()
+    while waiting:
+        before = (together.log_pos, [together.slot(units) for units in (1_000, 1_001, 1_007)])
+        disk.passes = choice.choice((0, 1, 2))
+        try:
+            count = together.add_some(waiting)
+        except DiskFullError:
+            assert (together.log_pos, [together.slot(units) for units in (1_000, 1_001, 1_007)]) == before
+            disk.passes, refused = None, refused + 1
+            count = together.add_some(waiting)
+        disk.passes = None
+        counts.add(count)
+        del waiting[:count]
+    assert refused > 5 and max(counts) > 4
+    for files in (single, together):
+        files.sync()
+    assert together.log_pos == single.log_pos
+    for name in ("timerwheel", *(f"timerlog/{start:020d}" for start in range(0, 7 * 536, 536))):
+        assert (tmp_path / "together" / name).read_bytes() == (tmp_path / "single" / name).read_bytes(), name
+
+
+class _Refusing(Disk):
+    """A disk that takes some writes, of the next one the half, and then is full."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passes: int | None = None
+
+    def write(self, path: str, data: bytes | bytearray, position: int) -> None:
+        if self.passes == 0:
+            super().write(path, data[: len(data) // 2], position)
+            raise DiskFullError(path)
+        self.passes = None if self.passes is None else self.passes - 1
+        super().write(path, data, position)
+
+
 class _Cramped(Disk):
     """A disk that takes a part of each of the next writes, and then is full."""
 
