@@ -9,8 +9,8 @@ from enum import StrEnum
 class TrackState(StrEnum):
     """What a group's offset says of a message.
 
-    CONSUMED: the group is online, is past it, and wants it. FILTERED: is past it, and does not want it. PASSED: is past
-    it; whether it wanted it is not known. BROADCASTING: its members keep their offsets to themselves. POPPED: it was
+    CONSUMED: the group is online, is past it, and wants it, the queue's owner as well. FILTERED: is past it, and its
+    broker or the queue's owner does not want it. PASSED: is past it; whether it wanted it is not known. BROADCASTING: its members keep their offsets to themselves. POPPED: it was
     handed out (5.x), which moves the offset: whether it was consumed or comes again the offset does not say.
     """
 
@@ -44,6 +44,7 @@ class Track:
         track_type: as mqadmin has it.
         online: None when it could not be asked.
         consumer_offset: of the message's queue; None when the group committed none, or it is not known.
+        owner: who holds the message's queue now, as members tell; None where nobody tells.
         consume_mode: `POP` or `PULL`, of the message's topic; None where brokers have nothing set and nobody is online.
     """
 
@@ -53,6 +54,7 @@ class Track:
     online: bool | None
     consumer_offset: int | None
     consume_mode: str | None = None
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,17 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.filter.sql import SqlSyntaxError, compile_sql
 from mqctl.model.gap import Cause, Gap, Part
-from mqctl.model.member import GroupMembership, MessageModel, Subscription, consume_mode
+from mqctl.model.member import GroupMembership, MessageModel, RunningInfo, Subscription, consume_mode
 from mqctl.model.message import Message
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track, TrackState, TrackType
 from mqctl.model.names import is_system_group
+from mqctl.model.queue import MessageQueue
 from mqctl.protocol.trace_records import TraceKind, TraceRecord, decode_traces
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, split_offset_key
 from mqctl.snapshot.live.members import declared_modes, gather_memberships
 from mqctl.snapshot.live.messages import KeyQuery, by_key
+from mqctl.snapshot.live.running import gather_running
 from mqctl.snapshot.live.topic_use import groups_of_topic
 
 _ACTIVELY = "CONSUME_ACTIVELY"
@@ -141,8 +143,39 @@ def gather_tracks(asking: Asking, message: Message) -> tuple[list[Track], list[G
     members = {item.group: item for items in memberships.values() for item in items}
     modes = declared_modes(asking, [broker], message.topic)
     unknown = {gap.group for gap in broker.gaps}
-    tracks = [_track(message, name, offsets, members.get(name), known=name not in unknown) for name in names]
+    owners = _owners(asking, broker, message, members.values())
+    tracks = [
+        _owned(_track(message, name, offsets, members.get(name), known=name not in unknown), message, owners.get(name))
+        for name in names
+    ]
     return [_with_mode(track, members.get(track.group), modes.get(track.group, ())) for track in tracks], broker.gaps
+
+
+def _owners(
+    asking: Asking, broker: LiveBroker, message: Message, memberships: Iterable[GroupMembership]
+) -> dict[str, RunningInfo]:
+    """Returns the member that holds the message's queue, of each group that shares queues and of which one tells so."""
+    sharing = tuple(item for item in memberships if item.message_model is not MessageModel.BROADCASTING)
+    running, _ = gather_running(asking, [broker], {0: sharing})
+    queue = MessageQueue(message.topic, broker.name, message.queue_id)
+    return {info.group: info for info in running for held in info.queues if held.queue == queue and not held.dropped}
+
+
+def _owned(track: Track, message: Message, owner: RunningInfo | None) -> Track:
+    """Returns the track with the owner of the queue, who wants other messages than the broker sends where members differ.
+
+    A broker filters by the last heartbeat of any member: what it did then is not known where its owner wants more.
+    """
+    if owner is None:
+        return track
+    own = next((item for item in owner.subscriptions if item.topic == message.topic), None)
+    wanted = _wants(message, own) if own is not None else None
+    state = track.state
+    if state is TrackState.CONSUMED and wanted is False:
+        state = TrackState.FILTERED
+    elif state is TrackState.FILTERED and wanted:
+        state = TrackState.PASSED
+    return replace(track, state=state, owner=owner.client_id)
 
 
 def _with_mode(track: Track, membership: GroupMembership | None, declared: Collection[str]) -> Track:
@@ -198,8 +231,10 @@ def _track_type(message: Message, membership: GroupMembership | None, *, past: b
 def _wanted(message: Message, membership: GroupMembership) -> bool | None:
     """Tells whether the group, as its broker filters for it, wants the message; None when that cannot be told."""
     subscription = next((item for item in membership.subscriptions if item.topic == message.topic), None)
-    if subscription is None:
-        return None
+    return _wants(message, subscription) if subscription is not None else None
+
+
+def _wants(message: Message, subscription: Subscription) -> bool | None:
     if subscription.expression_type == "TAG":
         return not subscription.tags or message.tags in subscription.tags
     return _passes(subscription, message)

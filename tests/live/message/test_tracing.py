@@ -124,6 +124,28 @@ def test_groups_by_their_offsets(single: EmbeddedCluster, asked: Run) -> None:
         }
 
 
+@pytest.mark.parametrize(("owner", "other", "state"), [("A", "A || B", "filtered"), ("A || B", "A", "passed")])
+def test_what_the_owner_of_the_queue_does_not_want_was_not_consumed(
+    single: EmbeddedCluster, asked: Run, owner: str, other: str, state: str
+) -> None:
+    """Members that differ: a broker filters by who spoke last, and the message is gone where its owner wants less."""
+    (sent,) = send(single, [OutgoingMessage(topic="T", body=b"x", tags="B")])
+    first = PushConsumer("G", quick_client(single, instance_name="a"), Heard(), quick())
+    first.subscribe("T", owner)
+    with first:
+        wait_until(lambda: bool(first.queues()), "the only queue has an owner")
+        second = PushConsumer("G", quick_client(single, instance_name="b"), Heard(), quick())
+        second.subscribe("T", other)
+        with second:
+            change(single, "broker-a", commit_offset("G", "T", 0, 1))
+
+            def track() -> tuple[str, str]:
+                (row,) = report(asked, sent.message_id, "-t", "T")["tracks"]
+                return row["owner"] or "", row["state"]
+
+            wait_until(lambda: track() == ("127.0.0.1@a", state), "the second member spoke last")
+
+
 def test_nobody_traced_it(single: EmbeddedCluster, asked: Run) -> None:
     (sent,) = send(single, [OutgoingMessage(topic="T", body=b"x")])
     traced = report(asked, sent.message_id, "-t", "T")
