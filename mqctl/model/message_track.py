@@ -10,8 +10,9 @@ class TrackState(StrEnum):
     """What a group's offset says of a message.
 
     CONSUMED: the group is online, is past it, and wants it, the queue's owner as well. FILTERED: is past it, and its
-    broker or the queue's owner does not want it. PASSED: is past it; whether it wanted it is not known. BROADCASTING: its members keep their offsets to themselves. POPPED: it was
-    handed out (5.x), which moves the offset: whether it was consumed or comes again the offset does not say.
+    broker or the queue's owner does not want it. PASSED: is past it; whether it wanted it is not known. BROADCASTING:
+    its members keep their offsets to themselves. POPPED: it was handed out (5.x), which moves the offset: whether it
+    was consumed or comes again the offset does not say.
     """
 
     CONSUMED = "consumed"

@@ -162,7 +162,7 @@ def _owners(
 
 
 def _owned(track: Track, message: Message, owner: RunningInfo | None) -> Track:
-    """Returns the track with the owner of the queue, who wants other messages than the broker sends where members differ.
+    """Returns the track with the owner of the queue, who may want other messages than the broker sends.
 
     A broker filters by the last heartbeat of any member: what it did then is not known where its owner wants more.
     """

@@ -47,7 +47,8 @@ def command(
 
     Groups are judged by their offsets on the message's queue: `consumed` means online, past it and subscribed to it;
     `filtered` past it, and its broker or the owner of the queue does not want its tag; `passed` past it, the rest not
-    known because the group is offline or its members differ; `popped` handed out to a group that pops (5.x), consumed or not: `mqctl group lag` counts what is not acknowledged.
+    known because the group is offline or its members differ; `popped` handed out to a group that pops (5.x), consumed
+    or not: `mqctl group lag` counts what is not acknowledged.
     """
     if topic is None:
         check_id(message_id)
