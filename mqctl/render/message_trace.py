@@ -32,7 +32,7 @@ _TRACK_COLUMNS = (
     Column("consume_mode", "mode"),
     Column("state", "state", CellKind.WORDS),
     Column("online", "online", CellKind.FLAG, none="?"),
-    Column("owner", "owner now", none="?"),
+    Column("owner", "owner", none="?"),
     Column("consumer_offset", "consumer offset", CellKind.COUNT, none="none"),
     Column("track_type", "mqadmin says", wide=True),
 )
