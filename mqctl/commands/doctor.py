@@ -4,9 +4,11 @@ allows."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mqctl.allocation.rooms import RoomRule
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption, cluster_target
@@ -40,6 +42,7 @@ from mqctl.cli.options.doctor import (
     window_ms,
 )
 from mqctl.cli.options.room import RoomRuleOption, rule_of
+from mqctl.cli.options.spark import ConfOption, OptionalMasterOption
 from mqctl.cli.sources.named import require_broker, require_group, require_topic
 from mqctl.cli.sources.snapshot_source import LiveOptions, next_source, read_snapshot
 from mqctl.diagnosis import Diagnosis, Settings, diagnose
@@ -56,12 +59,16 @@ from mqctl.operations.checks.known_states import load_known
 from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
 
+if TYPE_CHECKING:
+    from mqctl.store.verify import Verifier
+
 EXAMPLES = (
     "mqctl doctor",
     "mqctl doctor --namesrv 10.0.0.1:9876 -g order-service --window 60s",
     "mqctl doctor --known accepted.yaml --fail-on error",
     "mqctl doctor --store /backup/store",
     "mqctl doctor --store /backup/store --only 'MQ7*' --explain",
+    "mqctl doctor --store /backup/store --master 'local[8]'",
     "mqctl doctor --recording /var/lib/mqctl/prod --at 'yesterday 03:00' -g order-service",
     "mqctl doctor --snapshot ticket-4711.snap -o json",
     "mqctl doctor --store /backup/store --fail-on error && echo good enough",
@@ -93,6 +100,8 @@ def command(
     at: AtOption = None,
     levels: LevelsOption = None,
     broker_name: BrokerNameOption = None,
+    master: OptionalMasterOption = None,
+    conf: ConfOption = None,
     lang: LangOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
@@ -116,7 +125,8 @@ def command(
     )
     files = {"store": store, "snapshot": snapshot}
     reading = {"levels": levels, "broker_name": broker_name}
-    state = _gathered(recording, at, options, files, reading, quick=quick, probe=probe)
+    with _verifier(store, master, conf, quick=quick) as verify:
+        state = _gathered(recording, at, options, files, reading, quick=quick, probe=probe, verify=verify)
     state = _ready(state, options, probe=probe)
     settings = _settings(state, store, time_scale, rule_of(room_rule, profile))
     backlogs = _backlogs(state, options, settings)
@@ -134,6 +144,7 @@ def _gathered(
     *,
     quick: bool,
     probe: bool,
+    verify: Verifier | None,
 ) -> ClusterSnapshot:
     """Reads a recording, or what else was named: a store, a snapshot, a live cluster."""
     now = datetime.now().astimezone()
@@ -151,7 +162,30 @@ def _gathered(
         broker_name=reading["broker_name"],
         quick=quick,
         live=options,
+        verifier=verify,
     )
+
+
+@contextmanager
+def _verifier(
+    store: Path | None, master: str | None, conf: list[str] | None, *, quick: bool
+) -> Iterator[Verifier | None]:
+    """Yields what verifies the store on Spark, where that was asked for.
+
+    Raises:
+        UsageError: there is nothing to verify.
+    """
+    if master is None and conf is None:
+        yield None
+        return
+    if store is None:
+        raise UsageError("--master and --conf say where a store is verified", remedy="name one with --store DIR")
+    if quick:
+        raise UsageError("--quick verifies nothing", remedy="leave --quick out, or --master and --conf")
+    from mqctl.operations.store.verifying import verifier  # with all that reads stores
+
+    with verifier(str(store.absolute()), on_spark=False, master=master, conf=conf) as verify:
+        yield verify
 
 
 def _settings(state: ClusterSnapshot, store: Path | None, scale: float | None, room_rule: RoomRule | None) -> Settings:

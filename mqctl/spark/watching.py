@@ -35,7 +35,7 @@ class WatchedEngine:
     def rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None) -> list[Row]:
         """See `Engine`."""
         size = log_bytes(wanted) if table in _OF_LOGS else 0
-        with _watching(self._spark, self._progress, table, size):
+        with watching(self._spark, self._progress, table, size):
             return self._engine.rows(table, wanted, query, by)
 
     def group_topics(self, wanted: Selection) -> dict[str, set[str]]:
@@ -58,8 +58,11 @@ def progress_words(what: str, done: int, total: int, size: int) -> str:
 
 
 @contextmanager
-def _watching(spark: SparkSession, progress: Progress, table: str, size: int) -> Iterator[None]:
+def watching(spark: SparkSession, progress: Progress | None, table: str, size: int) -> Iterator[None]:
     """Reports from a thread of its own while the block waits for Spark; ends with the block, however that ends."""
+    if progress is None:
+        yield
+        return
     done = Event()
     watcher = Thread(target=_watch, args=(spark, progress, (table, size), done), daemon=True)
     watcher.start()

@@ -90,24 +90,17 @@ class LastRecord:
 
 
 @dataclass
-class LogFindings:
-    """What the log's verification found so far; `followed` says that a valid filler stands behind the last record."""
-
-    damages: list[Damage] = field(default_factory=list)
-    max_offset: int = 0
-    followed: bool = False
-    record_count: int = 0
-    record_bytes: int = 0
-    first_store_time_ms: int | None = None
-    last: LastRecord | None = None
-    clocks: ClockState = field(default_factory=lambda: ClockState(sampled_count=0))
-    per_topic: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass
 class Clocks:
-    """Store times against each other and against born times."""
+    """Store times against each other and against born times.
 
+    Attributes:
+        begin_ms, begin: store time and place (file, position, physical offset) of the first record.
+        previous_ms: store time of the last record.
+        first: place of the first record that was stored before its predecessor.
+    """
+
+    begin_ms: int | None = None
+    begin: tuple[str, int, int] | None = None
     previous_ms: int | None = None
     born_ahead_count: int = 0
     max_born_ahead_ms: int | None = None
@@ -116,7 +109,10 @@ class Clocks:
     first: tuple[str, int, int] | None = None
 
     def add(self, root: Path, table: LogTable) -> None:
+        """Takes the records of the next window."""
         times = table.store_time_ms
+        if self.begin is None:
+            self.begin_ms, self.begin = int(times[0]), (*table.place(root, 0), int(table.physical_offset[0]))
         before = times[:1] if self.previous_ms is None else np.array([self.previous_ms], dtype=np.int64)
         steps = np.diff(times, prepend=before)
         back = np.flatnonzero(steps < 0)
@@ -130,6 +126,21 @@ class Clocks:
         self.max_born_ahead_ms = lead if self.max_born_ahead_ms is None else max(self.max_born_ahead_ms, lead)
         self.previous_ms = int(times[-1])
 
+    def join(self, later: Clocks) -> None:
+        """Takes the records of the files behind."""
+        if later.begin_ms is None:
+            return
+        step = 0 if self.previous_ms is None else later.begin_ms - self.previous_ms
+        self.first = self.first or (later.begin if step < 0 else later.first)
+        self.step_back_count += later.step_back_count + (step < 0)
+        self.max_step_back_ms = max(self.max_step_back_ms, later.max_step_back_ms, -step)
+        self.born_ahead_count += later.born_ahead_count
+        leads = [lead for lead in (self.max_born_ahead_ms, later.max_born_ahead_ms) if lead is not None]
+        self.max_born_ahead_ms = max(leads, default=None)
+        if self.begin is None:
+            self.begin_ms, self.begin = later.begin_ms, later.begin
+        self.previous_ms = later.previous_ms
+
     def state(self, sampled_count: int) -> ClockState:
         if not sampled_count:
             return ClockState(sampled_count=0)
@@ -141,3 +152,59 @@ class Clocks:
             max_step_back_ms=self.max_step_back_ms if self.first is not None else None,
             first_step_back_offset=self.first[2] if self.first is not None else None,
         )
+
+
+@dataclass(slots=True)
+class StoreHost:
+    """A broker's address that records were stored under: by how many, and the place of the first."""
+
+    name: str
+    count: int
+    file: str
+    position: int
+    physical_offset: int
+
+
+@dataclass
+class LogFindings:
+    """What the verification of some neighbouring files of a log found.
+
+    Attributes:
+        followed: a valid filler stands behind the last record.
+        first_offset: physical offset of the first record; None without records.
+        hosts: by the bytes of their addresses.
+    """
+
+    damages: list[Damage] = field(default_factory=list)
+    max_offset: int = 0
+    followed: bool = False
+    record_count: int = 0
+    record_bytes: int = 0
+    first_offset: int | None = None
+    first_store_time_ms: int | None = None
+    last: LastRecord | None = None
+    clocks: Clocks = field(default_factory=Clocks)
+    per_topic: dict[str, int] = field(default_factory=dict)
+    hosts: dict[int, StoreHost] = field(default_factory=dict)
+
+    def join(self, later: LogFindings) -> None:
+        """Takes what was found in the files behind."""
+        self.damages += later.damages
+        self.followed = later.followed or (self.followed and later.last is None)
+        self.max_offset = later.max_offset or self.max_offset
+        self.record_count += later.record_count
+        self.record_bytes += later.record_bytes
+        if self.last is None:
+            self.first_offset, self.first_store_time_ms = later.first_offset, later.first_store_time_ms
+        self.last = later.last or self.last
+        self.clocks.join(later.clocks)
+        for name, count in later.per_topic.items():
+            self.per_topic[name] = self.per_topic.get(name, 0) + count
+        for host, each in later.hosts.items():
+            self.add_host(host, each)
+
+    def add_host(self, host: int, records: StoreHost) -> None:
+        """Counts more records of a host, which stand behind those that are counted."""
+        known = self.hosts.setdefault(host, records)
+        if known is not records:
+            known.count += records.count

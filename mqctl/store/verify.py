@@ -7,7 +7,7 @@ offset. What a running, killed or cleaning broker normally leaves has the grade 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from mqctl.errors import MqctlError
@@ -17,12 +17,13 @@ from mqctl.model.progress import Progress
 from mqctl.model.storage_state import ClockState, QueueBehind, UnconfirmedTail
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
 from mqctl.store.directory import StoreDirectory, Unreadable
-from mqctl.store.log_window import LastRecord, LogFindings
+from mqctl.store.log_window import LastRecord, LogFindings, LogTable
 from mqctl.store.mapped_files import mapped_files
 from mqctl.store.plain_files import reading_error
-from mqctl.store.verify_index import IndexFindings, IndexVerifier
-from mqctl.store.verify_log import LogVerifier
-from mqctl.store.verify_queues import QueueFindings, QueueVerifier
+from mqctl.store.verify_index import IndexFindings, IndexShare, IndexSlice, IndexVerifier
+from mqctl.store.verify_log import LogVerifier, oddities
+from mqctl.store.verify_plan import CheckedQueues, QueueFindings, QueuePlan
+from mqctl.store.verify_queues import QueueVerifier
 from mqctl.store.verify_timer import verify_timers
 
 COMMIT_LOG = "commitlog"
@@ -32,6 +33,27 @@ _LEAD_INTO_LOG = (
     DamageCode.TIMER_MESSAGE_MISSING,
 )
 _LOOKS, _BETWEEN_LOOKS_S = 40, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyPlan:
+    """What queues and index show by themselves; whoever verifies a part of the log needs to know it."""
+
+    queues: QueuePlan
+    index: tuple[IndexSlice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyPart:
+    """What some neighbouring files of the log, and queues and index as far as they lead there, have in order or not."""
+
+    log: LogFindings
+    queues: CheckedQueues
+    index: IndexShare
+
+
+Spread = Callable[[VerifyPlan], Iterable[VerifyPart]]
+Verifier = Callable[[StoreDirectory, Progress | None], "VerifyReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,30 +108,59 @@ class VerifyReport:
         return [damage for damage in self.damages if damage.grade is grade]
 
 
-def verify(store: StoreDirectory, *, progress: Progress | None = None) -> VerifyReport:
+def verify(store: StoreDirectory, progress: Progress | None = None, *, spread: Spread | None = None) -> VerifyReport:
     """Verifies the whole of `store`; reads every byte that was written.
+
+    Args:
+        spread: goes through parts of the log, the first one first; None does it here, one after the other.
 
     Raises:
         StorageError, PermissionDeniedError: the operating system refuses to read a directory.
     """
     report = progress or _silent
-    log, queues, index = LogVerifier(store, report), QueueVerifier(store, report), IndexVerifier(store, report)
+    queues, index = QueueVerifier(store, report), IndexVerifier(store, report)
     queues.prepare()
     index.prepare()
-    if not store.commit_log.files:
+    log = LogFindings()
+    files = store.commit_log.files
+    if not files:
         queues.finish(0)
         index.finish(0)
-        return _without_log(store, _report(store, log.found, queues.found, index.found))
-    for table in log.windows():
-        queues.check(table)
-        index.check(table)
-    last = log.found.last
-    log_end = store.commit_log.min_offset if last is None else last.physical_offset + last.size_bytes
+        return _without_log(store, _report(store, log, queues.found, index.found))
+    plan = VerifyPlan(queues.plan, tuple(index.plan))
+    parts = [verify_part(store, plan, range(len(files)), report)] if spread is None else spread(plan)
+    for part in parts:
+        _check_between(log, part.log, store.commit_log.min_offset, (queues, index))
+        log.join(part.log)
+        queues.join(part.queues)
+        index.join(part.index)
+    log_end = store.commit_log.min_offset if log.last is None else log.last.physical_offset + log.last.size_bytes
     queues.finish(log_end)
     index.finish(log_end)
     if store.cut is not None:
-        _look_again(store, log.found, queues.found, queues.directories)
-    return _report(store, log.found, queues.found, index.found)
+        _look_again(store, log, queues.found, queues.directories)
+    return _report(store, log, queues.found, index.found)
+
+
+def verify_part(store: StoreDirectory, plan: VerifyPlan, files: range, progress: Progress | None = None) -> VerifyPart:
+    """Verifies the files of the log with the numbers `files`, and what of queues and index leads there."""
+    report = progress or _silent
+    log, queues = LogVerifier(store, report), QueueVerifier(store, report, plan.queues)
+    index = IndexVerifier(store, report, plan.index)
+    for table in log.windows(files):
+        queues.check(table)
+        index.check(table)
+    return VerifyPart(log.found, queues.share, index.share)
+
+
+def _check_between(
+    log: LogFindings, later: LogFindings, begin: int, verifiers: tuple[QueueVerifier, IndexVerifier]
+) -> None:
+    """Finds entries that lead between what was gone through and the first record behind: none begins there."""
+    low = begin if log.last is None else log.last.physical_offset + log.last.size_bytes
+    if later.first_offset is not None and low < later.first_offset:
+        for verifier in verifiers:
+            verifier.check(LogTable(low=low, high=later.first_offset))
 
 
 def _without_log(store: StoreDirectory, report: VerifyReport) -> VerifyReport:
@@ -179,7 +230,17 @@ def _look_again(store: StoreDirectory, log: LogFindings, queues: QueueFindings, 
 def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, index: IndexFindings) -> VerifyReport:
     unread: list[Unreadable] = []
     timers, configs = _timers(store, unread), _configs(store, unread)
-    parts = (_foreign(store), log.damages, queues.damages, index.damages, timers, _checkpoint(store), configs)
+    oddities_of_log = list(oddities(log))
+    parts = (
+        _foreign(store),
+        log.damages,
+        oddities_of_log,
+        queues.damages,
+        index.damages,
+        timers,
+        _checkpoint(store),
+        configs,
+    )
     damages = [damage for part in parts for damage in part]
     unconfirmed = _unconfirmed(store, log.last, confirmed=queues.confirms_last or log.followed)
     if unconfirmed is not None and log.last is not None:
@@ -197,9 +258,9 @@ def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, inde
         damages=tuple(damages),
         record_count=log.record_count,
         record_bytes=log.record_bytes,
-        messages_per_topic=log.per_topic,
+        messages_per_topic=dict(sorted(log.per_topic.items())),
         min_offset=store.commit_log.min_offset,
-        max_offset=log.max_offset,
+        max_offset=log.max_offset or store.commit_log.min_offset,
         first_store_time_ms=log.first_store_time_ms,
         last_store_time_ms=None if log.last is None else log.last.store_time_ms,
         queue_entries=queues.entry_count,
@@ -207,7 +268,7 @@ def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, inde
         unconfirmed=unconfirmed,
         behind=queues.behind,
         dispatched_offset=queues.dispatched_offset,
-        clocks=log.clocks,
+        clocks=log.clocks.state(log.record_count),
         unread=tuple(unread),
     )
 

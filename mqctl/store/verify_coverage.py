@@ -6,7 +6,7 @@ What a window of the log shows is kept as a few numbers a queue; the judgement c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,13 +48,16 @@ class _Unknown:
     early: _Group | None = None
 
 
+UnknownRecords = Mapping[tuple[str, int], _Unknown]
+"""Records without an entry by topic and queue id."""
+
+
 class EntryCoverage:
     """Gathers records without an entry."""
 
     def __init__(self, store: StoreDirectory) -> None:
         self._store = store
-        self._topics: list[str] = []
-        self._unknown: dict[tuple[int, int], _Unknown] = {}
+        self._unknown: dict[tuple[str, int], _Unknown] = {}
         self._configured: dict[str, int] | None = None
         self._changed_ms: int | None = None
 
@@ -75,7 +78,6 @@ class EntryCoverage:
             topics: physical offset of the first record that any queue of a topic leads to. A topic that is deleted
                 loses all its queues, so what lies behind is the topic's own.
         """
-        self._topics = table.topics
         kind = table.sys_flag & SYSFLAG_TRANSACTION_MASK
         consumable = (kind != SYSFLAG_ROLLBACK) & (kind != SYSFLAG_PREPARED)
         consumable &= (table.sys_flag & SYSFLAG_INNER_BATCH) == 0
@@ -86,9 +88,8 @@ class EntryCoverage:
         rows = rows[order]
         changes = np.flatnonzero((np.diff(table.topic[rows]) != 0) | (np.diff(table.queue_id[rows]) != 0)) + 1
         for mine in np.split(rows, changes):
-            topic, queue_id = int(table.topic[mine[0]]), int(table.queue_id[mine[0]])
-            name = table.topics[topic], queue_id
-            unknown = self._unknown.setdefault((topic, queue_id), _Unknown())
+            name = table.topics[int(table.topic[mine[0]])], int(table.queue_id[mine[0]])
+            unknown = self._unknown.setdefault(name, _Unknown())
             places, low = table.physical_offset[mine], topics.get(name[0])
             before = places < begins.get(name, 0) if name in max_offsets else np.ones(len(mine), bool)
             gone = before & self._of_now(table, mine, low)
@@ -126,15 +127,22 @@ class EntryCoverage:
     def _joined(self, known: _Group | None, table: LogTable, rows: Int64s) -> _Group | None:
         if not len(rows):
             return known
-        highest = int(table.queue_offset[rows].max())
-        if known is not None:
-            known.count += len(rows)
-            known.highest = max(known.highest, highest)
-            return known
         first = int(rows[0])
         file, position = table.place(self._store.path, first)
         offsets = int(table.physical_offset[first]), int(table.queue_offset[first])
-        return _Group(len(rows), file, position, *offsets, highest)
+        return _both(known, _Group(len(rows), file, position, *offsets, int(table.queue_offset[rows].max())))
+
+    def join(self, later: UnknownRecords) -> None:
+        """Takes what the files behind have."""
+        for name, other in later.items():
+            mine = self._unknown.setdefault(name, _Unknown())
+            mine.former, mine.gone = _both(mine.former, other.former), _both(mine.gone, other.gone)
+            mine.late, mine.early = _both(mine.late, other.late), _both(mine.early, other.early)
+
+    @property
+    def unknown(self) -> UnknownRecords:
+        """What was gathered, by topic and queue id."""
+        return self._unknown
 
     def judge(
         self, *, end: int, max_offsets: Mapping[tuple[str, int], int], topics: Mapping[str, int]
@@ -149,9 +157,8 @@ class EntryCoverage:
         damages: list[Damage] = []
         behind: list[QueueBehind] = []
         configured = self._read_topics() if self._unknown else {}
-        for (number, queue_id), unknown in sorted(self._unknown.items()):
-            topic = self._topics[number]
-            name = (topic, queue_id)
+        for name, unknown in sorted(self._unknown.items()):
+            topic, queue_id = name
             former, gone, late = unknown.former, unknown.gone, unknown.late
             if name not in max_offsets and late is None:  # a new queue that nothing was dispatched to yet
                 first = former or gone
@@ -181,6 +188,13 @@ class EntryCoverage:
             if unknown.early is not None:
                 damages.append(_damage(DamageCode.QUEUE_MISSING_RECORD, DamageGrade.DAMAGE, name, unknown.early))
         return damages, tuple(behind)
+
+
+def _both(known: _Group | None, behind: _Group | None) -> _Group | None:
+    """Adds a group to one whose records stand before its own."""
+    if known is None or behind is None:
+        return known or behind
+    return replace(known, count=known.count + behind.count, highest=max(known.highest, behind.highest))
 
 
 def _damage(code: DamageCode, grade: DamageGrade, name: tuple[str, int], group: _Group) -> Damage:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,52 +33,71 @@ class IndexFindings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Slice:
+class IndexSlice:
     """Some neighbouring entries of an index file, and between which physical offsets they lead."""
 
     number: int
-    index: IndexFile
-    relative: str
     start: int
-    entries: NDArray[Any]
+    count: int
     low: int
     high: int
+
+
+@dataclass
+class IndexShare:
+    """What index files and a part of the log have to say of each other: deviations by number of the file and kind.
+
+    Attributes:
+        joined: whether there was a record.
+    """
+
+    damages: dict[tuple[int, int], Damage] = field(default_factory=dict)
+    joined: bool = False
 
 
 class IndexVerifier:
     """Verifies all index files of a store. After a kill an index is only a hint, so its oddities are then expected.
 
-    First `prepare`, then `check` with every window of the log, then `finish`.
+    First `prepare`, then `check` with every window of the log, or `join` with what others checked, then `finish`.
     """
 
-    def __init__(self, store: StoreDirectory, progress: Callable[[str, int, int], None]) -> None:
+    def __init__(
+        self, store: StoreDirectory, progress: Callable[[str, int, int], None], plan: Sequence[IndexSlice] = ()
+    ) -> None:
         self.found = IndexFindings()
+        self.plan = list(plan)
+        self.share = IndexShare()
         self._store = store
         self._progress = progress
         self._grade = DamageGrade.EXPECTED if store.abort() else DamageGrade.DAMAGE
-        self._slices: list[_Slice] = []
-        self._damages: dict[tuple[int, int], Damage] = {}
-        self._joined = False
+
+    @cached_property
+    def _files(self) -> list[IndexFile]:
+        return self._store.index_files()
 
     def prepare(self) -> None:
         """Looks at every file by itself."""
-        files = self._store.index_files()
-        for number, index in enumerate(files):
-            relative = index.path.relative_to(self._store.path).as_posix()
-            damage = _unusable(index, relative)
+        for number, index in enumerate(self._files):
+            damage = _unusable(index, self._relative(index))
             if damage is not None:
-                self._damages[number, 0] = damage
+                self.share.damages[number, 0] = damage
                 continue
             entries = index.raw_entries
             self.found.entry_count += len(entries)
             for start in range(0, len(entries), SLICE_ENTRIES):
-                self._prepare_slice(number, index, relative, start, entries[start : start + SLICE_ENTRIES])
-            self._progress("index", number + 1, len(files))
+                self._prepare_slice(number, start, entries[start : start + SLICE_ENTRIES])
+            self._progress("index", number + 1, len(self._files))
 
-    def _prepare_slice(self, number: int, index: IndexFile, relative: str, start: int, raw: NDArray[Any]) -> None:
+    def _relative(self, index: IndexFile) -> str:
+        return index.path.relative_to(self._store.path).as_posix()
+
+    def _raw(self, part: IndexSlice) -> NDArray[Any]:
+        return self._files[part.number].raw_entries[part.start : part.start + part.count]
+
+    def _prepare_slice(self, number: int, start: int, raw: NDArray[Any]) -> None:
         offsets = raw["physical_offset"].astype(np.int64)
-        part = _Slice(number, index, relative, start, raw, int(offsets.min()), int(offsets.max()))
-        self._slices.append(part)
+        part = IndexSlice(number, start, len(raw), int(offsets.min()), int(offsets.max()))
+        self.plan.append(part)
         numbers = np.arange(start + 1, start + len(raw) + 1)
         previous = raw["previous"].astype(np.int64)
         self._report(
@@ -89,12 +109,10 @@ class IndexVerifier:
 
     def check(self, table: LogTable) -> None:
         """Compares one window of the log with the entries that lead into it."""
-        self._joined = True
-        touching = [part for part in self._slices if part.low < table.high and part.high >= table.low]
-        if not touching:
-            return
+        self.share.joined |= len(table) > 0
+        touching = [part for part in self.plan if part.low < table.high and part.high >= table.low]
         for part in touching:
-            entries = part.entries.astype(INDEX_ENTRY.newbyteorder("="))
+            entries = self._raw(part).astype(INDEX_ENTRY.newbyteorder("="))
             offsets = entries["physical_offset"]
             rows = np.flatnonzero((offsets >= table.low) & (offsets < table.high))
             at, hit = table.rows_of(offsets[rows])
@@ -110,35 +128,45 @@ class IndexVerifier:
         Args:
             log_end: physical offset behind the last accepted record.
         """
-        for part in self._slices if self._joined else ():
-            offsets = part.entries["physical_offset"].astype(np.int64)
+        for part in self.plan if self.share.joined else ():
+            index, raw = self._files[part.number], self._raw(part)
+            offsets = raw["physical_offset"].astype(np.int64)
             if self._store.cut is None:  # the broker goes on with the index of a store that is being written
                 self._report(part, 2, DamageCode.INDEX_ENTRY_DANGLING, np.flatnonzero(offsets >= log_end))
-            slots = part.index.slot_values
-            unled = slots[part.entries["key_hash"].astype(np.int64) % part.index.slot_table_size] == 0
+            unled = index.slot_values[raw["key_hash"].astype(np.int64) % index.slot_table_size] == 0
             self._report(part, 4, DamageCode.INDEX_CHAIN, np.flatnonzero(unled))
-        self.found.damages += [damage for _, damage in sorted(self._damages.items(), key=lambda item: item[0])]
+        self.found.damages += [damage for _, damage in sorted(self.share.damages.items(), key=lambda item: item[0])]
 
-    def _report(self, part: _Slice, rank: int, code: DamageCode, rows: Int64s) -> None:
+    def join(self, later: IndexShare) -> None:
+        """Takes what was checked with the part of the log behind."""
+        self.share.joined |= later.joined
+        for key, damage in later.damages.items():
+            self._add(key, damage)
+
+    def _report(self, part: IndexSlice, rank: int, code: DamageCode, rows: Int64s) -> None:
         """Reports entries of one file; windows and slices add to one another."""
         if not len(rows):
             return
         number = part.start + int(rows[0])
-        base = INDEX_HEADER_BYTES + 4 * part.index.slot_table_size + INDEX_ENTRY_BYTES
+        index = self._files[part.number]
+        base = INDEX_HEADER_BYTES + 4 * index.slot_table_size + INDEX_ENTRY_BYTES
         damage = Damage(
             code=code,
             grade=self._grade,
-            file=part.relative,
+            file=self._relative(index),
             offset=base + INDEX_ENTRY_BYTES * number,
             count=len(rows),
-            physical_offset=int(part.entries["physical_offset"][rows[0]]),
+            physical_offset=int(self._raw(part)["physical_offset"][rows[0]]),
             params={"entry": number + 1},
         )
-        known = self._damages.get((part.number, rank))
+        self._add((part.number, rank), damage)
+
+    def _add(self, key: tuple[int, int], damage: Damage) -> None:
+        known = self.share.damages.get(key)
         if known is not None:
             first = known if (known.offset or 0) <= (damage.offset or 0) else damage
             damage = replace(first, count=known.count + damage.count)
-        self._damages[part.number, rank] = damage
+        self.share.damages[key] = damage
 
 
 def _unusable(index: IndexFile, relative: str) -> Damage | None:

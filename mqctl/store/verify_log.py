@@ -6,7 +6,7 @@ is compared with queues and index is compared window by window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,10 +24,10 @@ from mqctl.store.log_window import (
     FILE_NUMBER,
     POSITION,
     SIZE,
-    Clocks,
     LastRecord,
     LogFindings,
     LogTable,
+    StoreHost,
 )
 from mqctl.store.mapped_files import MappedFile
 
@@ -72,7 +72,7 @@ def _is_usual(size_bytes: int, start: int) -> bool:
 
 
 class LogVerifier:
-    """Verifies a log window by window; `found` is complete when `windows` has ended."""
+    """Verifies some neighbouring files of a log window by window; `found` is complete when `windows` has ended."""
 
     def __init__(self, store: StoreDirectory, progress: Callable[[str, int, int], None]) -> None:
         self.store = store
@@ -85,22 +85,24 @@ class LogVerifier:
         self._parts: list[NDArray[np.int64]] = []
         self._held = 0
         self._done = self._total = 0
-        self._low = store.commit_log.min_offset
+        self._low: int | None = None
         self._files: list[MappedFile] = []
-        self._clocks = Clocks()
         self._topic_counts = np.empty(0, dtype=np.int64)
-        self._hosts: dict[int, tuple[int, MappedFile, int]] = {}
 
-    def windows(self) -> Iterator[LogTable]:
-        """Reads the whole log, yielding its accepted records; an empty log has no window."""
+    def windows(self, share: range) -> Iterator[LogTable]:
+        """Reads the files with the numbers `share`, yielding their accepted records; without any there is no window.
+
+        The first window begins with its first record, the others where the one before ends.
+        """
         log = self.store.commit_log
         nominal = log.file_size_bytes
-        self._total = sum(file.size_bytes for file in log.files)
-        for gap in log.gaps:
+        self._total = sum(log.files[number].size_bytes for number in share)
+        for gap in log.gaps if share.start == 0 else ():
             self.damage(
                 DamageCode.COMMIT_LOG_GAP, gap.before, None, length=gap.end - gap.start, start=gap.start, end=gap.end
             )
-        for number, file in enumerate(log.files):
+        for number in share:
+            file = log.files[number]
             if not self._readable(file, nominal):
                 continue
             self._files.append(file)
@@ -133,17 +135,18 @@ class LogVerifier:
 
     def _window(self) -> LogTable:
         """Makes a table of what was gathered, and counts it."""
-        table = LogTable(low=self._low, numbers=self.codes, topics=list(self.codes), files=self._files)
+        table = LogTable(numbers=self.codes, topics=list(self.codes), files=self._files)
         parts, self._parts, self._held = self._parts, [], 0
         columns = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         for number, name in enumerate(COLUMNS):
             setattr(table, name, columns[number])
+        table.low = int(table.physical_offset[0]) if self._low is None else self._low
         self._low = table.high = int(table.physical_offset[-1] + table.size[-1])
         report = self.found
         report.record_count += len(table)
         report.record_bytes += int(table.size.sum())
-        if report.first_store_time_ms is None:
-            report.first_store_time_ms = int(table.store_time_ms[0])
+        if report.first_offset is None:
+            report.first_offset, report.first_store_time_ms = table.low, int(table.store_time_ms[0])
         report.last = LastRecord(
             int(table.physical_offset[-1]), int(table.size[-1]), int(table.store_time_ms[-1]),
             *table.place(self.root, -1),
@@ -151,7 +154,7 @@ class LogVerifier:
         counts = np.bincount(table.topic, minlength=len(self.codes))
         counts[: len(self._topic_counts)] += self._topic_counts
         self._topic_counts = counts
-        self._clocks.add(self.root, table)
+        report.clocks.add(self.root, table)
         self._count_hosts(table)
         return table
 
@@ -163,9 +166,14 @@ class LogVerifier:
             else np.unique(table.host, return_index=True, return_counts=True)
         )
         for host, row, count in zip(hosts.tolist(), first.tolist(), counts.tolist(), strict=True):
-            known = self._hosts.get(host)
-            file, position = self._files[int(table.file_number[row])], int(table.position[row])
-            self._hosts[host] = (count, file, position) if known is None else (known[0] + count, *known[1:])
+            file, position = table.place(self.root, row)
+            name = self.found.hosts[host].name if host in self.found.hosts else self._host_name(table, row)
+            place = file, position, int(table.physical_offset[row])
+            self.found.add_host(host, StoreHost(name, count, *place))
+
+    def _host_name(self, table: LogTable, row: int) -> str:
+        file = self._files[int(table.file_number[row])]
+        return decode_message(file.buffer.data, int(table.position[row])).store_host
 
     def _finish(self) -> None:
         report = self.found
@@ -175,45 +183,7 @@ class LogVerifier:
                 report.damages[tally.number] = replace(
                     last, count=tally.count - SAMPLED + 1, length_bytes=tally.length_bytes or None
                 )
-        if report.max_offset == 0:
-            report.max_offset = self.store.commit_log.min_offset
-        report.per_topic = dict(sorted(zip(self.codes, self._topic_counts.tolist(), strict=False)))
-        report.clocks = self._clocks.state(report.record_count)
-        if self._clocks.first is not None:
-            file, position, physical_offset = self._clocks.first
-            report.damages.append(
-                Damage(
-                    code=DamageCode.STORE_TIME_STEP_BACK,
-                    grade=DamageGrade.ODD,
-                    file=file,
-                    offset=position,
-                    physical_offset=physical_offset,
-                    count=self._clocks.step_back_count,
-                    params={"step_ms": self._clocks.max_step_back_ms},
-                )
-            )
-        self._foreign_hosts()
-
-    def _foreign_hosts(self) -> None:
-        """Records that name another store host than most: another broker's file, or a broker that moved."""
-        most = max((count for count, _, _ in self._hosts.values()), default=0)
-        own = next((host for host in sorted(self._hosts) if self._hosts[host][0] == most), None)
-        for host in sorted(self._hosts):
-            if host == own:
-                continue
-            count, file, position = self._hosts[host]
-            record = decode_message(file.buffer.data, position)
-            self.found.damages.append(
-                Damage(
-                    code=DamageCode.FOREIGN_RECORD,
-                    grade=DamageGrade.ODD,
-                    file=LogTable.relative(self.root, file),
-                    offset=position,
-                    physical_offset=record.physical_offset,
-                    count=count,
-                    params={"store_host": record.store_host},
-                )
-            )
+        report.per_topic = dict(zip(self.codes, self._topic_counts.tolist(), strict=False))
 
     def damage(
         self, code: DamageCode, file: MappedFile, position: int | None, *,
@@ -309,3 +279,39 @@ class LogVerifier:
         torn_end = onward is None and not later and self.store.abort() and code is not DamageCode.FOREIGN_RECORD
         grade = DamageGrade.EXPECTED if torn_end else DamageGrade.DAMAGE
         self.damage(code, file, tail.position, grade=grade, length=end - tail.position, **params)
+
+
+def oddities(log: LogFindings) -> Iterator[Damage]:
+    """Yields what only shows when the whole log was looked at: clocks that went back, and records of other brokers."""
+    clocks = log.clocks
+    if clocks.first is not None:
+        file, position, physical_offset = clocks.first
+        yield Damage(
+            code=DamageCode.STORE_TIME_STEP_BACK,
+            grade=DamageGrade.ODD,
+            file=file,
+            offset=position,
+            physical_offset=physical_offset,
+            count=clocks.step_back_count,
+            params={"step_ms": clocks.max_step_back_ms},
+        )
+    yield from _foreign_hosts(log.hosts)
+
+
+def _foreign_hosts(hosts: Mapping[int, StoreHost]) -> Iterator[Damage]:
+    """Records that name another store host than most: another broker's file, or a broker that moved."""
+    most = max((each.count for each in hosts.values()), default=0)
+    own = next((host for host in sorted(hosts) if hosts[host].count == most), None)
+    for host in sorted(hosts):
+        if host == own:
+            continue
+        each = hosts[host]
+        yield Damage(
+            code=DamageCode.FOREIGN_RECORD,
+            grade=DamageGrade.ODD,
+            file=each.file,
+            offset=each.position,
+            physical_offset=each.physical_offset,
+            count=each.count,
+            params={"store_host": each.name},
+        )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from mqctl.errors import MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.names import LMQ_PREFIX, SCHEDULE_TOPIC
-from mqctl.model.storage_state import QueueBehind
 from mqctl.store.commitlog import gaps
-from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler, raw_entries, written_entries_linear
+from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler, written_entries_linear
 from mqctl.store.consumequeue_ext import ConsumeQueueExt, is_address
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.dtypes import QUEUE_ENTRY_NATIVE
@@ -23,78 +22,28 @@ from mqctl.store.layouts import QUEUE_ENTRY_BYTES
 from mqctl.store.log_window import LogTable
 from mqctl.store.mapped_files import MappedFile
 from mqctl.store.verify_coverage import EntryCoverage
+from mqctl.store.verify_plan import CheckedQueues, QueueFindings, QueuePlan, QueueRun, leading_below
 
 _PIECE_BYTES = 1 << 20
 _LOOKS = 100
 
 
-@dataclass
-class QueueFindings:
-    """What the queues' verification found; `confirms_last`: an entry of the right size points to the last record."""
-
-    damages: list[Damage] = field(default_factory=list)
-    entry_count: int = 0
-    confirms_last: bool = False
-    behind: tuple[QueueBehind, ...] = ()
-    dispatched_offset: int | None = None
-
-
-@dataclass(slots=True)
-class _Run:
-    """The entries of one queue file, and where they are.
-
-    Attributes:
-        is_plain: all of them are live and lead ever further, as in any sound queue.
-        checked: so many of a plain run lead into windows that were looked at.
-    """
-
-    number: int
-    queue: tuple[str, int]
-    file: MappedFile
-    first: int
-    count: int
-    is_plain: bool = False
-    checked: int = 0
-
-    def _raw(self) -> Entries:
-        fresh = MappedFile(self.file.path, self.file.start, self.file.size_bytes)
-        skip = self.first - self.file.start // QUEUE_ENTRY_BYTES
-        return raw_entries(fresh.buffer)[skip : skip + self.count]
-
-    def entries(self) -> Entries:
-        """Reads the entries; the file is mapped for as long as they are read."""
-        return self._raw().astype(QUEUE_ENTRY_NATIVE)
-
-    def following(self, high: int) -> tuple[int, Entries]:
-        """Reads the entries of a plain run behind those `checked` that lead below `high`, and counts them as checked.
-
-        Returns how many stand before them, and them.
-        """
-        raw, begin = self._raw(), self.checked
-        offsets = raw["physical_offset"]
-        self.checked = bisect_left(range(len(raw)), high, lo=begin, key=lambda row: int(offsets[row]))
-        return begin, raw[begin : self.checked].astype(QUEUE_ENTRY_NATIVE)
-
-
 class QueueVerifier:
     """Verifies all consume queues of a store.
 
-    First `prepare`, then `check` with every window of the log, then `finish`.
+    First `prepare`, then `check` with every window of the log, or `join` with what others checked, then `finish`.
     """
 
-    def __init__(self, store: StoreDirectory, progress: Callable[[str, int, int], None]) -> None:
+    def __init__(
+        self, store: StoreDirectory, progress: Callable[[str, int, int], None], plan: QueuePlan | None = None
+    ) -> None:
         self.found = QueueFindings()
+        self.plan = plan or QueuePlan()
         self._store = store
         self._progress = progress
-        self._queues: list[tuple[str, int]] = []
-        self._max_offsets: dict[tuple[str, int], int] = {}
-        self._begins: dict[tuple[str, int], int] = {}
-        self._topics: dict[str, int] = {}
-        self._file_damages: dict[int, list[Damage]] = {}
-        self._runs: list[_Run] = []
-        self._lows: list[int] = []
-        self._highs: list[int] = []
-        self._reported: dict[tuple[int, int, int], Damage] = {}
+        self._root = store.place_of("consumequeue")
+        self._checked = [0] * len(self.plan.runs)
+        self._share = CheckedQueues()
         self._coverage = EntryCoverage(store)
 
     @property
@@ -104,7 +53,13 @@ class QueueVerifier:
     @property
     def directories(self) -> frozenset[tuple[str, int]]:
         """Queues that had a directory when it was looked for them."""
-        return frozenset(self._queues)
+        return frozenset(self.plan.queues)
+
+    @property
+    def share(self) -> CheckedQueues:
+        """What was checked so far."""
+        self._share.unknown = self._coverage.unknown
+        return self._share
 
     def prepare(self) -> None:
         """Looks at every queue's files by themselves."""
@@ -112,41 +67,44 @@ class QueueVerifier:
             self.found.damages.append(Damage(code=DamageCode.MISSING_PART, grade=DamageGrade.ODD, file="consumequeue"))
         if not self._is_there:
             return
-        self._queues = self._store.queue_ids()
-        size_bytes = _common_size(self._store, self._queues)
-        for number, (topic, queue_id) in enumerate(self._queues):
+        plan = self.plan
+        plan.queues = self._store.queue_ids()
+        size_bytes = _common_size(self._store, plan.queues)
+        for number, (topic, queue_id) in enumerate(plan.queues):
             queue = self._store.consume_queue(topic, queue_id)
-            damages = self._file_damages[number] = []
+            damages = plan.damages[number] = []
             try:
-                self._max_offsets[topic, queue_id] = queue.max_offset
+                plan.max_offsets[topic, queue_id] = queue.max_offset
                 damages += _files(self._store, queue, size_bytes)
-                for run in _runs(number, queue):
+                for run in _runs(number, queue, self._root):
                     self._add(run)
             except MqctlError as error:
-                self._max_offsets.setdefault((topic, queue_id), 0)
+                plan.max_offsets.setdefault((topic, queue_id), 0)
                 damages.append(
                     Damage(
                         code=DamageCode.UNREADABLE_FILE, grade=DamageGrade.DAMAGE, topic=topic, queue_id=queue_id,
                         file=self._store.relative(queue.directory), params={"reason": str(error)},
                     )
                 )  # fmt: skip
-            self._progress("consumequeue", number + 1, len(self._queues))
+            self._progress("consumequeue", number + 1, len(plan.queues))
+        self._checked = [0] * len(plan.runs)
 
-    def _add(self, run: _Run) -> None:
-        entries = run.entries()
+    def _entries(self, run: QueueRun) -> Entries:
+        return run.raw(self._root).astype(QUEUE_ENTRY_NATIVE)
+
+    def _add(self, run: QueueRun) -> None:
+        entries = self._entries(run)
         self.found.entry_count += len(entries)
         if run.first == 0 and entries["size"][0] > 0 and not is_filler(entries[:1])[0]:
-            self._begins[run.queue] = int(entries["physical_offset"][0])
+            self.plan.begins[run.queue] = int(entries["physical_offset"][0])
         live, stale = self._live(entries)
         self._report(run, 0, DamageCode.QUEUE_STALE_ENTRIES, np.flatnonzero(stale), entries, grade=DamageGrade.EXPECTED)
         offsets = entries["physical_offset"][live]
-        run.is_plain = bool(live.all() and (np.diff(offsets) > 0).all())
         if len(offsets):
-            self._runs.append(run)
-            self._lows.append(int(offsets.min()))
-            topic = run.queue[0]
-            self._topics[topic] = min(self._lows[-1], self._topics.get(topic, self._lows[-1]))
-            self._highs.append(int(offsets.max()))
+            low, topic = int(offsets.min()), run.queue[0]
+            plain = bool(live.all() and (np.diff(offsets) > 0).all())
+            self.plan.runs.append(replace(run, low=low, high=int(offsets.max()), is_plain=plain))
+            self.plan.topics[topic] = min(low, self.plan.topics.get(topic, low))
 
     def _live(self, entries: Entries) -> tuple[Mask, Mask]:
         """Marks entries that lead to records still kept, and those whose records are gone."""
@@ -159,29 +117,35 @@ class QueueVerifier:
         if self._store.consume_queue_kind != "file":
             return
         covered = np.zeros(len(table), bool)
-        for run in self._touching(table.low, table.high):
-            self._check_run(run, table, covered)
+        for number in self._touching(table.low, table.high):
+            self._check_run(number, table, covered)
+        if not len(table):
+            return
         for topic, queue_id in self._store.batch_queue_ids():
             at, hit = table.rows_of(self._store.batch_consume_queue(topic, queue_id).units["physical_offset"])
             covered[at[hit]] = True
-        self.found.confirms_last = bool(covered[-1])
+        self._share.confirms_last = bool(covered[-1])
         if covered.any():
             last = int(np.flatnonzero(covered)[-1])
-            self.found.dispatched_offset = int(table.physical_offset[last] + table.size[last])
+            self._share.dispatched_offset = int(table.physical_offset[last] + table.size[last])
         if self._is_there:
-            self._coverage.add(table, covered, self._max_offsets, self._begins, self._topics)
+            self._coverage.add(table, covered, self.plan.max_offsets, self.plan.begins, self.plan.topics)
 
-    def _touching(self, low: int, high: int) -> Iterator[_Run]:
-        lows, highs = np.array(self._lows, dtype=np.int64), np.array(self._highs, dtype=np.int64)
-        for number in np.flatnonzero((lows < high) & (highs >= low)).tolist():
-            yield self._runs[number]
+    def _touching(self, low: int, high: int) -> list[int]:
+        bounds = np.array([(run.low, run.high) for run in self.plan.runs], dtype=np.int64).reshape(-1, 2)
+        numbers: list[int] = np.flatnonzero((bounds[:, 0] < high) & (bounds[:, 1] >= low)).tolist()
+        return numbers
 
-    def _check_run(self, run: _Run, table: LogTable, covered: Mask) -> None:
+    def _check_run(self, number: int, table: LogTable, covered: Mask) -> None:
+        run = self.plan.runs[number]
         if run.is_plain:
-            skipped, entries = run.following(table.high)
+            raw = run.raw(self._root)
+            skipped = leading_below(raw, table.low, self._checked[number])
+            self._checked[number] = leading_below(raw, table.high, skipped)
+            entries = raw[skipped : self._checked[number]].astype(QUEUE_ENTRY_NATIVE)
             inside = np.arange(len(entries))
         else:
-            skipped, entries = 0, run.entries()
+            skipped, entries = 0, self._entries(run)
             live, _ = self._live(entries)
             offsets = entries["physical_offset"]
             inside = np.flatnonzero(live & (offsets >= table.low) & (offsets < table.high))
@@ -202,7 +166,7 @@ class QueueVerifier:
             self._report(run, 4, DamageCode.QUEUE_OFFSET_MISMATCH, rows[shifted], entries)
         self._check_tags(run, table, entries, rows, at)
 
-    def _check_tags(self, run: _Run, table: LogTable, entries: Entries, rows: Int64s, at: Int64s) -> None:
+    def _check_tags(self, run: QueueRun, table: LogTable, entries: Entries, rows: Int64s, at: Int64s) -> None:
         """Compares tag codes; schedule queues hold due times instead, which must not lie before the store time."""
         codes = entries["tags_code"][rows].astype(np.int64)
         times = table.store_time_ms[at]
@@ -220,30 +184,43 @@ class QueueVerifier:
         self._report(run, 7, DamageCode.QUEUE_TAG_MISMATCH, rows[wrong], entries)
 
     def _report(
-        self, run: _Run, rank: int, code: DamageCode, rows: Int64s, entries: Entries, *,
+        self, run: QueueRun, rank: int, code: DamageCode, rows: Int64s, entries: Entries, *,
         grade: DamageGrade = DamageGrade.DAMAGE, **params: int | str,
     ) -> None:  # fmt: skip
         """Reports the entries `rows` of a run, if any, under the first one's place; windows add to one another."""
         if not len(rows):
             return
-        key = (run.number, run.file.start, rank)
+        key = (run.number, run.start, rank)
         logical = run.first + int(rows[0])
         damage = Damage(
             code=code,
             grade=grade,
-            file=self._store.relative(run.file.path),
-            offset=logical * QUEUE_ENTRY_BYTES - run.file.start,
+            file=self._store.relative(self._root / run.path),
+            offset=logical * QUEUE_ENTRY_BYTES - run.start,
             physical_offset=int(entries["physical_offset"][rows[0]]),
             count=len(rows),
             topic=run.queue[0],
             queue_id=run.queue[1],
             params={"queue_offset": logical, **params},
         )
-        known = self._reported.get(key)
+        self._add_reported(key, damage)
+
+    def _add_reported(self, key: tuple[int, int, int], damage: Damage) -> None:
+        known = self._share.reported.get(key)
         if known is not None:
             first = known if (known.offset or 0) <= (damage.offset or 0) else damage
             damage = replace(first, count=known.count + damage.count)
-        self._reported[key] = damage
+        self._share.reported[key] = damage
+
+    def join(self, later: CheckedQueues) -> None:
+        """Takes what was checked with the part of the log behind."""
+        for key, damage in later.reported.items():
+            self._add_reported(key, damage)
+        if later.confirms_last is not None:
+            self._share.confirms_last = later.confirms_last
+        if later.dispatched_offset is not None:
+            self._share.dispatched_offset = later.dispatched_offset
+        self._coverage.join(later.unknown)
 
     def finish(self, log_end: int) -> None:
         """Finds entries that lead behind the log and records that no queue knows.
@@ -251,29 +228,33 @@ class QueueVerifier:
         Args:
             log_end: physical offset behind the last accepted record, or the log's minimum when there is none.
         """
-        for number, run in enumerate(self._runs):
-            if self._highs[number] >= log_end:  # never in a store that is being written: it is looked at up to there
-                entries = run.entries()
+        plan, share = self.plan, self._share
+        for run in plan.runs:
+            # Never in a store that is being written: it is looked at up to there.
+            if run.high is not None and run.high >= log_end:
+                entries = self._entries(run)
                 live, _ = self._live(entries)
                 beyond = np.flatnonzero(live & (entries["physical_offset"] >= log_end))
                 self._report(run, 1, DamageCode.QUEUE_ENTRY_DANGLING, beyond, entries, log_end=log_end)
-        for (number, _, _), damage in sorted(self._reported.items(), key=lambda item: item[0]):
-            self._file_damages[number].append(damage)
-        for number in range(len(self._queues)):
-            self.found.damages += self._file_damages[number]
+        for (number, _, _), damage in sorted(share.reported.items(), key=lambda item: item[0]):
+            plan.damages[number].append(damage)
+        for number in range(len(plan.queues)):
+            self.found.damages += plan.damages[number]
+        self.found.confirms_last = bool(share.confirms_last)
+        self.found.dispatched_offset = share.dispatched_offset
         damages, self.found.behind = self._coverage.judge(
-            end=self.found.dispatched_offset or 0, max_offsets=self._max_offsets, topics=self._topics
+            end=share.dispatched_offset or 0, max_offsets=plan.max_offsets, topics=plan.topics
         )
         self.found.damages += damages
 
 
-def _runs(number: int, queue: ConsumeQueue) -> Iterator[_Run]:
+def _runs(number: int, queue: ConsumeQueue, root: Path) -> Iterator[QueueRun]:
     for file in queue.files:
         first = file.start // QUEUE_ENTRY_BYTES
         end = min(queue.max_offset, first + file.size_bytes // QUEUE_ENTRY_BYTES)
         if first < end:
-            plain = MappedFile(file.path, file.start, file.size_bytes)
-            yield _Run(number, (queue.topic, queue.queue_id), plain, first, end - first)
+            path = file.path.relative_to(root).as_posix()
+            yield QueueRun(number, (queue.topic, queue.queue_id), path, file.start, file.size_bytes, first, end - first)
 
 
 def _common_size(store: StoreDirectory, queues: list[tuple[str, int]]) -> int | None:

@@ -1,7 +1,8 @@
-"""Verification in windows: whatever their size, the report is that of one look at the whole store."""
+"""Verification in windows and in parts: whatever their size, the report is that of one look at the whole store."""
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import tempfile
 import tracemalloc
@@ -17,7 +18,7 @@ from embedded_broker.log.scratch import make_throw_away_directory
 from mqctl.model.damage import DamageCode
 from mqctl.store import kernel, log_rows, verify_index, verify_log
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.verify import VerifyReport, verify
+from mqctl.store.verify import VerifyPart, VerifyPlan, VerifyReport, verify, verify_part
 from tests.conftest import Outcome
 from tests.store.builder import StoreBuilder, message, write_big_store
 
@@ -43,6 +44,19 @@ def both(root: Path, records: int) -> tuple[VerifyReport, VerifyReport]:
         return whole, verify(StoreDirectory.open(root))
 
 
+def by_parts(root: Path, files: int) -> VerifyReport:
+    """Verifies so many files of the log at a time, each part in a look of its own that is sent to it and back."""
+
+    def spread(plan: VerifyPlan) -> Iterator[VerifyPart]:
+        count = len(StoreDirectory.open(root).commit_log.files)
+        for begin in range(0, count, files):
+            there = pickle.loads(pickle.dumps(plan))
+            part = verify_part(StoreDirectory.open(root), there, range(begin, min(begin + files, count)))
+            yield pickle.loads(pickle.dumps(part))
+
+    return verify(StoreDirectory.open(root), spread=spread)
+
+
 def by_compiled(root: Path, records: int) -> VerifyReport:
     """Verifies with the compiled twin, which small stores are not worth, in chunks of so many records."""
     pytest.importorskip("numba", reason="the spark extra is not installed")
@@ -61,6 +75,7 @@ def test_recorded_stores(golden_store: Callable[[str], Path], name: str, records
     whole, parts = both(golden_store(name), records)
     assert parts == whole
     assert by_compiled(golden_store(name), records) == whole
+    assert by_parts(golden_store(name), 1) == whole
 
 
 TAGS = ("TagA", "标签", "t" * 300, "é", "x")
@@ -100,6 +115,7 @@ def test_damaged_stores(flips: list[tuple[int, int, int]], records: int) -> None
         whole, parts = both(root, records)
         assert parts == whole
         assert by_compiled(root, records) == whole
+        assert by_parts(root, 1 + records % 3) == whole
 
 
 def test_many_bad_records_are_counted_and_some_listed(tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ StoresOption = Annotated[
     ),
 ]
 MasterOption = Annotated[str, typer.Option("--master", metavar="URL", help="Spark master.")]
+OnSparkOption = Annotated[
+    bool, typer.Option("--spark", help="Verify the commit log on Spark, on all cores of this machine.")
+]
+OptionalMasterOption = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="Verify the commit log on this Spark master.")
+]
 ConfOption = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated.")
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mqctl.cli.connection.seen_brokers import with_seen_brokers
 from mqctl.cli.connection.target import cluster_target
@@ -13,6 +14,9 @@ from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import UsageError
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+
+if TYPE_CHECKING:
+    from mqctl.store.verify import Verifier
 
 _LATER_STACKS = 2
 _STACKS_APART_S = 1.0
@@ -53,11 +57,13 @@ def read_snapshot(
     broker_name: str | None = None,
     quick: bool = False,
     live: LiveOptions | None = None,
+    verifier: Verifier | None = None,
 ) -> ClusterSnapshot:
     """Gathers from `store`, loads `snapshot`, or asks a live cluster.
 
     Args:
         live: what to ask when neither of the two is given; None where a command takes no live cluster.
+        verifier: verifies a store; None does it in this process.
 
     Raises:
         UsageError: two sources, or none, or an option that does not fit the source.
@@ -76,7 +82,7 @@ def read_snapshot(
 
         return load_snapshot(snapshot)
     if store is not None:
-        return _from_store(store, at, now, levels=levels, broker_name=broker_name, quick=quick)
+        return _from_store(store, at, now, levels=levels, broker_name=broker_name, quick=quick, verifier=verifier)
     if live is None:
         raise UsageError("name one source", remedy="add --store DIR (a store directory) or --snapshot FILE")
     _refuse_store_options(at, levels, broker_name, quick=quick, reason="a live cluster has its own clock and settings")
@@ -98,14 +104,27 @@ def _refuse_store_options(
 
 
 def _from_store(
-    store: Path, at: str | None, now: datetime, *, levels: str | None, broker_name: str | None, quick: bool
+    store: Path,
+    at: str | None,
+    now: datetime,
+    *,
+    levels: str | None,
+    broker_name: str | None,
+    quick: bool,
+    verifier: Verifier | None,
 ) -> ClusterSnapshot:
     from mqctl.snapshot.store.gatherer import gather_store
 
     moment = at_ms(at, now)
     with step_progress() as progress:
         return gather_store(
-            store, at_ms=moment, levels=levels, broker_name=broker_name, deep=not quick, progress=progress
+            store,
+            at_ms=moment,
+            levels=levels,
+            broker_name=broker_name,
+            deep=not quick,
+            progress=progress,
+            verifier=verifier,
         )
 
 

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.options.common import NoColorOption, OutputOption, StoreOption
+from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.cli.options.spark import ConfOption, OnSparkOption, OptionalMasterOption
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import ExitCode
+from mqctl.operations.store.verifying import store_at, verifier
 from mqctl.render.verification import UnreadPart, verification_document, verification_exit
-from mqctl.store.directory import StoreDirectory
-from mqctl.store.verify import verify
 
 EXAMPLES = (
     "mqctl store verify --store /backup/store",
     "mqctl store verify --store /backup/store -o json | jq '.deviations[] | select(.grade == \"damage\")'",
+    "mqctl store verify --store s3://backups/broker-a --master spark://10.0.0.5:7077",
 )
 
 
-def command(store: StoreOption, output: OutputOption = Output.TABLE, no_color: NoColorOption = False) -> ExitCode:
+def command(
+    store: Annotated[
+        str,
+        typer.Option("--store", metavar="DIR", help="A broker's store directory, or its URL (s3://, hdfs://, ...)."),
+    ],
+    spark: OnSparkOption = False,
+    master: OptionalMasterOption = None,
+    conf: ConfOption = None,
+    output: OutputOption = Output.TABLE,
+    no_color: NoColorOption = False,
+) -> ExitCode:
     """Verify every record, queue entry and index entry of a store directory.
 
     Ends with 0 when all is as it should be, 1 for the usual traces of a crash (recovery repairs them), 2 for damage, 3
     when a part could not be read: it is kept in a format that is not read offline, or the operating system refused.
     What is unusual but legal does not count.
+
+    On Spark the files of the commit log are verified by as many tasks as there are cores, with the same findings. The
+    store has to lie where this machine and the executors see it.
     """
-    directory = StoreDirectory.open(store)
-    with step_progress() as progress:
-        report = verify(directory, progress=progress)
+    with (
+        store_at(store) as (location, directory),
+        verifier(location, on_spark=spark, master=master, conf=conf) as verify,
+        step_progress() as progress,
+    ):
+        report = verify(directory, progress)
     unread = [UnreadPart(part=gap.part, reason=gap.reason) for gap in (*directory.unreadable, *report.unread)]
-    emit(verification_document(str(store), report.summary(), report.damages, unread), output)
+    emit(verification_document(store, report.summary(), report.damages, unread), output)
     return verification_exit(report.damages, unread)

@@ -24,7 +24,7 @@ from mqctl.snapshot.store.reading import Reading
 from mqctl.snapshot.store.transactions import commit_marks, transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.verify import COMMIT_LOG, VerifyReport, verify
+from mqctl.store.verify import COMMIT_LOG, Verifier, VerifyReport, verify
 
 
 def gather_store(
@@ -35,6 +35,7 @@ def gather_store(
     broker_name: str | None = None,
     deep: bool = True,
     progress: Progress | None = None,
+    verifier: Verifier | None = None,
 ) -> ClusterSnapshot:
     """Reads everything that the rules can use from the store directory `path`.
 
@@ -44,6 +45,7 @@ def gather_store(
         broker_name: a store does not tell it.
         deep: also verify every record and entry, and look at every message's clocks and transaction bits.
         progress: called with the part at hand and how much of how much is done, during verification.
+        verifier: verifies the store; None does it in this process.
 
     Raises:
         NotFoundError: there is no such directory.
@@ -53,7 +55,7 @@ def gather_store(
     reading.note_unreadable_formats()
     files = config_states(reading)
     checkpoint = checkpoint_state(reading)
-    report = verify(reading.store, progress=progress) if deep else None
+    report = (verifier or verify)(reading.store, progress) if deep else None
     if report is None:
         for part in (Part.VERIFICATION, Part.CLOCKS):
             reading.miss(part, "the commit log was not read through (--quick)", cause=Cause.LEFT_OUT)
@@ -61,13 +63,7 @@ def gather_store(
     reading.gone_queues = frozenset(
         (item.topic or "", item.queue_id or 0) for item in damages if item.code is DamageCode.QUEUE_GONE
     )
-    for gap in report.unread if report else ():
-        if gap.part == COMMIT_LOG:
-            reading.miss(
-                Part.VERIFICATION, "there is no commit log: lost, not copied, or kept elsewhere (storePathCommitLog)"
-            )
-            continue
-        reading.miss(Part.VERIFICATION, gap.reason, subject=GapSubject(place=gap.part), cause=Cause.UNREADABLE)
+    _note_unread(reading, report)
     queues = queue_states(reading, with_bytes=deep)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
     origin = store_origin(reading, at_ms, [*newest, *_newest_in_log(report)])
@@ -86,6 +82,16 @@ def gather_store(
         unavailable=tuple(reading.gaps),
     )
     return ClusterSnapshot(origin=origin, brokers=(broker,))
+
+
+def _note_unread(reading: Reading, report: VerifyReport | None) -> None:
+    for gap in report.unread if report else ():
+        if gap.part == COMMIT_LOG:
+            reading.miss(
+                Part.VERIFICATION, "there is no commit log: lost, not copied, or kept elsewhere (storePathCommitLog)"
+            )
+            continue
+        reading.miss(Part.VERIFICATION, gap.reason, subject=GapSubject(place=gap.part), cause=Cause.UNREADABLE)
 
 
 def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | None = None) -> ClusterSnapshot:
