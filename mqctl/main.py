@@ -15,7 +15,8 @@ from mqctl.cli.connection.access_options import add_access_options
 from mqctl.cli.language import spoken
 from mqctl.cli.options.bare_name import add_bare_name, with_option
 
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_HELP = ["-h", "--help"]
+_CONTEXT = {"help_option_names": _HELP, "max_content_width": 100}
 _ROOT_HELP = "Operations and diagnostics for Apache RocketMQ."
 _ROOT_EPILOG = (
     "`mqctl commands` lists them all, `mqctl COMMAND -h` shows examples. Judging commands end with 0 fine, 1 warning, "
@@ -86,6 +87,10 @@ class CatalogGroup(TyperGroup):
             formatter.write_dl([(title, "  ".join(words)) for title, words in sections.items() if words])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-") and args[0] not in _HELP:
+            from mqctl.cli.guesses import refuse_guess
+
+            refuse_guess(self.path, args)
         return super().parse_args(ctx, args or ["--help"])
 
 

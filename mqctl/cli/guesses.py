@@ -30,6 +30,7 @@ _OURS: dict[tuple[str, ...], str] = {
     ("group", "offsets"): "group lag --by queue",
     ("group", "stacks"): "stacks dump",
     ("group", "reset"): "offset reset",
+    ("group", "wait"): "group lag --until lag<1",
     ("allocation", "list"): "allocation show",
     ("consumer", "list"): "group list",
     ("consumer", "lag"): "group lag",
@@ -84,6 +85,8 @@ _OF_A_NAME = {
 }
 """What somebody wants who types a noun and a name."""
 
+_NAMES = frozenset({"-g", "--group", "-t", "--topic"})
+_OF_ROOT = frozenset({"-h", "--help", "-v", "-V", "--version"})
 _MESSAGE_ID = re.compile("[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 _ALIKE = 0.7  # of difflib: what is nearer to a verb is a slip of the fingers, not a name
 
@@ -91,6 +94,10 @@ _ALIKE = 0.7  # of difflib: what is nearer to a verb is a slip of the fingers, n
 def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
     """Raises UsageError with the command to type, when `words` after `path` are known under another name."""
     name, *rest = words
+    if name.startswith("-") and name not in _OF_ROOT:
+        from mqctl.cli.bare_words import refuse_option
+
+        refuse_option(path, words, _OF_A_NAME.get(path[0]) if path and any(word in _NAMES for word in words) else None)
     if not path and name == "mqadmin" and rest:
         name, *rest = words = rest
     typed = " ".join((*path, name))
@@ -107,12 +114,15 @@ def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
             reason=f"in mqctl it is {own}",
             remedy=shlex.join(["mqctl", *ours.split(), *rest]),
         )
-    if path or name.startswith("-"):
+    if name.startswith("-"):
         return
     from mqctl.cli.mqadmin_words import translated
 
-    translation = translated(name, rest)
+    translation = None if path else translated(name, rest)
     if translation is None:
+        from mqctl.cli.bare_words import refuse_name
+
+        refuse_name(path, words)
         return
     reasons = [translation.entry.note] if translation.entry.note else []
     if translation.left_out:
@@ -135,7 +145,8 @@ def _turned(path: tuple[str, ...], typed: str, words: list[str]) -> tuple[str, s
     if path:
         verbs = catalog.children(path)
         near = get_close_matches(name, verbs, cutoff=_ALIKE) and name != f"{path[0]}s"
-        wanted = None if near or name.startswith("-") else _OF_A_NAME.get(path[0])
+        two = bool(rest) and not rest[0].startswith("-")  # of two words the first is no name
+        wanted = None if near or two or name.startswith("-") else _OF_A_NAME.get(path[0])
         if path == ("message",) and _MESSAGE_ID.fullmatch(name):
             wanted = "message get"
         return typed, wanted, words

@@ -140,9 +140,13 @@ def lag_document(
         if len(telling) < len(groups):
             blocks.append(Paragraphs([phrase("folded", lang).format(count=len(groups) - len(telling))]))
         if online is not None:
-            names = {group.group for group in telling}
-            here = len(names.intersection(online))
-            blocks.append(Paragraphs([phrase("online_first", lang).format(online=here, offline=len(names) - here)]))
+            behind = {group.group for group in telling if group.lag_count}
+            counts = {
+                "behind": len(behind),
+                "waiting": sum(group.lag_count or 0 for group in telling),
+                "online": len(behind.intersection(online)),
+            }
+            blocks.append(Paragraphs([phrase("online_first", lang).format(**counts)]))
     if by is not By.GROUP:
         shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS
         places = {(group.group, group.topic): place for place, group in enumerate(groups)}

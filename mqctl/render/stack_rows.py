@@ -112,7 +112,7 @@ def instance_row(item: JudgedInstance) -> StackInstanceRow:
         pause_ms=max(pauses) if pauses else None,
         thread_count=report.thread_count,
         pools=[_pool_row(report, name, item) for name in report.consumer_groups()],
-        groups=[_group_row(instance.source, group, report) for group in report.groups],
+        groups=[_group_row(item, group) for group in report.groups],
         deadlocks=[list(circle) for circle in report.deadlocks],
         suspected=[list(circle) for circle in report.suspected],
         gc_share=report.gc_share,
@@ -142,16 +142,20 @@ def _pool_row(report: StackReport, name: str | None, item: JudgedInstance) -> Po
     )
 
 
-def _group_row(source: str, group: StackGroup, report: StackReport) -> StackGroupRow:
+def _group_row(item: JudgedInstance, group: StackGroup) -> StackGroupRow:
+    report, info = item.report, item.instance.info
+    motion = group.motion
+    if motion is Motion.STUCK and group.group is not None and info is not None and info.all_threads_work:
+        motion = Motion.SLOW  # it finishes messages: seconds at one place are the time of one
     return StackGroupRow(
-        source=source,
+        source=item.instance.source,
         role=str(group.role),
         group=group.group,
         cls=group.cls,
         phase=group.phase,
         rule=group.rule,
         thread_count=group.count,
-        motion=str(group.motion) if report.dump_count > 1 and group.motion is not Motion.UNKNOWN else None,
+        motion=str(motion) if report.dump_count > 1 and motion is not Motion.UNKNOWN else None,
         motions={str(motion): number for motion, number in group.motions.items()},
         cpu_share=group.cpu_share,
         line=_frame(group.line),

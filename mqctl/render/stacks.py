@@ -13,7 +13,7 @@ from mqctl.model.lang import Lang
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import finding_block, finding_row
 from mqctl.render.findings_alike import FindingRow, with_mode
-from mqctl.render.stack_rows import StackGroupRow, StackInstanceRow, instance_row
+from mqctl.render.stack_rows import PoolRow, StackGroupRow, StackInstanceRow, instance_row
 from mqctl.render.text import printable
 from mqctl.render.units import count, duration
 from mqctl.stacks.names import Role
@@ -191,7 +191,7 @@ def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
         name = printable(row.client_id or row.source)
         yield f"{name}: {row.tool}, {looks}{span}{pause}, {_counted(row.thread_count)}{cut}"
         for pool in row.pools[:_SHOWN_POOLS]:
-            size = f" of {pool.configured_count} configured" if pool.configured_count is not None else ""
+            size = _size(pool)
             name = printable(with_mode(pool.group, row.consume_mode) if pool.group else "consume pool")
             yield f"  {name}: {_counted(pool.thread_count, 'consume ')}{size}, {pool.idle_count} idle"
             if pool.line and pool.line_count > 1:
@@ -209,6 +209,14 @@ def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
         others = rows[_SHOWN_SOURCES:]
         threads = sum(row.thread_count for row in others)
         yield f"and {counted(len(others), 'more instance')} with {counted(threads, 'thread')}"
+
+
+def _size(pool: PoolRow) -> str:
+    if pool.configured_count is None:
+        return ""
+    if pool.thread_count > pool.configured_count:  # members of one process
+        return f", {pool.configured_count} configured for each member of the process"
+    return f" of {pool.configured_count} configured"
 
 
 def _counted(number: int, what: str = "") -> str:

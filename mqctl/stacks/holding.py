@@ -87,6 +87,11 @@ class ConsumerSituation:
         ]
 
     @property
+    def consumes(self) -> bool:
+        """Whether all its threads finish messages, by the counts of its last minute: slow, and none hangs."""
+        return self.info is not None and self.info.all_threads_work
+
+    @property
     def pressing(self) -> bool | None:
         """Whether the consumer is behind, or stands; None when nothing tells."""
         if self.blocked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mqctl.model.finding import Confidence, Severity, Value
 from mqctl.model.queue import MessageQueue
@@ -217,6 +217,9 @@ def _busy(pool: _Pool) -> StackVerdict:
         params["cls"] = cls
     moved = {motion: sum(item.motions.get(motion, 0) for item in mine) for motion in Motion}
     numbers = _numbers(pool)
+    slow = pool.situation.consumes
+    if slow:  # seconds at one place are the time of a message
+        moved |= {Motion.STUCK: 0, Motion.SLOW: moved[Motion.SLOW] + moved[Motion.STUCK]}
     if pool.report.dump_count > 1:
         numbers |= {f"{motion}_count": moved[motion] for motion in (Motion.STUCK, Motion.SLOW, Motion.BUSY)}
     shares = [item.cpu_share for item in mine if item.cpu_share is not None]
@@ -225,7 +228,8 @@ def _busy(pool: _Pool) -> StackVerdict:
     if holding is not None:
         numbers |= {"held_queue": _queue(holding.queue), "queue_offset": holding.cached_min_offset}
         numbers["idle_ms"] = max(0, pool.situation.held.now_ms - holding.last_consume_time_ms)
-    return _made(pool, code, variant=variant, params=params, evidence={"thread_count": counts[cls], **numbers})
+    made = _made(pool, code, variant=variant, params=params, evidence={"thread_count": counts[cls], **numbers})
+    return replace(made, severity=Severity.WARNING) if slow else made
 
 
 def _line(item: StackGroup) -> str:

@@ -92,14 +92,34 @@ def test_every_sub_command_is_answered_unless_it_is_a_word_of_ours(mqctl: Run) -
         ("topic lag T", "mqctl group lag -t T"),
         ("transaction pending", "mqctl transaction list"),
         ("mqadmin consumerProgress -g G", "mqctl group lag -g G"),
+        ("group wait G", "mqctl group lag --until 'lag<1' G"),
+        ("stacks -g G", "mqctl stacks dump -g G"),
+        ("-n h:9876 group lag G", "mqctl group lag -n h:9876 G"),
+        ("--namesrv h:9876 doctor G", "mqctl doctor --namesrv h:9876 G"),
     ],
 )
 def test_natural_guesses_are_answered_with_ours(mqctl: Run, typed: str, ours: str) -> None:
     outcome = mqctl(*shlex.split(typed))
     assert following(outcome) == ours
     words = shlex.split(ours)[1:]
-    with load_command((words[0], words[1])).make_context("mqctl", words[2:]) as context:
+    path = max((path for path in catalog.BY_PATH if tuple(words[: len(path)]) == path), key=len)
+    with load_command(path).make_context("mqctl", words[len(path) :]) as context:
         assert context.params
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (
+            "shipping",
+            "of a group with that name: mqctl group describe shipping; of a topic: mqctl topic describe shipping",
+        ),
+        ("topic orders", "mqctl topic order; of a topic with that name: mqctl topic describe orders"),
+        ("group waits G", "mqctl group --help"),
+    ],
+)
+def test_a_name_alone_is_answered_with_what_may_be_meant(mqctl: Run, typed: str, said: str) -> None:
+    assert following(mqctl(*typed.split())) == said
 
 
 def test_other_words_have_near_ones_as_before(mqctl: Run) -> None:

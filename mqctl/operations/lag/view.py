@@ -230,12 +230,12 @@ def _with_members(asking: Asking, view: LagView) -> tuple[frozenset[str], list[G
 
 
 def _members_first(asking: Asking, view: LagView) -> LagView:
-    """Puts groups with members before those whose consumers are gone, where a table would not show all of them; how
-    many there are is known only where every broker tells."""
+    """Puts groups that are behind with members online before those whose consumers are gone, where a table would not
+    show all of them, and what waits for nothing last; how many there are is known only where every broker tells."""
     if sum(1 for item in view.groups if item.lag_count) <= _MANY:
         return view
     online, gaps = _with_members(asking, view)
-    groups = sorted(view.groups, key=lambda item: (item.group not in online, not item.lag_count))
+    groups = sorted(view.groups, key=lambda item: (not item.lag_count, item.group not in online))
     return replace(view, groups=groups, online=None if gaps else online, minor_gaps=[*view.minor_gaps, *gaps])
 
 

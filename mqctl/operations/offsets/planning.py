@@ -94,7 +94,7 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
         raise RefusedError(
             f"group {request.group} cannot be used for the replay",
             reason="it has members: their backlog would be mixed with the replay",
-            remedy="name a new group, or stop them",
+            remedy=f"mqctl offset reset -g {request.group} -t TOPIC --to-time=-10m moves them; or name a new group",
         )
     method = Method.COMMIT
     if situation.online and _may_hold(asking, request, touched, members):

@@ -52,7 +52,7 @@ def skip(
     done = run_offset_change(asking, request, replace(consent, opened=write))
     if done.record is None:
         return done
-    following = f"  next: mqctl replay publish --skipped {done.record.id} --to {topic}"
+    following = f"  next: mqctl replay group --skipped {done.record.id} -g NEW, or mqctl undo {done.record.id}"
     try:
         write(done.record)
     except StorageError as error:  # the group has moved: what is wrong is the file, not the change

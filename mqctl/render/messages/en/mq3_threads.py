@@ -67,7 +67,7 @@ RULES: dict[str, Text] = {
             "retry": f"{_OF}{{thread_count:sleeps/sleep}} between attempts of their own, at {{line}}. {_REST}",
             "wait": f"{_OF}{{thread_count:waits/wait}} for another thread, or for what the dump does not show, at {{line}}. {_REST}",
         },
-        effect="A sleeping thread consumes nothing: the messages behind it wait, and the offset does not move.",
+        effect="A thread that sleeps or waits consumes nothing in that time: the messages behind it wait.",
         advice="Return RECONSUME_LATER instead of sleeping: the message comes back after growing delays, and the "
         "thread stays free. If it is not clear what the threads wait for, dump a Python process with "
         "--native.",

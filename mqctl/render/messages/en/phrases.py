@@ -26,7 +26,7 @@ PHRASES = {
     "alike_more": "and {count:,} more (-o json for all)",
     "cut": "{shown:,} of {total:,} shown; --limit all",
     "how_consumed": "how members consume: {kinds}",
-    "online_first": "groups with members online: {online:,}, shown first; without: {offline:,}",
+    "online_first": "groups behind: {behind:,}, {waiting:,} messages waiting; those with members online ({online:,}) come first",
     "standing": "{group} on {topic}: {count:,} waiting, the oldest for {span}",
     "standing_calm": "nothing waits: {groups}",
     "folded": "retry topics without lag, not shown: {count:,}; --limit all",

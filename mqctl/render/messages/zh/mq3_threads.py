@@ -51,7 +51,7 @@ RULES: dict[str, Text] = {
             "retry": f"{_SHARE}在自行重试的间隔中休眠，位于 {{line}}。{_REST}",
             "wait": f"{_SHARE}在等其他线程，或等线程栈看不出的东西，位于 {{line}}。{_REST}",
         },
-        effect="休眠的线程什么也不消费：后面的消息和位点也一起等待。",
+        effect="线程休眠或等待期间什么也不消费：后面的消息一起等待。",
         advice="不要在监听器里等待时机，把消息退回：RECONSUME_LATER 会以越来越长的间隔再次投递，并释放线程。不清楚在等什么时，对 Python 进程用 --native 再取一次。",
         explain="线程池中多数线程在休眠，或等待 future、latch、队列，或处于工具看不到的 C 函数中，且消费落后。",
     ),

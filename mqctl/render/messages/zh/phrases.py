@@ -26,7 +26,7 @@ PHRASES = {
     "alike_more": "另有 {count:,} 处（-o json 显示全部）",
     "cut": "共 {total:,} 行，显示 {shown:,} 行；--limit all 显示全部",
     "how_consumed": "消费方式：{kinds}",
-    "online_first": "有在线成员的消费组 {online:,} 个，排在前面；没有在线成员的 {offline:,} 个",
+    "online_first": "积压的消费组 {behind:,} 个，共 {waiting:,} 条消息等待消费；其中有在线成员的 {online:,} 个排在前面",
     "standing": "{group} 在 {topic} 上积压 {count:,} 条，最早的已等待 {span}",
     "standing_calm": "没有积压：{groups}",
     "folded": "{count:,} 个没有积压的重试 Topic 未显示；--limit all 显示全部",
