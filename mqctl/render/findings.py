@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -232,6 +232,13 @@ def finding_row(
     )
 
 
+def _finding_blocks(
+    apart: Sequence[Sequence[Told]], online: Collection[str], lang: Lang | None, *, explain: bool
+) -> Iterable[Paragraphs]:
+    for alike in apart:
+        yield alike_block(alike, lang, online) if len(alike) > 1 else finding_block(*alike[0], lang, explain)
+
+
 def diagnosis_document(
     snapshot: ClusterSnapshot,
     diagnosis: Diagnosis,
@@ -280,8 +287,7 @@ def diagnosis_document(
     apart = [[item] for item in pairs] if explain else by_rule(pairs)
     headline = [*_headline(snapshot, report, lang, apart), *standing_lines(snapshot, groups, source, lang)]
     blocks: list[Table | Paragraphs] = [Paragraphs(headline)]
-    for alike in apart:
-        blocks.append(alike_block(alike, lang) if len(alike) > 1 else finding_block(*alike[0], lang, explain))
+    blocks += _finding_blocks(apart, {view.group for view in group_views(snapshot)}, lang, explain=explain)
     moving = [line for line in report.movements if line.movement != "ok"]
     if moving:
         blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))

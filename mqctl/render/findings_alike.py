@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.finding import Finding, Severity
@@ -93,14 +93,19 @@ def _badness(item: Told) -> list[float]:
     ]
 
 
-def alike_block(alike: Sequence[Told], lang: Lang | None) -> Paragraphs:
-    """Builds the paragraph of many findings of one rule, worst first; effect and advice are those of the worst."""
+def alike_block(alike: Sequence[Told], lang: Lang | None, online: Collection[str] = ()) -> Paragraphs:
+    """Builds the paragraph of many findings of one rule, worst first; effect and advice are those of the worst.
+
+    Args:
+        online: groups with members: of many the ten worst may be all of groups that nobody runs any more.
+    """
     worst = alike[0][0]
+    named = sorted(alike, key=lambda item: item[0].names.get("group") not in online)[:_NAMED]
     groups = len({row.names["group"] for row, _ in alike if "group" in row.names})
     words = phrase("alike_of" if 1 < groups < len(alike) else "alike", lang)
     count = words.format(title=title(worst.code, lang), count=len(alike), groups=groups)
     lines = [f"{worst.severity.upper()}  {worst.code}  {count}"]
-    lines += [f"  {row.what}" for row, _ in alike[:_NAMED]]
+    lines += [f"  {row.what}" for row, _ in named]
     if len(alike) > _NAMED:
         lines.append(f"  {phrase('alike_more', lang).format(count=len(alike) - _NAMED)}")
     for name, text in (

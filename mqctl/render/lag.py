@@ -101,6 +101,13 @@ def _is_idle_retry(group: GroupLag) -> bool:
     return group.topic.startswith(RETRY_PREFIX) and group.lag_count == 0 and not any(held)
 
 
+def _behind_in_all(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | None) -> Paragraphs:
+    behind = {group.group for group in groups if group.lag_count}
+    waiting = sum(group.lag_count or 0 for group in groups)
+    words = phrase("online_first", lang)
+    return Paragraphs([words.format(behind=len(behind), waiting=waiting, online=len(behind.intersection(online)))])
+
+
 def _window(window: RepairWindow, lang: Lang | None) -> str:
     at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
     failing = window.failing_count
@@ -140,13 +147,7 @@ def lag_document(
         if len(telling) < len(groups):
             blocks.append(Paragraphs([phrase("folded", lang).format(count=len(groups) - len(telling))]))
         if online is not None:
-            behind = {group.group for group in telling if group.lag_count}
-            counts = {
-                "behind": len(behind),
-                "waiting": sum(group.lag_count or 0 for group in telling),
-                "online": len(behind.intersection(online)),
-            }
-            blocks.append(Paragraphs([phrase("online_first", lang).format(**counts)]))
+            blocks.append(_behind_in_all(telling, online, lang))
     if by is not By.GROUP:
         shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS
         places = {(group.group, group.topic): place for place, group in enumerate(groups)}
