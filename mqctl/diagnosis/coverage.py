@@ -18,6 +18,8 @@ from mqctl.model.snapshot import ClusterSnapshot
 
 _NOBODY_ONLINE = Why(Reason.NOBODY_ONLINE)
 _OWN = Why(Reason.OWN)
+# Two periods in which consumers commit.
+_COMMITTED_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +121,18 @@ def with_standing(diagnosis: Diagnosis, backlogs: Iterable[BacklogAdvice]) -> Di
         NotJudged(
             code="MQ410",
             subject=Subject(kind=SubjectKind.GROUP, group=item.group, topic=item.topic),
-            why=Why(Reason.STANDING),
+            why=Why(Reason.STANDING if item.movement is Movement.STALLED else Reason.SHORT_WINDOW),
         )
         for item in backlogs
-        if item.movement is Movement.STALLED and item.group not in named
+        if item.group not in named
+        and (item.movement is Movement.STALLED or (item.movement is Movement.UNKNOWN and _is_old(item)))
     ]
     return replace(diagnosis, not_judged=(*diagnosis.not_judged, *standing))
+
+
+def _is_old(item: BacklogAdvice) -> bool:
+    """Tells whether what waits has waited for longer than consumers take to commit what they have consumed."""
+    return (item.lag_ms or 0) >= _COMMITTED_MS
 
 
 def _untold(snapshot: ClusterSnapshot) -> set[str]:

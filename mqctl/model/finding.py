@@ -132,6 +132,7 @@ class Reason(StrEnum):
     OWN = "own"
     NOTHING_TOLD = "nothing_told"
     STANDING = "standing"
+    SHORT_WINDOW = "short_window"
     RESTARTING_ORPHANS = "restarting_orphans"
     RESTARTING_OWNERS = "restarting_owners"
     RESTARTING_UNLISTED = "restarting_unlisted"

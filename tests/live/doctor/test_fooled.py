@@ -14,7 +14,8 @@ from mqctl.client.admin.broker_changes import delete_topic, put_group, put_topic
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumeStatus
-from mqctl.protocol.codes import Language
+from mqctl.protocol.bodies_stats import ConsumeTimeSpan, ConsumeTimeSpans
+from mqctl.protocol.codes import Language, RequestCode
 from tests.conftest import Outcome
 from tests.live.conftest import Run
 from tests.live.doctor.stage import BROKERS, ONE, TWO, Stage, staged
@@ -70,6 +71,18 @@ def test_a_group_that_consumed_nothing_between_two_looks_is_not_well(asked: Run,
     assert [item["movement"] for item in outcome.json["movements"]] == ["stalled"]
     assert (outcome.exit_code, outcome.json["verdict"]) == (3, "unknown")
     assert "none of the backlog was consumed" in outcome.json["not_judged"][0]["reason"]
+
+
+def test_a_window_too_short_to_tell_whether_a_backlog_moves_is_not_well(asked: Run, stage: Stage) -> None:
+    stage.send(BROKERS[0], count=5)
+    assert asked("-g", "G", "--window", "1s").exit_code == 0  # it has only just come
+    old = ConsumeTimeSpan(delay_time=30_000, message_queue=MessageQueue("Pay", BROKERS[0], 0))
+    body = ConsumeTimeSpans(consume_time_span_set=(old,)).to_bytes()
+    stage.cluster.fault(RequestCode.QUERY_CONSUME_TIME_SPAN, Answer(0, body=body), server=BROKERS[0])
+    outcome = asked("-g", "G", "--window", "1s")
+    assert [item["movement"] for item in outcome.json["movements"]] == ["unknown"]
+    assert (outcome.exit_code, outcome.json["verdict"]) == (3, "unknown")
+    assert "--window 15s" in outcome.json["not_judged"][0]["reason"]
 
 
 def test_a_window_of_nothing_is_refused(asked: Run) -> None:

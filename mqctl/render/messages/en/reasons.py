@@ -26,6 +26,7 @@ PHRASES = {
     "why_not_registered": "it is not registered with any name server",
     "why_own": "it is a system topic or group: not judged",
     "why_nothing_told": "no broker reported it",
+    "why_short_window": "none of the backlog was consumed between the two looks, which lie closer together than consumers commit: --window 15s shows whether it moves",
     "why_standing": "none of the backlog was consumed between the two looks: --window 2m or --stacks shows why",
     "why_restarting_orphans": f"{{seen_count:queue has/have}} no owner, {_LATER}",
     "why_restarting_owners": f"{{seen_count:queue has/have}} two owners, {_LATER}",

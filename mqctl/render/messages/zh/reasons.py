@@ -70,6 +70,7 @@ PHRASES = {
     "why_not_registered": "没有在任何 NameServer 注册",
     "why_own": "RocketMQ 自己使用，不作判断",
     "why_nothing_told": "没有 broker 提供它的信息",
+    "why_short_window": "两次查看之间，积压的消息一条也没有消费，而间隔比消费者提交位点的周期还短：用 --window 15s 查看是否在消费",
     "why_standing": "两次查看之间，积压的消息一条也没有消费：用 --window 2m 或 --stacks 查看原因",
     "why_restarting_orphans": f"{{seen_count}} 个队列没有所有者，{_LATER}",
     "why_restarting_owners": f"{{seen_count}} 个队列有两个所有者，{_LATER}",
