@@ -49,7 +49,7 @@ from mqctl.diagnosis import Diagnosis, Settings, diagnose
 from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.coverage import coverage, earned, with_standing
 from mqctl.diagnosis.known import Judged, set_aside
-from mqctl.diagnosis.scope import within
+from mqctl.diagnosis.scope import topics_of, within
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.lang import Lang
@@ -211,7 +211,8 @@ def _scoped(
 ) -> Diagnosis:
     """Leaves out what was not asked for, and adds what was asked for by name and could not be judged."""
     names = _names(options)
-    diagnosis_in_scope = earned(within(diagnosis, **names), state, **names, rules=rules)
+    used = None if options.topics else topics_of(state, options.groups or ())
+    diagnosis_in_scope = earned(within(diagnosis, **names, used=used), state, **names, rules=rules)
     return diagnosis_in_scope if rules else with_standing(diagnosis_in_scope, backlogs)
 
 

@@ -144,12 +144,32 @@ def pulls_what_is_popped(case: ClusterCase) -> Iterator[Verdict]:
         yield from _mixed(view)
         for topic in sorted(view.popped_topics):
             pulling = _pulling(view, topic)
-            if pulling:
+            unset = _not_set_to_pop(case, view, topic)
+            if unset:
+                yield Verdict(
+                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    params={"group": view.group, "topic": topic, "brokers": ", ".join(unset)},
+                    evidence={"broker_count": len(unset), "pulling_count": len(pulling)},
+                    variant="brokers",
+                )
+            elif pulling:
                 yield Verdict(
                     subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
                     params={"group": view.group, "topic": topic, "clients": named_clients(pulling)},
                     evidence={"pulling_count": len(pulling), "member_count": len(view.client_ids)},
                 )
+
+
+def _not_set_to_pop(case: ClusterCase, view: GroupView, topic: str) -> list[str]:
+    """Returns the brokers with the topic that have the group pull it, where others have it pop."""
+    return sorted(
+        broker.name or ""
+        for broker in case.snapshot.brokers
+        if (held := view.memberships.get(broker.name or "")) is not None
+        and topic not in held.popped_topics
+        and broker.lacks(Part.POP) is None
+        and any(config.name == topic for config in broker.topics)
+    )
 
 
 def _mixed(view: GroupView) -> Iterator[Verdict]:

@@ -7,6 +7,12 @@ from dataclasses import replace
 
 from mqctl.diagnosis.judging import Diagnosis
 from mqctl.model.finding import Subject
+from mqctl.model.gap import Part
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
+
+_TELLING = (Part.MEMBERS, Part.CONSUMER_OFFSETS)
 
 
 def within(
@@ -15,13 +21,19 @@ def within(
     groups: Collection[str] | None = None,
     topics: Collection[str] | None = None,
     brokers: Collection[str] | None = None,
+    used: Collection[str] | None = None,
 ) -> Diagnosis:
     """Leaves out what is about other groups, topics or brokers; None or nothing named leaves everything in.
 
     A finding stays when it names none of the kind: a full disk concerns every group.
+
+    Args:
+        used: topics of the groups (`topics_of`): what is wrong with another topic is nothing to them.
     """
 
     def concerns(subject: Subject) -> bool:
+        if used is not None and subject.group is None and subject.topic is not None and subject.topic not in used:
+            return False
         named = ((subject.group, groups), (subject.topic, topics), (subject.broker, brokers))
         return all(not chosen or name is None or name in chosen for name, chosen in named)
 
@@ -30,3 +42,16 @@ def within(
         findings=tuple(item for item in diagnosis.findings if concerns(item.subject)),
         not_judged=tuple(item for item in diagnosis.not_judged if concerns(item.subject)),
     )
+
+
+def topics_of(snapshot: ClusterSnapshot, groups: Collection[str]) -> Collection[str] | None:
+    """Returns the topics that groups subscribe to or have offsets on, with their own; None where that is not known."""
+    if not groups or snapshot.origin.kind is not OriginKind.LIVE:
+        return None
+    if any(broker.lacks(part) is not None for broker in snapshot.brokers for part in _TELLING):
+        return None
+    used = {prefix + group for group in groups for prefix in (RETRY_PREFIX, DLQ_PREFIX)}
+    for broker in snapshot.brokers:
+        used |= {item.topic for item in broker.consumer_offsets if item.group in groups}
+        used |= {wanted.topic for item in broker.memberships if item.group in groups for wanted in item.subscriptions}
+    return used | {wanted.topic for info in snapshot.running if info.group in groups for wanted in info.subscriptions}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from mqctl.model.lag import GroupLag, LagEvidence, group_lags, lag_rows
 from mqctl.model.lang import Lang
+from mqctl.model.member import MessageModel
+from mqctl.model.names import is_retry_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
@@ -23,11 +26,32 @@ def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: s
     rows = [row for row in everything if row.group in groups]
     for item in [item for item in group_lags(rows) if item.lag_count][:_MOST]:
         yield _behind(item, snapshot, source, lang)
+    for group, topic, count in _uncommitted(snapshot, groups, {(row.group, row.topic) for row in rows})[:_MOST]:
+        yield phrase("standing_uncommitted", lang).format(group=group, topic=topic, count=count)
     gaps = [*snapshot.unavailable, *(gap for broker in snapshot.brokers for gap in broker.unavailable)]
     not_calm = {row.group for row in rows if row.lag_count != 0}
     calm = [name for name in dict.fromkeys(row.group for row in rows) if name not in not_calm]
     if calm and not gaps:
         yield phrase("standing_calm", lang).format(groups=phrase("comma", lang).join(calm[:_MOST]))
+
+
+def _uncommitted(
+    snapshot: ClusterSnapshot, groups: Collection[str], committed: Collection[tuple[str, str]]
+) -> list[tuple[str, str, int]]:
+    """Returns topics with messages of which members of a group have committed nothing; who broadcasts never does."""
+    wanted = {
+        (item.group, subscription.topic)
+        for broker in snapshot.brokers
+        for item in broker.memberships
+        if item.group in groups and item.message_model is not MessageModel.BROADCASTING
+        for subscription in item.subscriptions
+        if not is_retry_topic(subscription.topic)
+    }
+    counts = Counter[str]()
+    for broker in snapshot.brokers:
+        for queue in broker.queues:
+            counts[queue.topic] += queue.message_count
+    return [(group, topic, counts[topic]) for group, topic in sorted(wanted - {*committed}) if counts[topic]]
 
 
 def _evidence(snapshot: ClusterSnapshot) -> list[LagEvidence]:

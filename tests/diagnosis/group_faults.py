@@ -110,6 +110,11 @@ def popped_undeclared() -> ClusterSnapshot:
     )
 
 
+def popped_by_one_broker() -> ClusterSnapshot:
+    """One broker is set to POP for Pay and one is not; members pull at the moment."""
+    return with_members(only=BROKERS[0], popped_topics=("Pay",))
+
+
 def popped_and_pulled(topic: str) -> ClusterSnapshot:
     """Group G is set to pop Pay; one member pops it, the other pulls a queue of `topic`."""
     snapshot = with_members(popped_topics=("Pay",))
@@ -163,6 +168,7 @@ SCENES: dict[str, ClusterSnapshot] = {
 
 VARIANTS: dict[tuple[str, str], ClusterSnapshot] = {
     ("MQ216", "offline"): _with_an_offline_group(),
+    ("MQ422", "brokers"): popped_by_one_broker(),
     ("MQ422", "undeclared"): popped_and_pulled_undeclared(),
     ("MQ417", "first"): left_under_the_first_name(),
     ("MQ421", "hung"): popped_and_held(),
@@ -175,6 +181,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ417": {"stranded_count": 2},
     "MQ421": {"invisible_ms": 60_000, "held_count": 2, "invisible_count": 2, "consume_rt_ms": 90_000},
     "MQ425": {"renewed_count": 2, "held_ms": 300_000, "invisible_count": 2},
+    "MQ422-brokers": {"broker_count": 1, "pulling_count": 2},
     "MQ422-undeclared": {"popping_count": 1, "pulling_count": 1, "member_count": 2},
     "MQ422": {"pulling_count": 1, "member_count": 2},
     "MQ420": {"blocked_queue_count": 1, "blocked_ms": 60_000, "delivered_before_count": 0, "ready_count": 1},

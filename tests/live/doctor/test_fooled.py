@@ -14,6 +14,7 @@ from mqctl.client.admin.broker_changes import delete_topic, put_group, put_topic
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumeStatus
+from mqctl.protocol.bodies_pop import MessageRequestMode, MessageRequestModes
 from mqctl.protocol.bodies_stats import ConsumeTimeSpan, ConsumeTimeSpans
 from mqctl.protocol.codes import Language, RequestCode
 from tests.conftest import Outcome
@@ -243,6 +244,27 @@ def test_a_topic_that_was_made_smaller_after_it_was_consumed_lost_nothing(asked:
     stage.topic(BROKERS[0], "Pay", 1)
     outcome = asked("-g", "G", "--only", "MQ404", "--only", "MQ601", "-o", "json")
     assert (outcome.exit_code, found(outcome), outcome.json["not_judged"]) == (0, [], [])
+
+
+def test_what_is_wrong_with_another_topic_is_nothing_to_a_group_that_was_named(asked: Run, stage: Stage) -> None:
+    stage.topic(BROKERS[0], "Else", perm=0)
+    assert ("MQ603", "high") in found(asked())
+    assert (asked("-g", "G").exit_code, found(asked("-g", "G"))) == (0, [])
+
+
+def test_members_that_have_committed_nothing_are_said_to_have_committed_nothing(mqctl: Run, stage: Stage) -> None:
+    stage.cast.join(stage.member("192.0.2.9@new", group="New", queues={}))
+    answer = mqctl("doctor", "-g", "New", env={"MQCTL_NAMESRV": stage.cluster.namesrv}).stdout
+    assert "New on Pay: no offset committed yet; messages stored: 4" in answer
+
+
+def test_a_mode_of_consumption_that_only_one_broker_has_is_named(asked: Run, stage: Stage) -> None:
+    mode = MessageRequestMode(consumer_group="G", topic="Pay", mode="POP")
+    body = MessageRequestModes(message_request_mode_map={"Pay": {"G": mode}}).to_bytes()
+    stage.cluster.fault(402, Answer(0, body=body), server=BROKERS[0])
+    (finding,) = asked("-g", "G").json["findings"]
+    assert (finding["code"], finding["names"]["brokers"]) == ("MQ422", BROKERS[1])
+    assert "another one each time" in finding["what"]
 
 
 def test_a_topic_that_was_made_smaller_too_early_keeps_messages_from_its_groups(asked: Run, stage: Stage) -> None:

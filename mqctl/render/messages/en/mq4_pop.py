@@ -71,12 +71,13 @@ RULES: dict[str, Text] = {
         title="Some members pull while their group pops",
         what={
             "": "Group {group} is set to pop {topic}, and {pulling_count:member} (of {member_count}) {pulling_count:/pulls/pull} it: {clients}.",
+            "brokers": "Group {group} is set to pop {topic} on some brokers and to pull it on {brokers}: members follow the broker that they ask, another one each time.",
             "undeclared": "Members of group {group} pop {topic} ({popping_count} of {member_count}: {clients}) while others pull it ({pulling_count}: {others}), and no broker is set to POP for it.",
         },
         effect="Both share one consumer offset: pulling members overwrite what pops committed, so messages are "
         "consumed twice or skipped.",
         advice="Set clientRebalance=false in those members (Java 5.x) so that they ask the broker, restart old clients with ones that "
-        "pop, or set the group back: mqadmin setConsumeMode -m PULL. Where no broker is set to POP, members that pop still follow an older setting or pop by themselves.",
+        "pop, or set the group back: mqadmin setConsumeMode -m PULL. Give all brokers of the cluster the same mode (-c). Where no broker is set to POP, members that pop still follow an older setting or pop by themselves.",
         explain="Request 401 sets how a group consumes a topic. Only clients that ask the broker for their queues (request 400) follow "
         "it; others go on pulling the queues that they allocate themselves. After a switch members follow within 20 s.",
         next_command="mqctl group members {source} -g {group}",

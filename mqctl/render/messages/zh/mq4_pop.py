@@ -47,10 +47,11 @@ RULES: dict[str, Text] = {
         title="POP 模式的消费组中有实例在拉取",
         what={
             "": "消费组 {group} 对 {topic} 设置为 POP 消费，但 {member_count} 个实例中有 {pulling_count} 个在拉取：{clients}。",
+            "brokers": "消费组 {group} 在部分 broker 上对 {topic} 设置为 POP，在 {brokers} 上却是 PULL：成员每次询问的 broker 不同，消费方式也随之改变。",
             "undeclared": "消费组 {group} 的 {member_count} 个实例中有 {popping_count} 个以 POP 消费 {topic}（{clients}），另有 {pulling_count} 个在拉取（{others}），而没有 broker 把它设置为 POP 消费。",
         },
         effect="两种方式共用一个消费位点：拉取的实例提交位点会覆盖 pop 的位点，消息被重复消费或跳过。",
-        advice="在这些实例上设置 clientRebalance=false（Java 5.x），让 broker 分配队列；旧客户端换成支持 pop 的版本；或把该组改回拉取：mqadmin setConsumeMode -m PULL。没有 broker 设置为 POP 时，以 POP 消费的实例是沿用旧设置，或自行 pop。",
+        advice="在这些实例上设置 clientRebalance=false（Java 5.x），让 broker 分配队列；旧客户端换成支持 pop 的版本；或把该组改回拉取：mqadmin setConsumeMode -m PULL。请让集群中所有 broker 的模式一致（-c）。没有 broker 设置为 POP 时，以 POP 消费的实例是沿用旧设置，或自行 pop。",
         explain="请求 401 设置消费组对主题的消费模式。只有向 broker 查询分配（请求 400）的客户端会遵从，其他客户端仍拉取自己分配到的队列。切换后 20 秒内实例会跟上。",
     ),
     "MQ420": Text(
