@@ -264,6 +264,10 @@ def test_the_page_for_a_ticket_says_its_verdict_first(ask: Run, shift: EmbeddedC
 def test_a_broker_that_is_killed_is_nowhere_fine(ask: Run, shift: EmbeddedCluster) -> None:
     assert ask("broker", "list").exit_code == 0  # a look before, as monitors have it
     shift.broker("broker-b").kill()
+    for line in ("group lag --limit 3", "cluster describe", "topic list --limit 3", "broker list"):
+        seen = ask(*shlex.split(line))
+        gone = re.search(r"broker-b \(\S+\) is not registered any more, and was .* ago", seen.stderr)
+        assert (seen.exit_code, gone is not None) == (0, True), (line, seen)
     seen = ask("doctor", _SLOW, "--only", "MQ6*")  # how grave it is depends on what was sent to the broker lately
     assert (seen.exit_code in {1, 2}, "broker-b" in seen.stdout) == (True, True), seen
     hold(

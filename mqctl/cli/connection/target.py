@@ -73,9 +73,10 @@ class ClusterTarget:
 
     def open(self) -> Cluster:
         """Returns the cluster, to be used as a context manager."""
+        from mqctl.cli.connection.seen_brokers import tell_missing
         from mqctl.client.admin.cluster import Cluster
 
-        return Cluster(self.namesrv, self.links(), proxies=self.proxies)
+        return Cluster(self.namesrv, self.links(), proxies=self.proxies, on_brokers=tell_missing)
 
     def links(self) -> LinkSettings:
         """Returns how connections are made: signed and secured as told."""

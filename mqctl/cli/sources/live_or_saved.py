@@ -84,11 +84,13 @@ class LiveOrSaved:
             NotFoundError: no broker is registered with any of them.
         """
         if self.saved is None:
+            from mqctl.cli.connection.seen_brokers import tell_missing
             from mqctl.snapshot.live.routes import ask_name_servers
 
             answered = ask_name_servers(self._live())
             if not answered[1]:
                 raise none_registered(";".join(answered[0]))
+            tell_missing(self._live().cluster, answered[1])
             return answered
         if self.saved.without_brokers:
             raise none_registered(self.saved.origin.location)

@@ -70,6 +70,7 @@ class Cluster:
         in_flight: limit of requests in flight at each address.
         call_timeout_ms: limit of one request.
         proxies: addresses of the remoting ports of proxies (5.x), which alone know their clients.
+        on_brokers: is called with the brokers that are registered, the first time that they are asked for.
     """
 
     def __init__(
@@ -80,8 +81,10 @@ class Cluster:
         in_flight: int = IN_FLIGHT,
         call_timeout_ms: int = CALL_TIMEOUT_MS,
         proxies: tuple[str, ...] = (),
+        on_brokers: Callable[[Cluster, tuple[BrokerAddress, ...]], None] | None = None,
     ) -> None:
         self.proxies = proxies
+        self._on_brokers = on_brokers
         source = name_server_source(name_servers) if isinstance(name_servers, str) else name_servers
         self.links = Links(links)
         self.name_servers = NameServers(self.links, source, call_timeout_ms=call_timeout_ms)
@@ -97,6 +100,9 @@ class Cluster:
         addresses = broker_addresses(self.name_servers.cluster_info(deadline))
         if not addresses:
             raise none_registered(";".join(self.name_servers.addresses(deadline)))
+        if self._on_brokers is not None:
+            heard, self._on_brokers = self._on_brokers, None
+            heard(self, addresses)
         return addresses
 
     def masters(self, deadline: Deadline | None = None) -> tuple[BrokerAddress, ...]:
