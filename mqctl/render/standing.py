@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator
 
 from mqctl.model.lag import GroupLag, LagEvidence, group_lags, lag_rows
@@ -26,8 +25,8 @@ def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: s
     rows = [row for row in everything if row.group in groups]
     for item in [item for item in group_lags(rows) if item.lag_count][:_MOST]:
         yield _behind(item, snapshot, source, lang)
-    for group, topic, count in _uncommitted(snapshot, groups, {(row.group, row.topic) for row in rows})[:_MOST]:
-        yield phrase("standing_uncommitted", lang).format(group=group, topic=topic, count=count)
+    for (group, topic), (queues, count) in _uncommitted(snapshot, groups)[:_MOST]:
+        yield phrase("standing_uncommitted", lang).format(group=group, topic=topic, queues=queues, count=count)
     gaps = [*snapshot.unavailable, *(gap for broker in snapshot.brokers for gap in broker.unavailable)]
     not_calm = {row.group for row in rows if row.lag_count != 0}
     calm = [name for name in dict.fromkeys(row.group for row in rows) if name not in not_calm]
@@ -35,23 +34,22 @@ def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: s
         yield phrase("standing_calm", lang).format(groups=phrase("comma", lang).join(calm[:_MOST]))
 
 
-def _uncommitted(
-    snapshot: ClusterSnapshot, groups: Collection[str], committed: Collection[tuple[str, str]]
-) -> list[tuple[str, str, int]]:
-    """Returns topics with messages of which members of a group have committed nothing; who broadcasts never does."""
-    wanted = {
-        (item.group, subscription.topic)
-        for broker in snapshot.brokers
-        for item in broker.memberships
-        if item.group in groups and item.message_model is not MessageModel.BROADCASTING
-        for subscription in item.subscriptions
-        if not is_retry_topic(subscription.topic)
-    }
-    counts = Counter[str]()
+def _uncommitted(snapshot: ClusterSnapshot, groups: Collection[str]) -> list[tuple[tuple[str, str], tuple[int, int]]]:
+    """Returns topics, each with the number of its queues with messages in which members of a group have committed
+    nothing, and the messages there. Who broadcasts never commits."""
+    open_places: dict[tuple[str, str], tuple[int, int]] = {}
     for broker in snapshot.brokers:
-        for queue in broker.queues:
-            counts[queue.topic] += queue.message_count
-    return [(group, topic, counts[topic]) for group, topic in sorted(wanted - {*committed}) if counts[topic]]
+        committed = {(item.group, item.topic, item.queue_id) for item in broker.consumer_offsets}
+        for item in broker.memberships:
+            if item.group not in groups or item.message_model is MessageModel.BROADCASTING:
+                continue
+            topics = {wanted.topic for wanted in item.subscriptions if not is_retry_topic(wanted.topic)}
+            for queue in broker.queues:
+                new = (item.group, queue.topic, queue.queue_id) not in committed
+                if queue.topic in topics and queue.message_count and new:
+                    queues, count = open_places.get((item.group, queue.topic), (0, 0))
+                    open_places[item.group, queue.topic] = queues + 1, count + queue.message_count
+    return sorted(open_places.items())
 
 
 def _evidence(snapshot: ClusterSnapshot) -> list[LagEvidence]:

@@ -255,7 +255,7 @@ def test_what_is_wrong_with_another_topic_is_nothing_to_a_group_that_was_named(a
 def test_members_that_have_committed_nothing_are_said_to_have_committed_nothing(mqctl: Run, stage: Stage) -> None:
     stage.cast.join(stage.member("192.0.2.9@new", group="New", queues={}))
     answer = mqctl("doctor", "-g", "New", env={"MQCTL_NAMESRV": stage.cluster.namesrv}).stdout
-    assert "New on Pay: no offset committed yet; messages stored: 4" in answer
+    assert "New on Pay: queues without a committed offset: 4; messages stored there: 4" in answer
 
 
 def test_a_mode_of_consumption_that_only_one_broker_has_is_named(asked: Run, stage: Stage) -> None:

@@ -28,7 +28,7 @@ PHRASES = {
     "how_consumed": "how members consume: {kinds}",
     "online_first": "groups behind: {behind:,}, {waiting:,} messages waiting; those with members online ({online:,}) come first",
     "standing": "{group} on {topic}: {count:,} waiting, the oldest for {span}",
-    "standing_uncommitted": "{group} on {topic}: no offset committed yet; messages stored: {count:,}",
+    "standing_uncommitted": "{group} on {topic}: queues without a committed offset: {queues:,}; messages stored there: {count:,}",
     "standing_calm": "nothing waits: {groups}",
     "folded": "retry topics without lag, not shown: {count:,}; --limit all",
     "window_closes": "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the "

@@ -28,7 +28,7 @@ PHRASES = {
     "how_consumed": "消费方式：{kinds}",
     "online_first": "积压的消费组 {behind:,} 个，共 {waiting:,} 条消息等待消费；其中有在线成员的 {online:,} 个排在前面",
     "standing": "{group} 在 {topic} 上积压 {count:,} 条，最早的已等待 {span}",
-    "standing_uncommitted": "{group} 在 {topic} 上尚未提交位点，已存储的消息：{count:,}",
+    "standing_uncommitted": "{group} 在 {topic} 上尚未提交位点的队列：{queues:,}，其中已存储的消息：{count:,}",
     "standing_calm": "没有积压：{groups}",
     "folded": "{count:,} 个没有积压的重试 Topic 未显示；--limit all 显示全部",
     "window_closes": "{group}：消费失败、等待重试的消息 {failing:,} 条。如果每次重试都失败，第一条将在 {at}（{span}后）进入死信队列："
