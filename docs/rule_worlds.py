@@ -104,6 +104,7 @@ MQ420: an ordered queue is blocked for a minute and messages wait | a batch of i
 MQ421: members take 90 s for what they pop for a minute | they take 50 s of the minute
 MQ422: a member pulls the queues of a topic that its group pops | all members pop it, and pull the classic retry topic
 MQ426: a group has no retry queue | so has an orderly group, which tries again in place
+MQ427: messages that failed four times wait for the next try | messages that failed once wait for the next try
 MQ430: the best hour of each day is six hours further behind | it is as far behind by day, and up to date every night
 MQ431: a group consumes half as much each week, and as much is sent | half as much is sent each week, too
 MQ432: a group had no member and moved no offset for 30 days | a job used it for ten minutes twelve days ago

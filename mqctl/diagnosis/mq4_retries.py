@@ -1,4 +1,5 @@
-"""MQ423, MQ426: retries that do not come to an end, told from the newest messages of retry topics, or never begin."""
+"""MQ423, MQ426, MQ427: retries that do not come to an end, by the newest messages of retry topics and those that wait
+in delay levels for the next try, or that never begin."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import EVERY, GroupKind, TopicKind
 from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.model.delay_state import OFTEN_FAILED
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.names import RETRY_PREFIX
@@ -80,3 +82,27 @@ def failures_dropped(case: Case) -> Iterator[Verdict]:
                 params={"group": config.name, "broker": case.broker.name},
                 evidence={"queue_count": config.retry_queue_count, "most_tries_count": config.retry_max_times},
             )
+
+
+@rule(
+    "MQ427",
+    Severity.WARNING,
+    source="AbstractSendMessageProcessor.consumerSendMsgBack",
+    needs=(Part.DELAY, Part.DELAY_QUEUES),
+    playbook="dead-letters",
+    groups=EVERY,
+    topics=frozenset({TopicKind.RETRY}),
+)
+def failing_between_tries(case: Case) -> Iterator[Verdict]:
+    """Messages that failed often and wait for the next try: between two tries nothing fails, and nothing waits."""
+    levels: dict[str, list[int]] = {}
+    for state in case.broker.delay.levels if case.broker.delay else ():
+        for topic in state.queue.failing_topics if state.queue is not None else ():
+            levels.setdefault(topic, []).append(state.level)
+    for topic, waiting in sorted(levels.items()):
+        group = topic.removeprefix(RETRY_PREFIX)
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=group, topic=topic),
+            params={"group": group, "levels": ", ".join(map(str, waiting))},
+            evidence={"tries_count": OFTEN_FAILED, "level_count": len(waiting)},
+        )

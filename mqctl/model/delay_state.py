@@ -34,6 +34,10 @@ class DelayRun:
     delay_ms: int
 
 
+OFTEN_FAILED = 4
+"""Failures of a message from which on its group does not just have a hiccup: with default levels, within 4 minutes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayQueueState:
     """The schedule queue of one level. Counts refer to the snapshot's moment of observation.
@@ -51,6 +55,8 @@ class DelayQueueState:
         first_undelivered_offset: first waiting entry without a delivered copy, the offset to repair to.
         head_problem: why the next entry cannot be delivered, if so.
         dead_letter_topics: dead-letter topics that waiting messages go to, of those that were looked at.
+        failing_topics: retry topics of waiting messages that failed `OFTEN_FAILED` times or more, of those that were
+            looked at.
         missing_record_count: waiting entries whose record is not in the commit log.
         descending_count: entries due before their predecessor.
         beyond_horizon_count: waiting entries due later than observation plus the level's delay.
@@ -76,6 +82,7 @@ class DelayQueueState:
     head_problem: HeadProblem | None = None
     head_physical_offset: int | None = None
     dead_letter_topics: tuple[str, ...] = ()
+    failing_topics: tuple[str, ...] = ()
     missing_record_count: int = 0
     first_missing_offset: int | None = None
     descending_count: int = 0

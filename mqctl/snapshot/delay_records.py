@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mqctl.model.delay_state import HeadProblem
+from mqctl.model.delay_state import OFTEN_FAILED, HeadProblem
 from mqctl.model.message import REAL_QID, REAL_TOPIC, Message
 from mqctl.model.names import DLQ_PREFIX, LONGEST_DERIVED_TOPIC, LONGEST_TOPIC, RETRY_PREFIX
 from mqctl.model.numbers import decimal
@@ -22,6 +22,13 @@ def dead_letter_topics(messages: Iterable[Message]) -> tuple[str, ...]:
     """Returns the dead-letter topics that schedule records are for, by name."""
     topics = {message.properties.get(REAL_TOPIC, "") for message in messages}
     return tuple(sorted(topic for topic in topics if topic.startswith(DLQ_PREFIX)))
+
+
+def failing_topics(messages: Iterable[Message]) -> tuple[str, ...]:
+    """Returns the retry topics that schedule records are for which failed often, by name."""
+    often = (message for message in messages if message.reconsume_times >= OFTEN_FAILED)
+    topics = {message.properties.get(REAL_TOPIC, "") for message in often}
+    return tuple(sorted(topic for topic in topics if topic.startswith(RETRY_PREFIX)))
 
 
 def head_problem(message: Message) -> HeadProblem | None:

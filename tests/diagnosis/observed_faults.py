@@ -57,8 +57,8 @@ def retried(*counts: int, key: str | None = "0A0B") -> ClusterSnapshot:
     )
 
 
-def delayed_for(*topics: str) -> ClusterSnapshot:
-    """A message for these topics waits in level 18."""
+def delayed_for(*topics: str, failing: tuple[str, ...] = ()) -> ClusterSnapshot:
+    """A message for these topics waits in level 18, or for these because it failed often."""
     queue = DelayQueueState(
         min_offset=0,
         max_offset=9,
@@ -67,10 +67,16 @@ def delayed_for(*topics: str) -> ClusterSnapshot:
         head_due_time_ms=NOW + MINUTE,
         first_undelivered_offset=8,
         dead_letter_topics=topics,
+        failing_topics=failing,
     )
     level = DelayLevelState(level=18, delay_ms=DEFAULT_TABLE.delay_ms(18), recorded_offset=8, queue=queue)
     state = DelayState(levels=(level,), table_source=LevelTableSource.BROKER_CONFIG, last_delivery_time_ms=NOW - 5_000)
     return each_broker(lambda broker: replace(broker, delay=state), FIRST)
+
+
+def failing(*topics: str) -> ClusterSnapshot:
+    """A message waits in level 18, for one of these retry topics if it failed often."""
+    return delayed_for(failing=topics)
 
 
 def answering(probe: SendProbe, *, used: str = "0.4", version: int | None = None) -> ClusterSnapshot:
@@ -134,6 +140,7 @@ SCENES: list[Scene] = [
     ("MQ423", "over", retried(3, 17, key=None), {"tries_count": 17, "sampled_count": 2}),
     ("MQ650", None, sent(-5, 45_000), {"difference_ms": 45_000, "sampled_count": 2}),
     ("MQ650", "behind", sent(-90_000, -90_010, -90_002), {"difference_ms": 90_000, "sampled_count": 3}),
+    ("MQ427", None, failing("%RETRY%G"), {"tries_count": 4, "level_count": 1}),
     ("MQ728", None, delayed_for("%DLQ%G"), {"topic_count": 1}),
 ]
 
@@ -144,5 +151,6 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ644": set_without("SELF_TEST_TOPIC", autoCreateTopicEnable="false", traceTopicEnable="false"),
     "MQ423": retried(15, 16, 16),
     "MQ650": sent(9_000, -90_000, -90_000),
+    "MQ427": failing(),
     "MQ728": delayed_for(),
 }

@@ -12,7 +12,7 @@ from mqctl.model.message import Message
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.model.spans import FAR
 from mqctl.protocol.fastjson import FastjsonError, loads
-from mqctl.snapshot.delay_records import SLACK_MS, dead_letter_topics, head_problem, target
+from mqctl.snapshot.delay_records import SLACK_MS, dead_letter_topics, failing_topics, head_problem, target
 from mqctl.snapshot.live.asking import Asking, out_of_reach
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
 
@@ -95,6 +95,7 @@ class _Scan:
         delays = _delays(read, records)
         runs = _runs(delays)
         looked_at = len(records) + len(gone)
+        read_waiting = [records[entry.physical] for entry in waiting if entry.physical in records]
         return DelayQueueState(
             min_offset=wanted.min_offset,
             max_offset=wanted.max_offset,
@@ -107,9 +108,8 @@ class _Scan:
             first_undelivered_offset=first_left if first_left < wanted.max_offset else None,
             head_problem=head_problem(records[head.physical]) if head and head.physical in records else None,
             head_physical_offset=head.physical if head else None,
-            dead_letter_topics=dead_letter_topics(
-                records[entry.physical] for entry in waiting if entry.physical in records
-            ),
+            dead_letter_topics=dead_letter_topics(read_waiting),
+            failing_topics=failing_topics(read_waiting),
             missing_record_count=len(missing),
             first_missing_offset=missing[0].offset if missing else None,
             descending_count=len(falls),

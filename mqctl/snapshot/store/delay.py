@@ -19,8 +19,9 @@ from mqctl.model.delay_state import (
     HeadProblem,
     LevelTableSource,
 )
+from mqctl.model.message import Message
 from mqctl.model.names import SCHEDULE_TOPIC
-from mqctl.snapshot.delay_records import SLACK_MS, dead_letter_topics, head_problem
+from mqctl.snapshot.delay_records import SLACK_MS, dead_letter_topics, failing_topics, head_problem
 from mqctl.snapshot.store.delay_copies import passed_over, search_copies
 from mqctl.snapshot.store.reading import QueueBounds, Reading
 from mqctl.snapshot.store.timers import timer_topics
@@ -140,6 +141,7 @@ class _LevelScan:
         delays = due - stored
         runs = _runs(offsets[known], delays[known])
         passed = passed_over(self.reading, self.bounds, self.recorded)
+        some = self._some(physical[waiting & known])
         state = DelayQueueState(
             min_offset=self.bounds.min_offset,
             max_offset=self.bounds.max_offset,
@@ -152,7 +154,8 @@ class _LevelScan:
             first_undelivered_offset=_first(offsets, waiting & ~overdue | undelivered),
             head_problem=self._head_problem(physical, waiting),
             head_physical_offset=_first(physical.astype(np.int64), waiting),
-            dead_letter_topics=self._dead_letters(physical[waiting & known]),
+            dead_letter_topics=dead_letter_topics(some),
+            failing_topics=failing_topics(some),
             missing_record_count=int(missing.sum()),
             first_missing_offset=_first(offsets, missing),
             descending_count=int(falls.sum()),
@@ -195,11 +198,11 @@ class _LevelScan:
         except MqctlError:
             return None  # a missing record is counted as such
 
-    def _dead_letters(self, physical: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> tuple[str, ...]:
-        """Looks at a few records, spread evenly."""
+    def _some(self, physical: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> list[Message]:
+        """Reads a few records, spread evenly."""
         step = max(1, -(-len(physical) // _LOOKED_AT))
         log = self.reading.store.commit_log
-        return dead_letter_topics(log.record_at(place) for place in physical[::step].tolist())
+        return [log.record_at(place) for place in physical[::step].tolist()]
 
     def _delivered(self, physical: Int64s, due: Int64s) -> Mapping[int, int] | None:
         """Finds delivered copies of overdue entries: schedule record's physical offset -> store time of its copy."""

@@ -144,6 +144,10 @@ FAULTS: dict[str, Fault] = {
         says={"copy_count": 3, "tries_count": 1},
     ),
     "MQ650": Fault(inject=from_tomorrow),
+    "MQ427": Fault(
+        inject=sending("%RETRY%G", properties={"DELAY": "18", "UNIQ_KEY": "0A0B"}, reconsume_times=5),
+        says={"tries_count": 4, "level_count": 1},
+    ),
     "MQ728": Fault(inject=giving_up, says={"topic_count": 1}),
     "MQ640": Fault(inject=all_of(set_to(timerWheelEnable="false"), typed("DELAY")), beside=frozenset({"MQ641"})),
     "MQ641": Fault(inject=set_to(fileReservedTime="48"), says={"broker_count": 2, "value_count": 2}),

@@ -1,4 +1,4 @@
-"""MQ423, MQ426, retries: the words of `mqctl.diagnosis.mq4_retries` in English."""
+"""MQ423, MQ426, MQ427, retries: the words of `mqctl.diagnosis.mq4_retries` in English."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ RULES: dict[str, Text] = {
         "retryMaxTimes, or the client's own maximum if that is higher, the message belongs in the dead-letter topic. A maximum "
         "that was lowered a moment ago looks the same.",
         next_command="mqctl group lag {source} -g {group}",
+    ),
+    "MQ427": Text(
+        title="Messages fail again and again",
+        what={
+            "": "Messages of group {group} have failed {tries_count:time} or more and wait in a delay level (number {levels}) for the next try."
+        },
+        effect="Lag does not show them, and between two tries no failure is counted either. After the last retry they become dead letters.",
+        advice="See what the listener throws for them (the consumers' logs), and when they become dead letters: mqctl retry list.",
+        explain="Reads some of the messages that wait in each delay level. One that failed once or twice may be a hiccup, and is not reported.",
+        next_command="mqctl delay backlog {source}",
+        live_command="mqctl retry list {source} -g {group}",
     ),
     "MQ426": Text(
         title="Failed messages are dropped",

@@ -29,7 +29,7 @@ PHRASES = {
     "online_first": "groups behind: {behind:,}, {waiting:,} messages waiting; those with members online ({online:,}) come first",
     "standing": "{group} on {topic}: {count:,} waiting, the oldest for {span}",
     "standing_uncommitted": "{group} on {topic}: queues without a committed offset: {queues:,}; messages stored there: {count:,}",
-    "standing_calm": "nothing waits: {groups}",
+    "standing_calm": "no lag: {groups}",
     "folded": "retry topics without lag, not shown: {count:,}; --limit all",
     "window_closes": "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the "
     "first becomes a dead letter at {at}, in {span}: have the fix out by then (mqctl retry list -g {group})",

@@ -15,6 +15,13 @@ RULES: dict[str, Text] = {
         advice="查看该消息（mqctl retry list）和监听器失败的原因，升级不计重试次数的客户端和 broker（5.0 的顺序消费），或跳过该消息。",
         explain="读取最多 32 个重试主题中最新的 8 条消息。每次失败次数应加一；达到 retryMaxTimes（或客户端自己更大的上限）后应进入死信队列。刚刚调低上限时也会这样。",
     ),
+    "MQ427": Text(
+        title="消息反复消费失败",
+        what={"": "消费组 {group} 有消息已失败 {tries_count} 次或更多，正在延迟级别 {levels} 中等待下一次重试。"},
+        effect="堆积量看不到这些消息，两次重试之间也没有失败计数。重试用完之后它们成为死信。",
+        advice="查看消费者日志中监听器抛出的异常；用 mqctl retry list 查看何时成为死信。",
+        explain="读取每个延迟级别中部分等待的消息。只失败一两次可能是偶发，不报告。",
+    ),
     "MQ426": Text(
         title="消费失败的消息被丢弃",
         what={"": "消费组 {group} 在 {broker} 上没有重试队列（retryQueueNums={queue_count}）。"},
