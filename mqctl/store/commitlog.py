@@ -17,11 +17,9 @@ from mqctl.errors import NotFoundError
 from mqctl.model.message import Message
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, headers
-from mqctl.store.layouts import BLANK_BYTES, HEADER_BYTES, MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC
+from mqctl.store.layouts import BLANK_BYTES, HEADER_BYTES, MAGIC_V1, MAGIC_V2, PAGE_BYTES, SIZE_AND_MAGIC
 from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files, nominal_size
 from mqctl.store.walk import Walk, find_record, record_limit, scan, walk
-
-PAGE_BYTES = 4_096
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ COMMIT_LOG_FILE_BYTES: Final = 1 << 30
 BLANK_BYTES: Final = 8
 SMALLEST_RECORD_BYTES: Final = 92
 HEADER_BYTES: Final = 88
+PAGE_BYTES: Final = 4_096
 CRC_MASK: Final = 0x7FFFFFFF
 
 SIZE_AND_MAGIC: Final = struct.Struct(">ii")

@@ -46,6 +46,13 @@ class Rows:
     bad_sums: list[int]
     bad_texts: list[int]
 
+    def without(self, left_out: NDArray[np.bool_]) -> Rows:
+        """Leaves out the marked rows."""
+        kept = ~left_out
+        numbers = np.cumsum(kept) - 1
+        sums, texts = (numbers[[row for row in rows if kept[row]]].tolist() for rows in (self.bad_sums, self.bad_texts))
+        return Rows(self.columns[:, kept], sums, texts)
+
 
 class RowScanner(Protocol):
     """Goes through files record by record; `topics` are those it met, by the numbers in its columns."""

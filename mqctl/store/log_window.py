@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,7 @@ class LogTable:
 
     Attributes:
         low, high: physical offsets that the window answers for; windows follow one another without a gap.
+        unread: physical offsets between which the disk gave nothing; what records lie there is not known.
     """
 
     low: int = 0
@@ -48,6 +50,7 @@ class LogTable:
     numbers: dict[str, int] = field(default_factory=dict)
     topics: list[str] = field(default_factory=list)
     files: list[MappedFile] = field(default_factory=list)
+    unread: Sequence[tuple[int, int]] = ()
 
     def __len__(self) -> int:
         return len(self.physical_offset)
@@ -58,6 +61,20 @@ class LogTable:
             return np.zeros(len(offsets), np.int64), np.zeros(len(offsets), bool)
         at = np.minimum(np.searchsorted(self.physical_offset, offsets), len(self) - 1).astype(np.int64)
         return at, self.physical_offset[at] == offsets
+
+    def missing(self, offsets: Int64s, hit: Mask) -> Int64s:
+        """Returns the rows of physical offsets at which no record starts, but for those that may have been unread.
+
+        What is unread hides all between the last record before it and the first one behind.
+        """
+        lacking = ~hit
+        for begin, end in self.unread if lacking.any() else ():
+            if begin < self.high and end > self.low:
+                behind = int(np.searchsorted(self.physical_offset, begin))
+                low = self.low if behind == 0 else int(self.physical_offset[behind - 1] + self.size[behind - 1])
+                high = self.high if behind == len(self) else int(self.physical_offset[behind])
+                lacking &= (offsets < low) | (offsets >= max(high, end))
+        return np.flatnonzero(lacking)
 
     def place(self, root: Path, row: int) -> tuple[str, int]:
         """Names the file of a record and its position there."""
@@ -173,6 +190,7 @@ class LogFindings:
         followed: a valid filler stands behind the last record.
         first_offset: physical offset of the first record; None without records.
         hosts: by the bytes of their addresses.
+        unread: as `LogTable` has it.
     """
 
     damages: list[Damage] = field(default_factory=list)
@@ -186,10 +204,20 @@ class LogFindings:
     clocks: Clocks = field(default_factory=Clocks)
     per_topic: dict[str, int] = field(default_factory=dict)
     hosts: dict[int, StoreHost] = field(default_factory=dict)
+    unread: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def end(self) -> int | None:
+        """Physical offset behind the last record, or behind the last place that may have held one; None without any."""
+        ends = [end for _, end in self.unread]
+        if self.last is not None:
+            ends.append(self.last.physical_offset + self.last.size_bytes)
+        return max(ends, default=None)
 
     def join(self, later: LogFindings) -> None:
         """Takes what was found in the files behind."""
         self.damages += later.damages
+        self.unread += later.unread
         self.followed = later.followed or (self.followed and later.last is None)
         self.max_offset = later.max_offset or self.max_offset
         self.record_count += later.record_count

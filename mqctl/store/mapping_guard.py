@@ -13,16 +13,20 @@ by another thread than the main one, files are mapped as ever.
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
 import signal
 import sys
 import threading
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import FrameType
 
-from mqctl.errors import NotFoundError, PermissionDeniedError, StorageError
+from mqctl.errors import MqctlError, NotFoundError, PermissionDeniedError, StorageError
 from mqctl.store.plain_files import reading_error
 
 _RAISING = signal.SIGURG  # ignored by default, and of no use to mqctl
@@ -30,6 +34,19 @@ _SIGINFO = 4
 _PRIVATE_FIXED_ANONYMOUS = 0x32
 _ADDRESS_AT = 16  # of the faulting address in `siginfo_t` of 64-bit Linux
 _MASK_BYTES = 128
+
+
+class BadSpotError(StorageError):
+    """The disk refuses a part of a mapped file.
+
+    Attributes:
+        path, inode: the file.
+    """
+
+    def __init__(self, error: MqctlError, mapping: _Mapping) -> None:
+        super().__init__(error.problem, reason=error.reason, remedy=error.remedy)
+        self.path = mapping.path
+        self.inode = mapping.inode
 
 
 class _Action(ctypes.Structure):
@@ -59,8 +76,10 @@ class _Mapping:
 
 _mappings: dict[int, _Mapping] = {}
 _faults: list[tuple[_Mapping, int]] = []
+_passed_over: dict[tuple[Path, int], list[tuple[int, int]]] = {}
+"""Parts that disks refused, by path and inode, of files that are read on regardless."""
 _kept: list[object] = []
-"""The handler, which must outlive the process's use of it, and the action before it."""
+"""The handler, which must outlive the process's use of it, the action before it, and the handler's code."""
 
 
 def guard_mapping(mapping: mmap.mmap, base: int, path: Path, inode: int) -> None:
@@ -72,6 +91,31 @@ def guard_mapping(mapping: mmap.mmap, base: int, path: Path, inode: int) -> None
         _mappings.pop(base, None)
 
     _mappings[base] = _Mapping(path, inode, base, len(mapping), weakref.ref(mapping, forget))
+    for low, high in _passed_over.get((path, inode), ()):
+        _put_zeros(base + low, high - low)
+
+
+def pass_over(error: BadSpotError, parts: Sequence[tuple[int, int]]) -> None:
+    """Has parts of the file of `error`, whole pages, read as zeros from now on: whoever calls this has told of them."""
+    place = error.path, error.inode
+    _passed_over[place] = [*_passed_over.get(place, ()), *parts]
+    for mapping in _mappings.values():
+        if (mapping.path, mapping.inode) == place:
+            for low, high in parts:
+                _put_zeros(mapping.base + low, min(high, mapping.size_bytes) - low)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    return libc
+
+
+def _put_zeros(address: int, size_bytes: int) -> None:
+    """Puts pages of zeros in the place of mapped ones."""
+    _libc().mmap(address, size_bytes, mmap.PROT_READ, _PRIVATE_FIXED_ANONYMOUS, -1, 0)
 
 
 def _installed() -> bool:
@@ -79,9 +123,7 @@ def _installed() -> bool:
         return True
     if sys.platform != "linux" or sys.maxsize < 1 << 32 or threading.current_thread() is not threading.main_thread():
         return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    libc = _libc()
     before = _Action()
 
     def handle(_number: int, info: int, _context: int) -> None:
@@ -94,7 +136,7 @@ def _installed() -> bool:
             return
         page = address - address % mmap.PAGESIZE
         rest = mapping.base + mapping.size_bytes - page if _size(mapping) <= page - mapping.base else mmap.PAGESIZE
-        libc.mmap(page, rest, mmap.PROT_READ, _PRIVATE_FIXED_ANONYMOUS, -1, 0)
+        _put_zeros(page, rest)
         _faults.append((mapping, page - mapping.base))
         signal.raise_signal(_RAISING)
 
@@ -104,7 +146,7 @@ def _installed() -> bool:
     signal.signal(_RAISING, _raise)
     if libc.sigaction(signal.SIGBUS, ctypes.byref(action), ctypes.byref(before)) != 0:
         return False
-    _kept.extend((handler, before))
+    _kept.extend((handler, before, handle.__code__))
     return True
 
 
@@ -114,7 +156,11 @@ def _size(mapped: _Mapping) -> int:
     return 0 if mapping is None else mapping.size()
 
 
-def _raise(_number: int, _frame: object) -> None:
+def _raise(_number: int, frame: FrameType | None) -> None:
+    while frame is not None:
+        if frame.f_code is _kept[2]:
+            return  # another fault is being dealt with, which ends with this signal as well
+        frame = frame.f_back
     faults = _faults[:]
     _faults.clear()
     for fault, position in faults:
@@ -140,7 +186,8 @@ def _why(mapping: _Mapping, position: int) -> StorageError | NotFoundError | Per
         finally:
             os.close(descriptor)
     except OSError as error:
-        return reading_error(mapping.path, error)
+        failure = reading_error(mapping.path, error)
+        return BadSpotError(failure, mapping) if error.errno == errno.EIO else failure
     return StorageError(
         f"could not read {mapping.path}",
         reason="its disk failed, and another file took its name",

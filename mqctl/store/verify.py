@@ -134,7 +134,7 @@ def verify(store: StoreDirectory, progress: Progress | None = None, *, spread: S
         log.join(part.log)
         queues.join(part.queues)
         index.join(part.index)
-    log_end = store.commit_log.min_offset if log.last is None else log.last.physical_offset + log.last.size_bytes
+    log_end = store.commit_log.min_offset if log.end is None else log.end
     queues.finish(log_end)
     index.finish(log_end)
     if store.cut is not None:
@@ -160,7 +160,7 @@ def _check_between(
     low = begin if log.last is None else log.last.physical_offset + log.last.size_bytes
     if later.first_offset is not None and low < later.first_offset:
         for verifier in verifiers:
-            verifier.check(LogTable(low=low, high=later.first_offset))
+            verifier.check(LogTable(low=low, high=later.first_offset, unread=(*log.unread, *later.unread)))
 
 
 def _without_log(store: StoreDirectory, report: VerifyReport) -> VerifyReport:

@@ -5,7 +5,7 @@ What a window of the log shows is kept as a few numbers a queue; the judgement c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -145,7 +145,12 @@ class EntryCoverage:
         return self._unknown
 
     def judge(
-        self, *, end: int, max_offsets: Mapping[tuple[str, int], int], topics: Mapping[str, int]
+        self,
+        *,
+        end: int,
+        max_offsets: Mapping[tuple[str, int], int],
+        topics: Mapping[str, int],
+        unread: Set[tuple[str, int]],
     ) -> tuple[list[Damage], tuple[QueueBehind, ...]]:
         """Returns what is to be said, and the queues that lag.
 
@@ -153,11 +158,14 @@ class EntryCoverage:
             end: physical offset behind the last record that any queue knows.
             max_offsets: of the queues that have a directory.
             topics: as `add` has it.
+            unread: queues that could not be read: what they know is not known.
         """
         damages: list[Damage] = []
         behind: list[QueueBehind] = []
         configured = self._read_topics() if self._unknown else {}
         for name, unknown in sorted(self._unknown.items()):
+            if name in unread:
+                continue
             topic, queue_id = name
             former, gone, late = unknown.former, unknown.gone, unknown.late
             if name not in max_offsets and late is None:  # a new queue that nothing was dispatched to yet

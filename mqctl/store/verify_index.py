@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.errors import BadInputError
+from mqctl.errors import BadInputError, MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.java_hash import key_hash
 from mqctl.protocol.message_record import decode_message
@@ -78,15 +78,31 @@ class IndexVerifier:
     def prepare(self) -> None:
         """Looks at every file by itself."""
         for number, index in enumerate(self._files):
-            damage = _unusable(index, self._relative(index))
-            if damage is not None:
-                self.share.damages[number, 0] = damage
-                continue
-            entries = index.raw_entries
-            self.found.entry_count += len(entries)
-            for start in range(0, len(entries), SLICE_ENTRIES):
-                self._prepare_slice(number, start, entries[start : start + SLICE_ENTRIES])
+            try:
+                self._prepare_file(number, index)
+            except MqctlError as error:
+                self._pass_over(number, error)
             self._progress("index", number + 1, len(self._files))
+
+    def _prepare_file(self, number: int, index: IndexFile) -> None:
+        damage = _unusable(index, self._relative(index))
+        if damage is not None:
+            self.share.damages[number, 0] = damage
+            return
+        entries = index.raw_entries
+        for start in range(0, len(entries), SLICE_ENTRIES):
+            self._prepare_slice(number, start, entries[start : start + SLICE_ENTRIES])
+        self.found.entry_count += len(entries)
+
+    def _pass_over(self, number: int, error: MqctlError) -> None:
+        """Goes on without a file that cannot be read, or not any more."""
+        self.plan = [part for part in self.plan if part.number != number]
+        self.share.damages[number, 0] = Damage(
+            code=DamageCode.UNREADABLE_FILE,
+            grade=DamageGrade.DAMAGE,
+            file=self._relative(self._files[number]),
+            params={"reason": error.reason or error.problem},
+        )
 
     def _relative(self, index: IndexFile) -> str:
         return index.path.relative_to(self._store.path).as_posix()
@@ -112,15 +128,21 @@ class IndexVerifier:
         self.share.joined |= len(table) > 0
         touching = [part for part in self.plan if part.low < table.high and part.high >= table.low]
         for part in touching:
-            entries = self._raw(part).astype(INDEX_ENTRY.newbyteorder("="))
-            offsets = entries["physical_offset"]
-            rows = np.flatnonzero((offsets >= table.low) & (offsets < table.high))
-            at, hit = table.rows_of(offsets[rows])
-            self._report(part, 2, DamageCode.INDEX_ENTRY_DANGLING, rows[~hit])
-            rows, at = rows[hit], at[hit]
-            other = entries["key_hash"][rows] != table.unique_hash[at]
-            rows, at = rows[other], at[other]
-            self._report(part, 3, DamageCode.INDEX_HASH_MISMATCH, rows[_strangers(table, entries, rows, at)])
+            try:
+                self._check_slice(part, table)
+            except MqctlError as error:
+                self._pass_over(part.number, error)
+
+    def _check_slice(self, part: IndexSlice, table: LogTable) -> None:
+        entries = self._raw(part).astype(INDEX_ENTRY.newbyteorder("="))
+        offsets = entries["physical_offset"]
+        rows = np.flatnonzero((offsets >= table.low) & (offsets < table.high))
+        at, hit = table.rows_of(offsets[rows])
+        self._report(part, 2, DamageCode.INDEX_ENTRY_DANGLING, rows[table.missing(offsets[rows], hit)])
+        rows, at = rows[hit], at[hit]
+        other = entries["key_hash"][rows] != table.unique_hash[at]
+        rows, at = rows[other], at[other]
+        self._report(part, 3, DamageCode.INDEX_HASH_MISMATCH, rows[_strangers(table, entries, rows, at)])
 
     def finish(self, log_end: int) -> None:
         """Finds entries that lead behind the log, and those to which no slot leads.

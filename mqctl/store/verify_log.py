@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from mqctl.errors import MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.protocol.message_record import RecordError, decode_message
-from mqctl.store.commitlog import PAGE_BYTES
+from mqctl.store.bad_spots import refused_parts
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Stop, Tail, headers
+from mqctl.store.layouts import HEADER_BYTES, PAGE_BYTES
 from mqctl.store.log_rows import Rows, scanner, sum_of
 from mqctl.store.log_window import (
     COLUMNS,
@@ -30,10 +31,13 @@ from mqctl.store.log_window import (
     StoreHost,
 )
 from mqctl.store.mapped_files import MappedFile
+from mqctl.store.mapping_guard import BadSpotError, pass_over
 
 WINDOW_RECORDS = 1 << 18
 SAMPLED = 16
 """Deviations of a kind in one file that are listed each; the last of them stands for all that follow, too."""
+_LOOKS = 3
+_GIVEN_UP = "the disk failed at too many places before: the rest was not looked at"
 _STOP_CODES = {
     Stop.BAD_MAGIC: DamageCode.BAD_MAGIC,
     Stop.TORN: DamageCode.TORN_RECORD,
@@ -106,7 +110,7 @@ class LogVerifier:
             if not self._readable(file, nominal):
                 continue
             self._files.append(file)
-            later = any(bool(other.size_bytes and other.buffer[:8].any()) for other in log.files[number + 1 :])
+            later = any(_was_written(other) for other in log.files[number + 1 :])
             for _ in self._verify_file(file, later=later):
                 if self._held >= WINDOW_RECORDS:
                     yield self._window()
@@ -135,7 +139,8 @@ class LogVerifier:
 
     def _window(self) -> LogTable:
         """Makes a table of what was gathered, and counts it."""
-        table = LogTable(numbers=self.codes, topics=list(self.codes), files=self._files)
+        names = list(self.codes)
+        table = LogTable(numbers=self.codes, topics=names, files=self._files, unread=tuple(self.found.unread))
         parts, self._parts, self._held = self._parts, [], 0
         columns = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         for number, name in enumerate(COLUMNS):
@@ -189,7 +194,12 @@ class LogVerifier:
         self, code: DamageCode, file: MappedFile, position: int | None, *,
         grade: DamageGrade = DamageGrade.DAMAGE, length: int | None = None, **params: int | str,
     ) -> None:  # fmt: skip
-        """Notes a deviation; behind the first few of a kind in a file they are only counted."""
+        """Notes a deviation; behind the first few of a kind in a file they are only counted.
+
+        What the disk does not give back reads as zeros, and is no deviation of the bytes.
+        """
+        if position is not None and self._is_unread(file, position, length or HEADER_BYTES):
+            return
         tally = self._tallies.setdefault((code, grade, file.start), _Tally())
         if tally.add(1, length or 0):
             return
@@ -208,6 +218,8 @@ class LogVerifier:
 
     def add(self, file: MappedFile, rows: Rows) -> None:
         """Takes the accepted records of one chunk, and notes whose bytes are not in order."""
+        if self.found.unread:
+            rows = self._read(file, rows)
         rows.columns[FILE_NUMBER] = len(self._files) - 1
         self._held += rows.columns.shape[1]
         self._parts.append(rows.columns)
@@ -230,10 +242,46 @@ class LogVerifier:
                 size = int(left.sum()) if code is DamageCode.BAD_CRC else 0
                 self._tallies[code, DamageGrade.DAMAGE, file.start].add(len(left), size)
 
+    def _is_unread(self, file: MappedFile, position: int, length: int) -> bool:
+        low = file.start + position
+        return any(low < end and begin < low + length for begin, end in self.found.unread)
+
+    def _read(self, file: MappedFile, rows: Rows) -> Rows:
+        """Leaves out records that lie on pages which the disk refused."""
+        low, high = np.array(self.found.unread, dtype=np.int64).T[:, :, None] - file.start
+        begin, end = rows.columns[POSITION], rows.columns[POSITION] + rows.columns[SIZE]
+        return rows.without(((begin < high) & (low < end)).any(axis=0))
+
     def _verify_file(self, file: MappedFile, *, later: bool) -> Iterator[None]:
-        """Goes through one file, pausing after every chunk of records."""
+        """Goes through one file, pausing after every chunk of records, and past what its disk refuses."""
+        start, looks = 0, 0
+        while True:
+            try:
+                for end in self._verify_from(file, start, later=later):
+                    start = end
+                    yield
+                return
+            except BadSpotError as error:
+                looks += 1
+                if error.path != file.path or looks > _LOOKS:
+                    raise
+                self._pass_over(file, error)
+
+    def _pass_over(self, file: MappedFile, error: BadSpotError) -> None:
+        """Notes what the disk refuses of a file, and has it read as zeros."""
+        known = {(low - file.start, high - file.start) for low, high in self.found.unread}
+        parts, given_up = refused_parts(file.path, file.data_spans(0, file.size_bytes))
+        noted = [(low, high, error.reason) for low, high in parts if (low, high) not in known]
+        if given_up is not None:
+            noted.append((given_up, file.size_bytes, _GIVEN_UP))
+        for low, high, reason in noted:
+            self.damage(DamageCode.UNREADABLE_FILE, file, low, length=high - low, reason=reason)
+        self.found.unread.extend((file.start + low, file.start + high) for low, high, _ in noted)
+        pass_over(error, [(low, high) for low, high, _ in noted])
+
+    def _verify_from(self, file: MappedFile, position: int, *, later: bool) -> Iterator[int]:
+        """Goes through a file from `position` on; yields where each chunk of records ends."""
         log = self.store.commit_log
-        position = 0
         while True:
             tail = Tail(Stop.END, position)
             for rows, end in self._rows.scan(file, position):
@@ -241,7 +289,7 @@ class LogVerifier:
                     self.add(file, rows)
                     self.found.max_offset = int(rows.columns[0, -1] + rows.columns[SIZE, -1])
                     self.found.followed = False
-                    yield
+                    yield self.found.max_offset - file.start
                 tail = end or tail
             if tail.stop in (Stop.END, Stop.BLANK):
                 break
@@ -279,6 +327,13 @@ class LogVerifier:
         torn_end = onward is None and not later and self.store.abort() and code is not DamageCode.FOREIGN_RECORD
         grade = DamageGrade.EXPECTED if torn_end else DamageGrade.DAMAGE
         self.damage(code, file, tail.position, grade=grade, length=end - tail.position, **params)
+
+
+def _was_written(file: MappedFile) -> bool:
+    try:
+        return bool(file.size_bytes and file.buffer[:8].any())
+    except BadSpotError:
+        return True
 
 
 def oddities(log: LogFindings) -> Iterator[Damage]:

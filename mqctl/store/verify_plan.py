@@ -70,6 +70,7 @@ class QueuePlan:
         max_offsets: of the queues that have a directory.
         begins, topics: as `EntryCoverage.add` has them.
         damages: by the number of the queue.
+        unread: queues with a file that could not be read: what they lack is not known.
     """
 
     queues: list[tuple[str, int]] = field(default_factory=list)
@@ -78,6 +79,7 @@ class QueuePlan:
     topics: dict[str, int] = field(default_factory=dict)
     runs: list[QueueRun] = field(default_factory=list)
     damages: dict[int, list[Damage]] = field(default_factory=dict)
+    unread: set[tuple[str, int]] = field(default_factory=set)
 
 
 @dataclass
@@ -88,9 +90,11 @@ class CheckedQueues:
         reported: deviations by number of the queue, start of the file, and kind.
         confirms_last, dispatched_offset: as in `QueueFindings`; None where no record was looked at, or covered.
         unknown: records without an entry.
+        unread: queues with a file that could not be read any more.
     """
 
     reported: dict[tuple[int, int, int], Damage] = field(default_factory=dict)
     confirms_last: bool | None = None
     dispatched_offset: int | None = None
     unknown: UnknownRecords = field(default_factory=dict)
+    unread: set[tuple[str, int]] = field(default_factory=set)

@@ -21,6 +21,7 @@ from mqctl.store.kernel import Int64s, Mask
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES
 from mqctl.store.log_window import LogTable
 from mqctl.store.mapped_files import MappedFile
+from mqctl.store.mapping_guard import BadSpotError
 from mqctl.store.verify_coverage import EntryCoverage
 from mqctl.store.verify_plan import CheckedQueues, QueueFindings, QueuePlan, QueueRun, leading_below
 
@@ -80,14 +81,18 @@ class QueueVerifier:
                     self._add(run)
             except MqctlError as error:
                 plan.max_offsets.setdefault((topic, queue_id), 0)
-                damages.append(
-                    Damage(
-                        code=DamageCode.UNREADABLE_FILE, grade=DamageGrade.DAMAGE, topic=topic, queue_id=queue_id,
-                        file=self._store.relative(queue.directory), params={"reason": str(error)},
-                    )
-                )  # fmt: skip
+                plan.unread.add((topic, queue_id))
+                damages.append(self._unreadable((topic, queue_id), queue.directory, error))
             self._progress("consumequeue", number + 1, len(plan.queues))
         self._checked = [0] * len(plan.runs)
+
+    def _unreadable(self, queue: tuple[str, int], path: Path, error: MqctlError) -> Damage:
+        file = self._store.relative(error.path if isinstance(error, BadSpotError) else path)
+        reason = error.reason or error.problem
+        return Damage(
+            code=DamageCode.UNREADABLE_FILE, grade=DamageGrade.DAMAGE, topic=queue[0], queue_id=queue[1],
+            file=file, params={"reason": reason},
+        )  # fmt: skip
 
     def _entries(self, run: QueueRun) -> Entries:
         return run.raw(self._root).astype(QUEUE_ENTRY_NATIVE)
@@ -118,7 +123,14 @@ class QueueVerifier:
             return
         covered = np.zeros(len(table), bool)
         for number in self._touching(table.low, table.high):
-            self._check_run(number, table, covered)
+            try:
+                self._check_run(number, table, covered)
+            except MqctlError as error:  # it could be read a moment ago
+                run = self.plan.runs[number]
+                self._share.unread.add(run.queue)
+                self._share.reported[run.number, run.start, 8] = self._unreadable(
+                    run.queue, self._root / run.path, error
+                )
         if not len(table):
             return
         for topic, queue_id in self._store.batch_queue_ids():
@@ -151,7 +163,8 @@ class QueueVerifier:
             inside = np.flatnonzero(live & (offsets >= table.low) & (offsets < table.high))
         at, hit = table.rows_of(entries["physical_offset"][inside])
         run = replace(run, first=run.first + skipped)
-        self._report(run, 2, DamageCode.QUEUE_ENTRY_DANGLING, inside[~hit], entries)
+        lacking = table.missing(entries["physical_offset"][inside], hit)
+        self._report(run, 2, DamageCode.QUEUE_ENTRY_DANGLING, inside[lacking], entries)
         rows, at = inside[hit], at[hit]
         wrong = table.size[at] != entries["size"][rows]
         topic, queue_id = run.queue
@@ -220,6 +233,7 @@ class QueueVerifier:
             self._share.confirms_last = later.confirms_last
         if later.dispatched_offset is not None:
             self._share.dispatched_offset = later.dispatched_offset
+        self._share.unread |= later.unread
         self._coverage.join(later.unknown)
 
     def finish(self, log_end: int) -> None:
@@ -243,7 +257,10 @@ class QueueVerifier:
         self.found.confirms_last = bool(share.confirms_last)
         self.found.dispatched_offset = share.dispatched_offset
         damages, self.found.behind = self._coverage.judge(
-            end=share.dispatched_offset or 0, max_offsets=plan.max_offsets, topics=plan.topics
+            end=share.dispatched_offset or 0,
+            max_offsets=plan.max_offsets,
+            topics=plan.topics,
+            unread=plan.unread | share.unread,
         )
         self.found.damages += damages
 

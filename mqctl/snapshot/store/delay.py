@@ -50,7 +50,8 @@ def delay_state(reading: Reading, *, levels: str | None, observed_at_ms: int) ->
     states, deliveries = [], []
     for level in sorted({*range(1, table.max_level + 1), *recorded.offsets, *queues}):
         offset = recorded.offsets.get(level)
-        queue = None if unreadable else DelayQueueState(min_offset=0, max_offset=0)
+        unread = unreadable or (SCHEDULE_TOPIC, level - 1) in reading.unread_queues
+        queue = None if unread else DelayQueueState(min_offset=0, max_offset=0)
         if level in queues:
             scan = _LevelScan(reading, queues[level], level, table.delay_ms(level), offset, observed_at_ms)
             queue, delivered_ms = scan.state()

@@ -47,11 +47,13 @@ class Reading:
 
     Attributes:
         gone_queues: queues that lack files with messages, as verification shows.
+        unread_queues: queues whose files could not be read.
     """
 
     store: StoreDirectory
     gaps: list[Gap] = field(default_factory=list)
     gone_queues: frozenset[tuple[str, int]] = frozenset()
+    unread_queues: set[tuple[str, int]] = field(default_factory=set)
     _configs: dict[str, LoadedConfig] = field(default_factory=dict)
 
     def miss(self, part: Part, reason: str, *, subject: GapSubject | None = None, cause: Cause = Cause.DAMAGED) -> None:
@@ -81,12 +83,12 @@ class Reading:
         return configs.consumer_offsets(file)
 
     def was_written(self, queue: tuple[str, int]) -> bool:
-        """Whether anything shows that messages came to a queue that has no files."""
+        """Whether anything shows that messages came to a queue that has no files, or none that can be read."""
         topic, queue_id = queue
         consumed = (
             offsets.get(queue_id, 0) for (name, _), offsets in self.offset_table.offsets.items() if name == topic
         )
-        return queue in self.gone_queues or any(consumed)
+        return queue in self.gone_queues | self.unread_queues or any(consumed)
 
     @cached_property
     def bounds(self) -> dict[tuple[str, int], QueueBounds]:
@@ -98,6 +100,7 @@ class Reading:
             try:
                 table[(topic, queue_id)] = QueueBounds(queue, queue.min_offset(log_min), queue.max_offset)
             except MqctlError as error:
+                self.unread_queues.add((topic, queue_id))
                 subject = GapSubject(topic=topic, queue_id=queue_id)
                 self.miss(Part.QUEUES, error.reason or error.problem, subject=subject, cause=cause_of(error))
         if not table and self.lacks_queues:
@@ -112,8 +115,9 @@ class Reading:
     def lacks_queues(self) -> bool:
         """Whether queues without files are no empty ones: all files of all queues are missing."""
         root, log = self.store.path, self.store.commit_log
-        empty = log.max_offset == log.min_offset and (root / "commitlog").is_dir()
-        return not (root / "consumequeue").is_dir() and not empty
+        if (root / "consumequeue").is_dir():
+            return False
+        return log.max_offset != log.min_offset or not (root / "commitlog").is_dir()
 
     def note_unreadable_formats(self) -> None:
         """Notes the parts that live in a RocksDB, and what queues would show that are not there."""

@@ -1,0 +1,72 @@
+"""Runs mqctl on a disk that refuses some pages: `failing_disk.py [[PATH, LOW, HIGH], ...] WORD...`.
+
+Below mqctl's code, as a disk does it: reads of these bytes fail with EIO, and mapped pages of them end in SIGBUS.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import mmap
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PAGE = 4_096
+_MAP_SHARED_FIXED = 0x11
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+_faults: list[tuple[str, int, int]] = [tuple(each) for each in json.loads(sys.argv[1])]
+_EMPTY = os.memfd_create("empty")  # a page behind the end of its file is a SIGBUS
+_mmap, _pread, _read = mmap.mmap, os.pread, os.read
+
+
+def _of(descriptor: int) -> list[tuple[int, int]]:
+    path = Path(f"/proc/self/fd/{descriptor}").readlink()
+    return [(low, high) for name, low, high in _faults if path == Path(name)]
+
+
+def _mapped(descriptor: int, length: int, *rest: Any, **named: Any) -> mmap.mmap:
+    mapping = _mmap(descriptor, length, *rest, **named)
+    base = np.frombuffer(mapping, dtype=np.uint8).ctypes.data
+    for low, high in _of(descriptor):
+        for page in range(low // PAGE * PAGE, high, PAGE):
+            _libc.mmap(base + page, PAGE, mmap.PROT_READ, _MAP_SHARED_FIXED, _EMPTY, 0)
+    return mapping
+
+
+def _refuse(descriptor: int, low: int, length: int) -> None:
+    if any(low < end and begin < low + length for begin, end in _of(descriptor)):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def _pread_or_fail(descriptor: int, length: int, offset: int) -> bytes:
+    _refuse(descriptor, offset, length)
+    return _pread(descriptor, length, offset)
+
+
+def _read_or_fail(descriptor: int, length: int) -> bytes:
+    try:
+        _refuse(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR), length)
+    except OSError as error:
+        if error.errno == errno.EIO:
+            raise
+    return _read(descriptor, length)
+
+
+def main() -> int:
+    from mqctl.cli.exit import run_guarded
+    from mqctl.main import main as mqctl
+
+    mmap.mmap, os.pread, os.read = _mapped, _pread_or_fail, _read_or_fail  # type: ignore[misc, assignment]
+    return run_guarded(sys.argv[2:], mqctl)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
