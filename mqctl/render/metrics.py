@@ -22,6 +22,7 @@ from mqctl.render.metrics_detail import Detail, client_families, pop_families, q
 
 _MS = 1000
 _LAG, _MEMBERS = "mqctl_group_lag_messages", "mqctl_group_members"
+_DEAD_LETTERS = "mqctl_group_dead_letter_messages"
 LEFT_OUT = "mqctl_groups_left_out"
 
 
@@ -118,13 +119,17 @@ def _healthy(replica: Replica) -> float | None:
 
 
 def _bounded(families: list[Family], most: int | None) -> Iterator[Family]:
-    """Yields the metrics of so many groups of each cluster, and how many groups there are and have none."""
+    """Yields the metrics of so many groups of each cluster, and how many groups there are and have none.
+
+    Groups with members or dead letters come first, then those that are behind most.
+    """
     online: dict[tuple[str, ...], bool] = {}
     behind: dict[tuple[str, ...], float] = {}
     for family in families:
         for labels, value in family.samples:
             place = labels[:2]
-            online[place] = online.get(place, False) or (family.name == _MEMBERS and value != 0)
+            telling = family.name in (_MEMBERS, _DEAD_LETTERS) and value != 0
+            online[place] = online.get(place, False) or telling
             lag = value if family.name == _LAG and value > 0 else 0.0
             behind[place] = max(behind.get(place, 0.0), lag)
     clusters: dict[str, list[tuple[str, ...]]] = {}
@@ -172,7 +177,7 @@ def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
     members = [sample for part in parts for sample in part.members()]
     yield Family(name=_MEMBERS, help="instances online", labels=labels, samples=members)
     yield Family(
-        name="mqctl_group_dead_letter_messages",
+        name=_DEAD_LETTERS,
         help="messages in the dead-letter topic; without a sample there is no such topic",
         labels=labels,
         samples=[sample for part in parts for sample in part.dead_letters()],

@@ -179,7 +179,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
 
 def _way_back(plan: OffsetPlan) -> list[str]:
     """Says what an undo needs, since that is not always what the change needs."""
-    lines = [f"mqctl offset undo ID --execute --confirm {plan.group}"]
+    lines = [f"mqctl undo ID --execute --confirm {plan.group}"]
     if plan.method is Method.SERVER:
         lines.append("members may stay online, and offsets are restored exactly")
     else:

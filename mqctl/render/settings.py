@@ -38,6 +38,7 @@ HISTORY_COLUMNS = (
     Column("part_count", "parts", CellKind.COUNT),
     Column("state", "state", CellKind.WORDS),
     Column("back", "undo with", none="none"),
+    Column("undone_by", "undone by", none=""),
     Column("who", "who", wide=True),
     Column("cluster", "cluster", wide=True),
     Column("undoes", "undoes", wide=True),
@@ -135,6 +136,7 @@ class HistoryEntry:
         part_count: queues, letters or steps.
         cluster: None for a change of files.
         back: the command that undoes it or resumes it; None where none is known here.
+        undone_by: the change that took it back.
     """
 
     id: str
@@ -147,6 +149,7 @@ class HistoryEntry:
     cluster: str | None
     undoes: str | None
     back: str | None
+    undone_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +259,9 @@ def change_document(record: SettingRecord) -> Document:
 def history_document(entries: Iterable[HistoryEntry], unreadable: Sequence[str]) -> Document:
     """Builds the document of `history`."""
     rows = list(entries)
-    table = Table(HISTORY_COLUMNS, rows, empty="no change was made from this machine")
+    some_undone = any(row.undone_by for row in rows)
+    columns = [column for column in HISTORY_COLUMNS if some_undone or column.key != "undone_by"]
+    table = Table(columns, rows, empty="no change was made from this machine")
     return Document(
         schema="history/1", value=History(changes=rows, unreadable=list(unreadable)), records=rows, blocks=[table]
     )

@@ -146,6 +146,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step(
             "export prometheus --once --limit 10",
             'group="order-service"',
+            'dead_letter_messages{cluster="DefaultCluster",group="audit"}',
             'mqctl_groups{cluster="DefaultCluster"} 2',
             " without metrics, 10 with",
             "--limit all",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
 
 _KEPT_MS = 7 * 86_400_000
 _TOLD_MS = 86_400_000
+_already_told: set[str] = set()
 _WRITTEN_MS = 10_000
 """How old what is kept may be before it is written anew: a command in a loop writes no more often."""
 
@@ -56,7 +57,8 @@ def tell_missing(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> None:
     names = {item.broker_name for item in registered}
     for seen in note_brokers(cluster, registered):
         age_ms = now_ms - seen.last_seen_time_ms
-        if seen.name not in names and age_ms < _TOLD_MS:
+        if seen.name not in names and age_ms < _TOLD_MS and seen.name not in _already_told:
+            _already_told.add(seen.name)  # an exporter looks again and again
             note(
                 f"{seen.name} ({seen.address}) is not registered any more, and was {duration(age_ms)} ago: "
                 "its queues are in no answer"

@@ -104,7 +104,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
 
     def opened(self, record: OffsetRecord) -> str:
         self._consent.opened(record)
-        undo = f"mqctl offset undo {record.id} --execute --confirm {record.subject}"
+        undo = f"mqctl undo {record.id} --execute --confirm {record.subject}"
         return f"mqctl: change {record.id}; {undo} undoes it"
 
     def carry_out(self, work: Work[OffsetPlan, OffsetRecord]) -> None:
@@ -128,7 +128,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
 
     def finish(self, record: OffsetRecord) -> str:
         sure = f"--execute --confirm {record.subject}"
-        return f"mqctl offset reset --resume {record.id} {sure} finishes it, mqctl offset undo {record.id} undoes it"
+        return f"mqctl offset reset --resume {record.id} {sure} finishes it, mqctl undo {record.id} undoes it"
 
     def report(self, record: OffsetRecord) -> Document:
         return change_document(record)

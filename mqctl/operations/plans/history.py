@@ -59,11 +59,11 @@ def entries(unread: UnreadRecords) -> list[HistoryEntry]:
     for kind in book.step_kinds():
         listed += [_entry(record) for record in book.steps(kind).all(unread)]
     latest = sorted(listed, key=lambda entry: entry.made_at_ms, reverse=True)
-    undone: set[str | None] = set()
+    undone: dict[str | None, str] = {}
     for entry in latest:  # an undo that was taken back itself, later, undoes nothing
         if entry.state == CONFIRMED and entry.id not in undone:
-            undone.add(entry.undoes)
-    return [replace(entry, back=None) if entry.id in undone else entry for entry in latest]
+            undone.setdefault(entry.undoes, entry.id)
+    return [replace(entry, back=None, undone_by=undone[entry.id]) if entry.id in undone else entry for entry in latest]
 
 
 def newest_undoable(unread: UnreadRecords) -> HistoryEntry | None:
@@ -97,7 +97,7 @@ def _back(record: AnyRecord) -> str | None:
     """Returns the command that takes a change back, or resumes it; None where there is none."""
     match record:
         case OffsetRecord():
-            return None if record.is_nothing_done else f"mqctl offset undo {record.id}"
+            return None if record.is_nothing_done else f"mqctl undo {record.id}"
         case SettingRecord():
             return None if record.is_nothing_done else f"mqctl undo {record.id}"
         case ResendRecord():

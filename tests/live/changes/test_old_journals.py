@@ -42,8 +42,8 @@ def test_history_knows_them_and_how_to_take_them_back(live: Run, old: Path) -> N
     changes = {name: (item["kind"], item["subject"], item["state"], item["back"]) for name, item in listed.items()}
     store = str(old.parent / "store")
     assert changes == {
-        RESET: ("offset-reset", "G", "confirmed", f"mqctl offset undo {RESET}"),
-        BY_GROUP: ("replay-group", "H", "confirmed", f"mqctl offset undo {BY_GROUP}"),
+        RESET: ("offset-reset", "G", "confirmed", f"mqctl undo {RESET}"),
+        BY_GROUP: ("replay-group", "H", "confirmed", f"mqctl undo {BY_GROUP}"),
         UPDATE: ("topic-update", "Pay", "confirmed", f"mqctl undo {UPDATE}"),
         RESEND: ("dlq-resend", "G", "sent", None),
         PUBLISHED: ("replay-publish", "Again", "complete", None),

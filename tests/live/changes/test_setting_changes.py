@@ -359,7 +359,7 @@ def test_one_undo_for_all_changes(live: Run) -> None:
     assert (undone.exit_code, undone.json["undoes"]) == (0, reset.json["id"]), undone.stderr
     entries = live("history", "-o", "json").json["changes"]
     assert [(item["kind"], item["back"]) for item in entries] == [
-        ("undo", f"mqctl offset undo {undone.json['id']}"),
+        ("undo", f"mqctl undo {undone.json['id']}"),
         ("offset-reset", None),
     ]
     assert live("history", "-o", "wide").exit_code == 0

@@ -22,6 +22,9 @@ def test_the_last_change_is_named_planned_and_undone_then_the_one_before(live: R
     assert (undone.exit_code, undone.json["undoes"]) == (0, reset.json["id"]), undone.stderr
     before = live("undo", "--last", *sure())
     assert (before.exit_code, before.json["undoes"]) == (0, topic.json["id"]), before.stderr
+    taken_back = [item["undone_by"] for item in live("history", "-o", "json").json["changes"]]
+    assert taken_back == [None, None, undone.json["id"], before.json["id"]]
+    assert "UNDONE BY" in live("history", "-o", "table").stdout
     nothing = live("undo", "--last", "--execute")
     assert (nothing.exit_code, "no change can be undone" in nothing.stderr) == (66, True), nothing.stderr
 

@@ -172,7 +172,7 @@ def test_a_queue_that_members_bring_back_is_set_once_more(live: Run, cluster: Em
     rows = {(row["state"], row["reason"]) for row in done.json["queues"] if row["queue_id"] == 0}
     assert rows == {("confirmed", "it went back to 3, and was set again")}
     (undo, online) = plan.json["undo"]
-    assert undo.startswith("mqctl offset undo ID --execute --confirm G")
+    assert undo.startswith("mqctl undo ID --execute --confirm G")
     assert "members may stay online" in online
 
 

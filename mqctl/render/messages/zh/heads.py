@@ -42,7 +42,7 @@ skipped while brokers filter by the old tags=Broker 按旧 Tag 过滤时跳过|b
 skipped on the way=过程中跳过|command=命令|impact=影响|what it does=作用|mqadmin=mqadmin|mqctl=mqctl|coverage=覆盖|in=于|note=说明|lock=锁
 holder=持有者|renewed=续期时间|listener silent=监听器无进展|free at the latest=最迟释放|moves=变动次数|last move=最近变动|keys re-routed=改道的 Key
 of keys=占 Key|of all messages=占全部消息|gone in=过期还剩|place=位置|is=现值|becomes=变为|stage=阶段|was=原值|requested=要求|when=时间|of=属于|parts=部分
-undo with=回退命令|who=操作者|undoes=撤销|grade=等级|file=文件|byte=字节位置|count=数量|details=详情|in flight=处理中
+undo with=回退命令|undone by=已由何变更撤销|who=操作者|undoes=撤销|grade=等级|file=文件|byte=字节位置|count=数量|details=详情|in flight=处理中
 handed out/s=下发/秒|committed/s=提交/秒|min offset=最小位点|broker offset=Broker 位点|next message stored=下一条存储时间|owner=所有者|owner address=所有者地址|Who consumes=消费者|no consumer group has offsets there=没有消费组在那里提交过位点|processes=进程|versions=版本
 name server=NameServer|from offset=起始位点|to offset=结束位点|deleted=已删除|reached=已到|left=剩余|published=已发布|there already=已在目标|repeated=重复|filtered out=已过滤
 replay=重放|in doubt=存疑|ordered=顺序|in order=按序消费|message.type=message.type|master=Master|slaves=Slave|max offset=最大位点|last message=最近消息|report=报告|what stands out=要点
