@@ -14,6 +14,7 @@ from mqctl.model.member import (
     Subscription,
     consume_mode,
 )
+from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.pop_share import PopShare
 from mqctl.protocol.codes import version_text
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -177,6 +178,8 @@ class GroupMembers:
         consume_mode: `PULL` or `POP` by what brokers say (5.x, 402), both when it differs by topic.
         pops: topics of which the group shares messages instead of queues (5.x), all brokers together.
         refused_by: brokers that refuse all pulls of the group, for want of its settings.
+        retries_in_place: failed deliveries after which orderly members give a message up, 2,147,483,647 unless they set
+            `maxReconsumeTimes`; the most of them. None without an orderly member that told.
     """
 
     group: str
@@ -189,6 +192,7 @@ class GroupMembers:
     brokers: list[GroupOnBroker]
     pops: list[PopShare]
     refused_by: list[str]
+    retries_in_place: int | None
 
 
 def group_row(
@@ -343,6 +347,7 @@ def members_document(
         brokers=list(configs),
         pops=list(pops),
         refused_by=list(refused_by),
+        retries_in_place=max(map(_retries_in_place, (info for info in running if info.orderly)), default=None),
     )
     kinds = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
     blocks: list[Table | Paragraphs] = [
@@ -355,6 +360,9 @@ def members_document(
         blocks.append(
             Paragraphs([phrase("how_consumed", lang).format(kinds=", ".join(word for word in kinds if word))])
         )
+    if value.retries_in_place is not None:
+        key = "retried_for_ever" if value.retries_in_place == MOST_INT32 else "retried_in_place"
+        blocks.append(Paragraphs([phrase(key, lang).format(group=group, most=value.retries_in_place)]))
     if refused_by:
         words = phrase("pulls_refused", lang).format(brokers=", ".join(refused_by), group=group)
         blocks.insert(0, Paragraphs([words]))
@@ -362,3 +370,9 @@ def members_document(
         blocks.insert(0, Table(CONFIG_COLUMNS, configs, title=f"Consumer group {group}"))
     schema = "group.describe/1" if configs else "group.members/1"
     return Document(schema=schema, value=value, records=members, csv_columns=MEMBER_COLUMNS, blocks=blocks)
+
+
+def _retries_in_place(info: RunningInfo) -> int:
+    """Java's orderly consumers take -1, which is what they have unless it is set, for no limit at all."""
+    limit = decimal(info.properties.get("maxReconsumeTimes"), high=MOST_INT32)
+    return MOST_INT32 if limit is None else limit

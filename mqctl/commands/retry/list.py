@@ -33,7 +33,8 @@ def command(
 
     Failed messages wait behind a delay level that grows with each failure, and then in the group's retry topic until it
     consumes them. A message that fails at every try becomes a dead letter with its last one: a fix has to be out by
-    then. Clients with a limit of their own give up sooner. Only the first 20,000 undelivered messages of each delay
+    then. Clients with a limit of their own give up sooner, and orderly ones retry in place: nothing of that is listed
+    (`mqctl group describe GROUP` tells). Only the first 20,000 undelivered messages of each delay
     level are searched.
     """
     groups = frozenset(group or ())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from embedded_broker import EmbeddedCluster
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.render.instance import InstanceReport
 from tests.client.consuming import Heard, quick, quick_client, wait_for_queues
+from tests.live.cast import Cast, Scripted
 from tests.live.conftest import Run
 
 
@@ -38,3 +40,17 @@ def test_an_instance_of_a_group_with_nobody_online_or_that_nobody_knows(live: Ru
     assert (outcome.exit_code, "nobody is online" in outcome.stderr) == (66, True)
     outcome = live("group", "member", "a@1", "-g", "misspelt")
     assert (outcome.exit_code, "there is no consumer group misspelt" in outcome.stderr) == (66, True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "said"), [("-1", 2_147_483_647, "without a limit"), ("7", 7, "up to 7 times")]
+)
+def test_orderly_members_tell_that_they_retry_in_place(
+    live: Run, cluster: EmbeddedCluster, limit: str, most: int, said: str
+) -> None:
+    own = {"PROP_CONSUMEORDERLY": "true", "maxReconsumeTimes": limit}
+    with Cast(cluster) as cast:
+        cast.join(Scripted(client_id="one@1", properties=own))
+        words = ("group", "describe", "G")
+        assert live(*words, "-o", "json").json["retries_in_place"] == most
+        assert said in live(*words).stdout

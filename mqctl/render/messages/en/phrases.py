@@ -27,6 +27,8 @@ PHRASES = {
     "cut": "{shown:,} of {total:,} shown; --limit all",
     "how_consumed": "how members consume: {kinds}",
     "online_first": "groups behind: {behind:,}, {waiting:,} messages waiting; those with members online ({online:,}) come first",
+    "retried_for_ever": "{group}: orderly members retry a failed message in place, without a limit; its queue stands still meanwhile, and nothing shows in retry topics (MQ503). The limit of brokers is for concurrent members.",
+    "retried_in_place": "{group}: orderly members retry a failed message in place, up to {most:,} times; its queue stands still meanwhile, and nothing shows in retry topics (MQ503). The limit of brokers is for concurrent members.",
     "standing": "{group} on {topic}: {count:,} waiting, the oldest for {span}",
     "standing_uncommitted": "{group} on {topic}: queues without a committed offset: {queues:,}; messages stored there: {count:,}",
     "standing_calm": "no lag: {groups}",

@@ -27,6 +27,8 @@ PHRASES = {
     "cut": "共 {total:,} 行，显示 {shown:,} 行；--limit all 显示全部",
     "how_consumed": "消费方式：{kinds}",
     "online_first": "积压的消费组 {behind:,} 个，共 {waiting:,} 条消息等待消费；其中有在线成员的 {online:,} 个排在前面",
+    "retried_for_ever": "{group}：顺序消费的成员在原地重试失败的消息，次数没有上限；期间该队列停滞，重试 Topic 中看不到（MQ503）。Broker 上的重试上限只对并发消费的成员有效。",
+    "retried_in_place": "{group}：顺序消费的成员在原地重试失败的消息，最多 {most:,} 次；期间该队列停滞，重试 Topic 中看不到（MQ503）。Broker 上的重试上限只对并发消费的成员有效。",
     "standing": "{group} 在 {topic} 上积压 {count:,} 条，最早的已等待 {span}",
     "standing_uncommitted": "{group} 在 {topic} 上尚未提交位点的队列：{queues:,}，其中已存储的消息：{count:,}",
     "standing_calm": "没有积压：{groups}",
