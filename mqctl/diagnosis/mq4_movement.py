@@ -153,6 +153,8 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
                     params={"group": view.group, "topic": topic},
                     evidence={"failed_share": share, "failed_tps": bad},
                     variant="broadcasting" if view.broadcasting else "orderly" if view.orderly else None,
+                    # Orderly members retry in place: nothing comes to dead letters, the queue stands still.
+                    playbook="stuck-consumer" if view.orderly else None,
                 )
 
 

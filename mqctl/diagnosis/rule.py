@@ -69,12 +69,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a rule found: a finding without what the registration already tells. `severity` overrides the rule's own."""
+    """What a rule found: a finding without what the registration already tells.
+
+    `severity` and `playbook` override the rule's own.
+    """
 
     subject: Subject
     params: Mapping[str, Value] = field(default_factory=dict)
     evidence: Mapping[str, Value] = field(default_factory=dict)
     severity: Severity | None = None
+    playbook: str | None = None
     confidence: Confidence = Confidence.HIGH
     variant: str | None = None
 

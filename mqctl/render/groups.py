@@ -347,7 +347,7 @@ def members_document(
         brokers=list(configs),
         pops=list(pops),
         refused_by=list(refused_by),
-        retries_in_place=max(map(_retries_in_place, (info for info in running if info.orderly)), default=None),
+        retries_in_place=_retries_in_place(running),
     )
     kinds = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
     blocks: list[Table | Paragraphs] = [
@@ -357,22 +357,26 @@ def members_document(
     if pops:
         blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))
     if any(kinds):
-        blocks.append(
-            Paragraphs([phrase("how_consumed", lang).format(kinds=", ".join(word for word in kinds if word))])
-        )
-    if value.retries_in_place is not None:
-        key = "retried_for_ever" if value.retries_in_place == MOST_INT32 else "retried_in_place"
-        blocks.append(Paragraphs([phrase(key, lang).format(group=group, most=value.retries_in_place)]))
+        blocks.append(Paragraphs([phrase("how_consumed", lang).format(kinds=", ".join(filter(None, kinds)))]))
+    blocks += _retry_words(value, lang)
     if refused_by:
-        words = phrase("pulls_refused", lang).format(brokers=", ".join(refused_by), group=group)
-        blocks.insert(0, Paragraphs([words]))
+        brokers = ", ".join(refused_by)
+        blocks.insert(0, Paragraphs([phrase("pulls_refused", lang).format(brokers=brokers, group=group)]))
     if configs:
         blocks.insert(0, Table(CONFIG_COLUMNS, configs, title=f"Consumer group {group}"))
     schema = "group.describe/1" if configs else "group.members/1"
     return Document(schema=schema, value=value, records=members, csv_columns=MEMBER_COLUMNS, blocks=blocks)
 
 
-def _retries_in_place(info: RunningInfo) -> int:
+def _retries_in_place(running: Iterable[RunningInfo]) -> int | None:
     """Java's orderly consumers take -1, which is what they have unless it is set, for no limit at all."""
-    limit = decimal(info.properties.get("maxReconsumeTimes"), high=MOST_INT32)
-    return MOST_INT32 if limit is None else limit
+    limits = [decimal(info.properties.get("maxReconsumeTimes"), high=MOST_INT32) for info in running if info.orderly]
+    return max((MOST_INT32 if limit is None else limit for limit in limits), default=None)
+
+
+def _retry_words(value: GroupMembers, lang: Lang | None) -> list[Paragraphs]:
+    most = value.retries_in_place
+    if most is None:
+        return []
+    key = "retried_for_ever" if most == MOST_INT32 else "retried_in_place"
+    return [Paragraphs([phrase(key, lang).format(group=value.group, most=most)])]
