@@ -9,6 +9,7 @@ from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.gap import Part
+from mqctl.model.member import MessageModel
 from mqctl.model.queue import MessageQueue
 
 _OWNERS = (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES)
@@ -104,7 +105,8 @@ def double_owners(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             continue
         owners: dict[MessageQueue, list[str]] = {}
         for client, info in view.running.items():
-            for held in info.queues:
+            # Who broadcasts has every queue, beside those that share them out: that is MQ208's.
+            for held in info.queues if info.properties.get("messageModel") != MessageModel.BROADCASTING.value else ():
                 if not held.dropped:
                     owners.setdefault(held.queue, []).append(client)
         topics: dict[str, list[MessageQueue]] = {}

@@ -313,10 +313,11 @@ def _headline(
         yield phrase("broker" if len(names) == 1 else "brokers", lang).format(
             count=len(names), names=phrase("comma", lang).join(map(printable, names))
         )
+    rules = phrase("rule_of_one" if len(report.rules_run) == 1 else "rules", lang).format(count=len(report.rules_run))
     yield phrase("summary_of_one" if len(report.findings) == 1 else "summary", lang).format(
         verdict=phrase(f"verdict_{report.verdict}", lang),
         findings=len(report.findings),
-        rules=len(report.rules_run),
+        rules=rules,
         gaps=len(report.not_judged),
     )
     if len(pairs) > 1:

@@ -76,6 +76,12 @@ def read_snapshot(
             reason="a snapshot has the stacks that were saved with it, a store has none",
             remedy="mqctl snapshot save --stacks FILE saves them",
         )
+    if (store or snapshot) is not None and live is not None and live.window_ms:
+        raise UsageError(
+            "--window needs a live cluster",
+            reason="a snapshot has the looks that were saved with it, a store has one",
+            remedy="mqctl snapshot save --window 60s FILE saves two",
+        )
     if snapshot is not None:
         _refuse_store_options(at, levels, broker_name, quick=quick, reason="a snapshot was gathered with its own")
         from mqctl.snapshot.archive import load_snapshot

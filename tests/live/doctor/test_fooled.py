@@ -90,11 +90,29 @@ def test_a_window_of_nothing_is_refused(asked: Run) -> None:
     assert asked("--window", "0s").exit_code == 64
 
 
+def test_a_window_on_files_is_refused_and_not_passed_over(mqctl: Run, golden_store: object, tmp_path: Path) -> None:
+    store = golden_store("store-5.3.3")  # type: ignore[operator]
+    outcome = mqctl("doctor", "--store", store, "--window", "5s")
+    assert (outcome.exit_code, "--window needs a live cluster" in outcome.stderr) == (64, True)
+
+
+def test_queues_of_a_member_that_broadcasts_are_no_double_owners(asked: Run, stage: Stage) -> None:
+    everything = {**stage.member(ONE).queues, **stage.member(TWO).queues}
+    said = stage.said(messageModel="BROADCASTING")
+    stage.cast.change(TWO, queues=everything, properties=said)
+    assert [code for code, _ in found(asked("-g", "G"))] == ["MQ208"]
+
+
 def test_queues_that_were_not_copied_are_unknown_and_not_empty(mqctl: Run, stage: Stage, tmp_path: Path) -> None:
     shutil.copytree(stage.cluster.broker(BROKERS[0]).store / "config", tmp_path / "copy" / "config")
     outcome = mqctl("doctor", "--store", tmp_path / "copy", "--only", "MQ404", "-o", "json")
     assert (outcome.exit_code, found(outcome)) == (3, [])
     assert "no consumequeue directory" in outcome.json["not_judged"][0]["reason"]
+
+
+def test_one_rule_is_one_rule(mqctl: Run, stage: Stage) -> None:
+    env = {"MQCTL_NAMESRV": stage.cluster.namesrv}
+    assert "from 1 rule, " in mqctl("doctor", "--only", "MQ610", env=env).stdout
 
 
 def test_leaving_out_every_rule_is_no_question(asked: Run) -> None:
