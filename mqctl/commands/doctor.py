@@ -49,7 +49,7 @@ from mqctl.diagnosis import Diagnosis, Settings, diagnose
 from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.coverage import coverage, earned, with_standing
 from mqctl.diagnosis.known import Judged, set_aside
-from mqctl.diagnosis.scope import topics_of, within
+from mqctl.diagnosis.scope import groups_of, topics_of, within
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.lang import Lang
@@ -212,7 +212,8 @@ def _scoped(
     """Leaves out what was not asked for, and adds what was asked for by name and could not be judged."""
     names = _names(options)
     used = None if options.topics else topics_of(state, options.groups or ())
-    diagnosis_in_scope = earned(within(diagnosis, **names, used=used), state, **names, rules=rules)
+    users = None if options.groups else groups_of(state, options.topics or ())
+    diagnosis_in_scope = earned(within(diagnosis, **names, used=used, users=users), state, **names, rules=rules)
     return diagnosis_in_scope if rules else with_standing(diagnosis_in_scope, backlogs)
 
 

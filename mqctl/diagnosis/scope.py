@@ -8,7 +8,7 @@ from dataclasses import replace
 from mqctl.diagnosis.judging import Diagnosis
 from mqctl.model.finding import Subject
 from mqctl.model.gap import Part
-from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 
@@ -22,6 +22,7 @@ def within(
     topics: Collection[str] | None = None,
     brokers: Collection[str] | None = None,
     used: Collection[str] | None = None,
+    users: Collection[str] | None = None,
 ) -> Diagnosis:
     """Leaves out what is about other groups, topics or brokers; None or nothing named leaves everything in.
 
@@ -29,10 +30,13 @@ def within(
 
     Args:
         used: topics of the groups (`topics_of`): what is wrong with another topic is nothing to them.
+        users: groups of the topics (`groups_of`), likewise.
     """
 
     def concerns(subject: Subject) -> bool:
         if used is not None and subject.group is None and subject.topic is not None and subject.topic not in used:
+            return False
+        if users is not None and subject.topic is None and subject.group is not None and subject.group not in users:
             return False
         named = ((subject.group, groups), (subject.topic, topics), (subject.broker, brokers))
         return all(not chosen or name is None or name in chosen for name, chosen in named)
@@ -46,12 +50,32 @@ def within(
 
 def topics_of(snapshot: ClusterSnapshot, groups: Collection[str]) -> Collection[str] | None:
     """Returns the topics that groups subscribe to or have offsets on, with their own; None where that is not known."""
-    if not groups or snapshot.origin.kind is not OriginKind.LIVE:
-        return None
-    if any(broker.lacks(part) is not None for broker in snapshot.brokers for part in _TELLING):
+    if not groups or not _tells_all(snapshot):
         return None
     used = {prefix + group for group in groups for prefix in (RETRY_PREFIX, DLQ_PREFIX)}
     for broker in snapshot.brokers:
         used |= {item.topic for item in broker.consumer_offsets if item.group in groups}
         used |= {wanted.topic for item in broker.memberships if item.group in groups for wanted in item.subscriptions}
     return used | {wanted.topic for info in snapshot.running if info.group in groups for wanted in info.subscriptions}
+
+
+def groups_of(snapshot: ClusterSnapshot, topics: Collection[str]) -> Collection[str] | None:
+    """Returns the groups that subscribe to topics or have offsets on them; None where that is not known."""
+    if not topics or not _tells_all(snapshot):
+        return None
+    users = {group for group in map(group_of, topics) if group is not None}
+    for broker in snapshot.brokers:
+        users |= {item.group for item in broker.consumer_offsets if item.topic in topics}
+        users |= {
+            item.group
+            for item in broker.memberships
+            if not {*topics}.isdisjoint(one.topic for one in item.subscriptions)
+        }
+    return users | {
+        info.group for info in snapshot.running if not {*topics}.isdisjoint(one.topic for one in info.subscriptions)
+    }
+
+
+def _tells_all(snapshot: ClusterSnapshot) -> bool:
+    gaps = (broker.lacks(part) for broker in snapshot.brokers for part in _TELLING)
+    return snapshot.origin.kind is OriginKind.LIVE and all(gap is None for gap in gaps)

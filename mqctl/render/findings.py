@@ -285,7 +285,7 @@ def diagnosis_document(
     report.movements.extend(map(backlog_line, backlogs))
     pairs = list(zip(rows, diagnosis.findings, strict=True))
     apart = [[item] for item in pairs] if explain else by_rule(pairs)
-    headline = [*_headline(snapshot, report, lang, apart), *standing_lines(snapshot, groups, source, lang)]
+    headline = [*_headline(snapshot, report, lang, apart, groups), *standing_lines(snapshot, groups, source, lang)]
     blocks: list[Table | Paragraphs] = [Paragraphs(headline)]
     blocks += _finding_blocks(apart, {view.group for view in group_views(snapshot)}, lang, explain=explain)
     moving = [line for line in report.movements if line.movement != "ok"]
@@ -301,7 +301,11 @@ def diagnosis_document(
 
 
 def _headline(
-    snapshot: ClusterSnapshot, report: DiagnosisReport, lang: Lang | None, pairs: Sequence[Sequence[Told]]
+    snapshot: ClusterSnapshot,
+    report: DiagnosisReport,
+    lang: Lang | None,
+    pairs: Sequence[Sequence[Told]],
+    groups: Sequence[str],
 ) -> Iterable[str]:
     origin = snapshot.origin
     yield phrase("source", lang).format(source=origin.location, time=units.instant(origin.observed_at_ms))
@@ -327,7 +331,7 @@ def _headline(
         yield phrase("time_scale", lang).format(
             scale=f"{report.time_scale:g}", minute=units.duration(round(60_000 / report.time_scale))
         )
-    if report.online_group_count == 0:
+    if report.online_group_count == 0 and not groups:
         yield phrase("no_groups", lang)
 
 

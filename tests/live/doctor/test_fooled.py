@@ -270,6 +270,14 @@ def test_what_is_wrong_with_another_topic_is_nothing_to_a_group_that_was_named(a
     assert (asked("-g", "G").exit_code, found(asked("-g", "G"))) == (0, [])
 
 
+def test_what_is_wrong_with_another_group_is_nothing_to_a_topic_that_was_named(asked: Run, stage: Stage) -> None:
+    for broker in BROKERS:
+        stage.topic(broker, "Else")
+    stage.holds(ONE, last_pull_timestamp=stage.now_ms - 180_000)
+    assert ("MQ308", "high") in found(asked("-t", "Pay"))
+    assert (asked("-t", "Else").exit_code, found(asked("-t", "Else"))) == (0, [])
+
+
 def test_members_that_have_committed_nothing_are_said_to_have_committed_nothing(mqctl: Run, stage: Stage) -> None:
     stage.cast.join(stage.member("192.0.2.9@new", group="New", queues={}))
     answer = mqctl("doctor", "-g", "New", env={"MQCTL_NAMESRV": stage.cluster.namesrv}).stdout
