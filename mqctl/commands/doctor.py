@@ -49,7 +49,7 @@ from mqctl.diagnosis import Diagnosis, Settings, diagnose
 from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.coverage import coverage, earned, with_standing
 from mqctl.diagnosis.known import Judged, set_aside
-from mqctl.diagnosis.scope import groups_of, topics_of, within
+from mqctl.diagnosis.scope import groups_of, of_topics, topics_of, within
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.lang import Lang
@@ -245,7 +245,8 @@ def _judged(
     """Judges by rules (those asked for, those left out), sets aside what is known, and tells of what
     was known until a day that is over."""
     only, skip = rules
-    diagnosis = diagnose(state, only=tuple(only), skip=tuple(skip), settings=settings)
+    asked_of = of_topics(state, options.topics or ())
+    diagnosis = diagnose(asked_of, only=tuple(only), skip=tuple(skip), settings=settings)
     judged = set_aside(
         _scoped(diagnosis, state, options, only, backlogs),
         load_known(known) if known else (),

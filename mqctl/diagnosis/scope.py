@@ -6,11 +6,12 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from mqctl.diagnosis.judging import Diagnosis
-from mqctl.model.finding import Subject
+from mqctl.model.finding import Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, group_of
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.transaction_state import TransactionState
 
 _TELLING = (Part.MEMBERS, Part.CONSUMER_OFFSETS)
 
@@ -36,7 +37,8 @@ def within(
     def concerns(subject: Subject) -> bool:
         if used is not None and subject.group is None and subject.topic is not None and subject.topic not in used:
             return False
-        if users is not None and subject.topic is None and subject.group is not None and subject.group not in users:
+        consumes = subject.topic is None and subject.kind is not SubjectKind.PRODUCER_GROUP
+        if users is not None and consumes and subject.group is not None and subject.group not in users:
             return False
         named = ((subject.group, groups), (subject.topic, topics), (subject.broker, brokers))
         return all(not chosen or name is None or name in chosen for name, chosen in named)
@@ -45,6 +47,28 @@ def within(
         diagnosis,
         findings=tuple(item for item in diagnosis.findings if concerns(item.subject)),
         not_judged=tuple(item for item in diagnosis.not_judged if concerns(item.subject)),
+    )
+
+
+def of_topics(snapshot: ClusterSnapshot, topics: Collection[str]) -> ClusterSnapshot:
+    """Leaves out transactions of other topics: findings about them name a producer group, which may have several."""
+    if not topics:
+        return snapshot
+    brokers = tuple(
+        replace(broker, transactions=_transactions(broker.transactions, topics)) if broker.transactions else broker
+        for broker in snapshot.brokers
+    )
+    return replace(snapshot, brokers=brokers)
+
+
+def _transactions(state: TransactionState, topics: Collection[str]) -> TransactionState:
+    wanted = {None, *topics}  # of one whose topic is not known it is not known that it is none of them
+    return replace(
+        state,
+        pending=tuple(item for item in state.pending if item.topic in wanted),
+        discarded=tuple(item for item in state.discarded if item.topic in wanted),
+        lost_ops=tuple(item for item in state.lost_ops if item.topic in wanted),
+        double_commits=tuple(item for item in state.double_commits if item.topic in wanted),
     )
 
 

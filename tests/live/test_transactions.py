@@ -124,6 +124,15 @@ def test_f8_check_and_doctor_say_how_grave_it_is_alike(site: Site) -> None:
     assert severities == {"info", "warning"}
 
 
+def test_transactions_of_another_topic_are_no_matter_of_this_one(site: Site) -> None:
+    change(site.cluster, "broker-a", put_topic(TopicConfig(name="Other", read_queue_count=1, write_queue_count=1)))
+    site.half("P")
+    site.cluster.advance(70_000)
+    for topic, named in (("Other", False), ("Pay", True)):
+        seen = site.run("doctor", "--namesrv", site.cluster.namesrv, "-t", topic, "--only", "MQ72*", "-o", "json")
+        assert ("MQ720" in {item["code"] for item in seen.json["findings"]}) is named, seen.stderr
+
+
 def test_groups_with_nobody_online_are_named_and_others_are_not(site: Site) -> None:
     site.half("P1", group="PG")
     site.half("P2", group="PG2")
