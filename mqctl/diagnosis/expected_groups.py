@@ -11,7 +11,7 @@ from mqctl.model.expectation import CheckResult, CheckState, GroupExpectation
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, group_lags, queue_lags
 from mqctl.model.member import GroupMembership
-from mqctl.model.names import DLQ_PREFIX, is_system_group
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqctl.model.names_alike import is_pattern
 from mqctl.model.queue_state import QueueState
 from mqctl.model.snapshot import ClusterSnapshot
@@ -96,9 +96,12 @@ def _one(looked: _Looked, expected: GroupExpectation) -> Iterator[CheckResult]:
 
 
 def _lag(looked: _Looked, expected: GroupExpectation, subject: str) -> Iterator[CheckResult]:
-    lags, gaps = looked.lags.get(expected.group, []), looked.lag_gaps
+    gaps = looked.lag_gaps
+    # Of what is equal an application's topic is named, not the group's own retries.
+    lags = sorted(looked.lags.get(expected.group, []), key=lambda lag: lag.topic.startswith(RETRY_PREFIX))
     if not lags:
-        reason = gaps[0] if gaps else "it has no offsets"
+        unheard = "" if expected.group in looked.groups else ", and nobody is online: check the name"
+        reason = gaps[0] if gaps else f"it has no offsets{unheard}"
         for name, limit in (("lag", expected.lag_count), ("lag_time", expected.lag_ms)):
             if limit is not None:
                 yield unknown(name, subject, reason)

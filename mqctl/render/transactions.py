@@ -219,13 +219,20 @@ def _unread(snapshot: ClusterSnapshot, broker: BrokerSnapshot) -> bool:
     return snapshot.origin.kind is OriginKind.LIVE or broker.lacks(Part.VERIFICATION) is not None
 
 
-def list_document(rows: list[TransactionRow], loops: list[CheckLoopRow], *, left_out: int = 0) -> Document:
-    """Builds the document of `transaction list`; `left_out` tells how many rows are beyond the asked count."""
+def list_document(
+    rows: list[TransactionRow], loops: list[CheckLoopRow], *, left_out: int = 0, scoped: bool = False
+) -> Document:
+    """Builds the document of `transaction list`.
+
+    Args:
+        left_out: how many rows are beyond the asked count.
+        scoped: groups or topics were named: people see the loops of brokers, which are of all, beside rows only.
+    """
     value = TransactionList(transactions=rows, check_loops=loops)
     blocks: list[Table | Paragraphs] = [Table(COLUMNS, rows, empty="no transaction is pending or given up")]
     if left_out:
         blocks.append(Paragraphs([f"and {counted(left_out, 'more transaction')}: --count shows them"]))
-    if loops:
+    if loops and (rows or not scoped):
         blocks.append(Table(LOOP_COLUMNS, loops, title="check loops"))
     return Document(schema="transaction.list/1", value=value, records=rows, csv_columns=COLUMNS, blocks=blocks)
 

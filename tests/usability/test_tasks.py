@@ -125,7 +125,9 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("delay backlog", "16", "30 min", most=6),
     ),
     "pending transactions": (
-        step("transaction list", "pending", "bank", most=10),
+        step("transaction list", "pending", "bank", "check loops", most=10),
+        step("transaction list -t orders", "no transaction is pending", never=("check loops",), most=2),
+        step("doctor -t orders --only MQ72*", "OK: 0 findings", never=("bank",), most=6),
         step("transaction check", "MQ720", never=("No consumer group has members",), most=20),
     ),
     "wait in a script": (
@@ -134,7 +136,13 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "check in CI": (
         step("check -g 'svc-*' --except 'svc-1*' --max-lag 10", "CRITICAL", "next: mqctl playbook", code=2, most=70),
-        step(f"check -g {_SLOW} --max-lag 100000 --require-members --brokers 2", "OK: 3 expectations", most=8),
+        step(
+            f"check -g {_SLOW} --max-lag 100000 --require-members --brokers 2",
+            "OK: 3 expectations",
+            "behind on orders",
+            most=8,
+        ),
+        step("check -g oder-service --max-lag 1", "nobody is online: check the name", code=3, most=8),
     ),
     "metrics": (
         step(

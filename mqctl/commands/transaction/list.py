@@ -65,5 +65,6 @@ def command(
         for row in transaction_rows(state)
         if (not group or row.producer_group in group) and (not topic or row.topic in topic)
     ]
-    document = list_document(rows[:count], loop_rows(state), left_out=max(0, len(rows) - count))
+    scoped, left_out = bool(group or topic), max(0, len(rows) - count)
+    document = list_document(rows[:count], loop_rows(state), left_out=left_out, scoped=scoped)
     return answer(document, transaction_gaps(state), output)
