@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mqctl.cli.version import VersionReport
 from mqctl.commands.explain.kafka import KafkaTerms
-from mqctl.commands.rules.explain import RuleExplained
 from mqctl.commands.rules.list import RuleList
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
 from mqctl.model.bench_comparison import BenchComparison
@@ -60,6 +59,7 @@ from mqctl.render.reports.tables import (
     TransactionsReported,
 )
 from mqctl.render.resend import ResendPlanReport, ResendReport
+from mqctl.render.rules import RuleExplained
 from mqctl.render.runs import RunDiff, RunReported
 from mqctl.render.scenarios import RunningScenario, ScenarioList
 from mqctl.render.sent import SentMessage

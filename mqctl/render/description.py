@@ -26,7 +26,7 @@ TOPIC_COLUMNS = (
     Column("first_store_time_ms", "oldest", CellKind.TIME_MS),
     Column("last_store_time_ms", "newest", CellKind.TIME_MS),
 )
-GAP_COLUMNS = (Column("part", "part"), Column("scope", "where"), Column("reason", "reason"))
+GAP_COLUMNS = (Column("part", "part"), Column("scope", "where"), Column("reason", "reason", CellKind.SENTENCE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +121,9 @@ def _storage_lines(storage: StorageState) -> Iterable[str]:
     yield f"last stop        {'unclean (abort is there), or still running' if storage.has_abort else 'clean'}"
     log = storage.commit_log
     if log is not None:
-        span = f"{units.count(log.min_offset)} to {units.count(log.max_offset)}"
-        held = units.size(log.max_offset - log.min_offset)
-        yield f"commit log       {counted(log.file_count, 'file')}, offsets {span} ({held})"
+        files, held = counted(log.file_count, "file"), units.size(log.max_offset - log.min_offset)
+        first, end = units.count(log.min_offset), units.count(log.max_offset)
+        yield f"commit log       {files}, offsets {first} to {end} ({held})"
         if log.oldest_store_time_ms is not None and log.newest_store_time_ms is not None:
             oldest, newest = units.instant(log.oldest_store_time_ms), units.instant(log.newest_store_time_ms)
             yield f"store times      {oldest} to {newest}"

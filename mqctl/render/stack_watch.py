@@ -14,10 +14,10 @@ COLUMNS = (
     Column("consume_mode", "mode", wide=True),
     Column("thread_count", "threads", CellKind.COUNT),
     Column("cls", "do"),
-    Column("motion", "moves", CellKind.WORDS),
+    Column("motion", "motion", CellKind.WORDS),
     Column("cpu_share", "cpu", CellKind.SHARE, none="?"),
     Column("same_ms", "same for", CellKind.DURATION_MS),
-    Column("line", "at", none="-"),
+    Column("line", "frame", none="-"),
 )
 
 

@@ -12,15 +12,15 @@ from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 COLUMNS = (
-    Column("grade", "grade"),
+    Column("grade", "grade", CellKind.WORDS),
     Column("code", "what"),
     Column("file", "file"),
     Column("offset", "byte", CellKind.COUNT),
     Column("physical_offset", "physical offset", CellKind.COUNT),
     Column("count", "count", CellKind.COUNT),
-    Column("details", "details"),
+    Column("details", "details", CellKind.SENTENCE),
 )
-_UNREAD_COLUMNS = (Column("part", "part"), Column("reason", "reason"))
+_UNREAD_COLUMNS = (Column("part", "part"), Column("reason", "reason", CellKind.SENTENCE))
 # What a kill leaves and the next start mends; other expected traces are normal in a healthy store.
 _CRASH_TRACES = frozenset({DamageCode.QUEUE_BEHIND_LOG, DamageCode.CHECKPOINT_ZERO, DamageCode.UNCONFIRMED_TAIL})
 
@@ -84,8 +84,8 @@ def verification_document(
         f"index entries  {units.count(summary.index_entry_count)}",
     ]
     if summary.first_store_time_ms is not None and summary.last_store_time_ms is not None:
-        span = f"{units.instant(summary.first_store_time_ms)} to {units.instant(summary.last_store_time_ms)}"
-        lines.append(f"store times    {span}")
+        first, last = units.instant(summary.first_store_time_ms), units.instant(summary.last_store_time_ms)
+        lines.append(f"store times    {first} to {last}")
     healthy = "nothing wrong in what could be read" if unread else "everything is as it should be"
     blocks: list[Table | Paragraphs] = [Paragraphs(lines), Table(COLUMNS, rows, empty=healthy)]
     if unread:

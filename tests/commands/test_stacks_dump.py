@@ -256,7 +256,7 @@ def test_many_instances_are_folded_and_their_raw_dumps_kept(mqctl: Run, tmp_path
     save_snapshot(replace(USUAL, running=tuple(replace(one, client_id=f"192.0.2.{n}@1#1") for n in range(1, 9))), file)
     outcome = mqctl("stacks", "dump", "--snapshot", file, "--save", kept)
     assert "and 5 more instances with 100 threads" in outcome.stdout
-    assert "    144  http read  stuck  Tools.handle(Tools.java:28)" in outcome.stdout
+    assert "    144  http read  stuck   Tools.handle(Tools.java:28)" in outcome.stdout
     assert outcome.stdout.count("MQ322") == 1
     assert "as well in 192.0.2.2@1#1, 192.0.2.3@1#1, 192.0.2.4@1#1 (+4)" in outcome.stdout
     assert sorted(path.name for path in kept.iterdir()) == [f"192.0.2.{n}@1#1.txt" for n in range(1, 9)]

@@ -137,7 +137,7 @@ def test_a_store_that_is_closed_altogether_is_named(store_copy: Callable[[str], 
 @pytest.mark.parametrize(
     ("name", "words", "code"),
     [
-        ("index/20991120232733000", ("store", "verify"), 74),
+        ("index/20991120232733000", ("store", "verify"), 2),
         ("config/timercheck", ("store", "verify"), 3),
         ("checkpoint", ("store", "verify"), 2),
         ("lock", ("delay", "repair"), 0),

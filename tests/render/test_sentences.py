@@ -47,8 +47,10 @@ ELSEWHERE = {
     "  {}: {}, {}",
     "Consumer group {}",
     "no member of {} is online",
+    "reason {}",
+    "reason {}, {} bytes",
 }
-"""Written where failures are told, by what names near ones, and as titles that name a group."""
+"""Written where failures are told, by what names near ones, as titles that name a group, and of what a part lacks."""
 COMMAND = re.compile(
     r"(mqctl( [a-z-]+){1,3}|pip install|chmod|--)( ?('[^']*'|[A-Z-]+|-{1,2}[a-z-]+|\{\}|[a-z-]+|\d+)[;,]?)*+"
 )
@@ -72,6 +74,9 @@ PLAN_ROOMS = (
         "operations/bench/producing.py",
         "operations/bench/consuming.py",
     ),
+    *(f"render/{name}.py" for name in ("verification", "description", "stacks", "messages_view", "reconciliation")),
+    *(f"render/{name}.py" for name in ("filters", "scenarios", "processes", "producers", "queue_entries", "probe")),
+    "render/rules.py",
 )
 """Where plans, changes and what they came to get their words."""
 NO_SENTENCES = {"Column", "Table", "TypeVar", "Option", "Argument", "getattr", "compile", "Example"}
@@ -79,7 +84,7 @@ OF_BROKERS = {"Check signature failed", "No PlainAccessResource for", "No acl co
 """What brokers say, and is looked for in their answers."""
 WRITES = re.compile(r"(Error|tell|note|counted|Gap|miss)\(")
 """What a module without sentences lacks: it is not parsed."""
-ONLY_NAMES = {"{} of {}", "{} at {}", "{}: {}", "{} {} of {}", "{} and {}"}
+ONLY_NAMES = {"{} to {}", "{} {}thread{}", "{} of {}", "{} at {}", "{}: {}", "{} {} of {}", "{} and {}"}
 """Names and nothing else: what stands between them says little in any language."""
 OF_HELP = re.compile(r"(Given up|Only this|With this) .*\.")
 LEAD = re.compile(r"mqctl: |  next: ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -16,23 +15,9 @@ from mqctl.diagnosis.audience import GroupKind, TopicKind
 from mqctl.errors import NotFoundError
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.messages import explain, title
+from mqctl.render.rules import RuleExplained, facts
 
 EXAMPLES = ("mqctl rules explain MQ701", "mqctl rules explain MQ701 --lang zh")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleExplained:
-    """Machine form of `rules explain`."""
-
-    code: str
-    severity: str
-    playbook: str
-    source: str
-    needs: list[str]
-    groups: list[str]
-    not_for: list[str]
-    topics: list[str]
-    not_topics: list[str]
 
 
 def command(
@@ -56,18 +41,7 @@ def command(
         topics=_kinds(TopicKind, rule.topics),
         not_topics=_others(TopicKind, rule.topics),
     )
-    lines = [f"{rule.code}  {title(rule.code, lang)}", "", *explain(rule.code, lang).splitlines(), ""]
-    lines.append(f"severity:  {rule.severity}")
-    lines.append(f"needs:     {', '.join(map(str, rule.needs)) or 'nothing beyond the snapshot'}")
-    if value.groups:
-        lines.append(f"groups:    {', '.join(value.groups)}")
-        lines.append(f"not for:   {', '.join(value.not_for)}")
-    if value.topics:
-        lines.append(f"topics:    {', '.join(value.topics)}")
-    if value.not_topics:
-        lines.append(f"not for:   {', '.join(value.not_topics)}")
-    lines.append(f"RocketMQ:  {rule.source}")
-    lines.append(f"playbook:  {rule.playbook} (mqctl playbook show {rule.playbook})")
+    lines = [f"{rule.code}  {title(rule.code, lang)}", "", *explain(rule.code, lang).splitlines(), "", *facts(value)]
     emit(Document(schema="rules.explain/1", value=value, records=[value], blocks=[Paragraphs(lines)]), output)
 
 

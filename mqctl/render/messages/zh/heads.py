@@ -48,7 +48,7 @@ name server=NameServer|from offset=起始位点|to offset=结束位点|deleted=�
 replay=重放|in doubt=存疑|ordered=顺序|in order=按序消费|message.type=message.type|master=Master|slaves=Slave|max offset=最大位点|last message=最近消息|report=报告|what stands out=要点
 changes by request=按请求的变更次数|last change=最近变更|section=部分|figure=数字|code=代码|subject=对象|rule=规则|about=关于|why accepted=接受原因|until=截止|why not=未判断原因|why not wholly=未完整判断的原因
 broker processes=Broker 进程|differs from others=与其余不同|queue offset=队列位点|size=大小|tags code=Tag 哈希|passes=通过|bit map=位图
-profile=配置档|current=当前|name servers=NameServer|timeout=超时|TLS by=TLS 来源|rooms by=机房规则|proxies=Proxy 地址|threads=线程|do=操作|at=时间|cpu=CPU
+profile=配置档|current=当前|name servers=NameServer|timeout=超时|TLS by=TLS 来源|rooms by=机房规则|proxies=Proxy 地址|threads=线程|do=操作|at=时间|motion=进展|frame=栈帧|cpu=CPU
 instances=实例|by rule=按规则|line=行|lock held by=锁持有者|instance=实例|role=角色|class=类别|phase=阶段|root=根帧|new offset=新位点
 delta=差值|replayed=重放|stored at=存储时间|min=最小|max=最大|old offset=旧位点|read back=回读|target=目标|began=开始|took=用时
 succeeded=成功|outcome=结果|mqadmin says=mqadmin 的结果|same for=持续|pid=PID|runs=运行|consuming=消费|memory=内存|user=用户

@@ -117,6 +117,7 @@ _PORTS = {
     "place change": "处变更",
 }
 _SORTS = {"time": "延迟时间", "lag": "积压量", "in": "写入速率", "out": "消费速率", "moved": "变动", "name": "名称"}
+_GRADES = {"damage": "损坏", "expected": "正常现象", "odd": "少见"}
 _FATES = {"send": "发送", "resent": "已重发", "doubtful": "存疑", "stuck": "无法重发"}
 _OTHERS = {
     "move": "移动",
@@ -145,6 +146,7 @@ WORDS = {
     **_MESSAGES,
     **_PORTS,
     **_SORTS,
+    **_GRADES,
     **_FATES,
     **_OTHERS,
     **{str(part): text for part, text in PARTS.items()},
