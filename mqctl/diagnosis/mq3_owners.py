@@ -157,7 +157,7 @@ def without_a_share(case: ClusterCase) -> Iterator[Verdict | Unknown]:
                 continue
             subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
             if case.settling(view):
-                yield restarting(subject, Reason.RESTARTING_OWNERS, len(queues))
+                yield restarting(subject, Reason.RESTARTING_SURPLUS, len(idle))
                 continue
             yield Verdict(
                 subject=subject,

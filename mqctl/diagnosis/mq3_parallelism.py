@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from mqctl.diagnosis.audience import APPLICATION, PUSHED, SHARING, SUBSCRIBED, GroupKind
 from mqctl.diagnosis.group_view import GroupView, queue_names
-from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.names import group_of, is_retry_topic, is_system_topic
@@ -43,16 +43,18 @@ def _instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
     groups=SHARING,
     topics=SUBSCRIBED,
 )
-def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
+def idle_instances(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """More instances than queues: the surplus gets nothing."""
     for view in case.views:
         members = len(view.client_ids)
-        if case.settling(view):
-            continue
         for topic, queues in case.shared_topics(view):
             if queues and members > len(queues):
+                subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
+                if case.settling(view):
+                    yield restarting(subject, Reason.RESTARTING_SURPLUS, members - len(queues))
+                    continue
                 yield Verdict(
-                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    subject=subject,
                     params={"group": view.group, "topic": topic},
                     evidence={
                         "member_count": members,
@@ -71,16 +73,18 @@ def idle_instances(case: ClusterCase) -> Iterator[Verdict]:
     groups=SHARING,
     topics=SUBSCRIBED,
 )
-def uneven_shares(case: ClusterCase) -> Iterator[Verdict]:
+def uneven_shares(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Few queues for the instances and no multiple of them: some carry twice what others carry."""
     for view in case.views:
         members = len(view.client_ids)
-        if case.settling(view):
-            continue
         for topic, queues in case.shared_topics(view):
             if members < len(queues) < 2 * members:
+                subject = Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic)
+                if case.settling(view):
+                    yield restarting(subject, Reason.RESTARTING_UNEVEN, len(queues) - members)
+                    continue
                 yield Verdict(
-                    subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
+                    subject=subject,
                     params={"group": view.group, "topic": topic},
                     evidence={
                         "member_count": members,

@@ -135,6 +135,8 @@ class Reason(StrEnum):
     SHORT_WINDOW = "short_window"
     RESTARTING_ORPHANS = "restarting_orphans"
     RESTARTING_OWNERS = "restarting_owners"
+    RESTARTING_SURPLUS = "restarting_surplus"
+    RESTARTING_UNEVEN = "restarting_uneven"
     RESTARTING_UNLISTED = "restarting_unlisted"
     RESTARTING_BROKERS = "restarting_brokers"
     RESTARTING_ORDERLY = "restarting_orderly"

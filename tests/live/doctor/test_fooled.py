@@ -110,6 +110,18 @@ def test_queues_that_were_not_copied_are_unknown_and_not_empty(mqctl: Run, stage
     assert "no consumequeue directory" in outcome.json["not_judged"][0]["reason"]
 
 
+def test_instances_without_queues_that_have_only_just_come_are_looked_at_again(asked: Run, stage: Stage) -> None:
+    new = {f"192.0.2.{number}@x": stage.said(PROP_CONSUMER_START_TIMESTAMP=str(stage.now_ms)) for number in (3, 4, 5)}
+    for client, said in new.items():
+        stage.cast.join(stage.member(client, queues={}, properties=said))
+    outcome = asked("--only", "MQ302")
+    assert (outcome.exit_code, found(outcome)) == (3, [])
+    assert "1 instance has no queue" in outcome.json["not_judged"][0]["reason"]
+    for client in new:
+        stage.cast.change(client, properties=stage.said())
+    assert found(asked("--only", "MQ302")) == [("MQ302", "high")]
+
+
 def test_one_rule_is_one_rule(mqctl: Run, stage: Stage) -> None:
     env = {"MQCTL_NAMESRV": stage.cluster.namesrv}
     assert "from 1 rule, " in mqctl("doctor", "--only", "MQ610", env=env).stdout

@@ -30,6 +30,8 @@ PHRASES = {
     "why_standing": "none of the backlog was consumed between the two looks: --window 2m or --stacks shows why",
     "why_restarting_orphans": f"{{seen_count:queue has/have}} no owner, {_LATER}",
     "why_restarting_owners": f"{{seen_count:queue has/have}} two owners, {_LATER}",
+    "why_restarting_surplus": f"{{seen_count:instance has/have}} no queue, {_LATER}",
+    "why_restarting_uneven": f"{{seen_count:instance has/have}} one queue more than the others, {_LATER}",
     "why_restarting_unlisted": f"{{seen_count:queue is/are}} in no list that is in use, {_LATER}",
     "why_restarting_brokers": f"{{seen_count:broker misses/miss}} members, {_LATER}",
     "why_restarting_orderly": f"{{seen_count:member consumes/consume}} in order and others do not, {_LATER}",

@@ -74,6 +74,8 @@ PHRASES = {
     "why_standing": "两次查看之间，积压的消息一条也没有消费：用 --window 2m 或 --stacks 查看原因",
     "why_restarting_orphans": f"{{seen_count}} 个队列没有所有者，{_LATER}",
     "why_restarting_owners": f"{{seen_count}} 个队列有两个所有者，{_LATER}",
+    "why_restarting_surplus": f"{{seen_count}} 个实例没有队列，{_LATER}",
+    "why_restarting_uneven": f"{{seen_count}} 个实例比其他实例多一个队列，{_LATER}",
     "why_restarting_unlisted": f"{{seen_count}} 个队列不在任何使用中的列表里，{_LATER}",
     "why_restarting_brokers": f"{{seen_count}} 个 broker 缺少成员，{_LATER}",
     "why_restarting_orderly": f"{{seen_count}} 个成员顺序消费，其他成员并发消费，{_LATER}",
