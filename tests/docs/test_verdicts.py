@@ -1,0 +1,18 @@
+"""docs/verdicts.md: each row of what was wrong names the test that holds it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_test_that_the_page_names_is_there() -> None:
+    page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    wrong = page.partition("## What was wrong")[2].partition("\n## ")[0]
+    rows = [line for line in wrong.splitlines() if line.startswith("| ")][1:]
+    named = [re.findall(r"`(test_\w+)`", row) for row in rows]
+    assert rows and all(len(names) == 1 for names in named)
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for (name,) in named if f"def {name}(" not in tests] == []
