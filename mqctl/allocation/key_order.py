@@ -17,13 +17,18 @@ from mqctl.model.queue import MessageQueue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyedMessage:
-    """One sampled message; `key` is None when it has none, `unique_id` when its producer wrote none."""
+    """One sampled message; `key` is None when it has none, `unique_id` when its producer wrote none.
+
+    Attributes:
+        own: sent by mqctl itself (again, or as a probe): where it lies says nothing of where a producer puts its key.
+    """
 
     queue: MessageQueue
     store_time_ms: int
     queue_offset: int
     key: str | None
     unique_id: str | None = None
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from mqctl.client.producer.selectors import by_key
 from mqctl.client.producer.trace import Tracer
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.links import Links
+from mqctl.model.own_messages import REPLAY_ID
 from mqctl.model.queue import MessageQueue
 from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until
 from tests.conftest import Outcome
@@ -71,6 +72,21 @@ def test_holders_are_named_and_who_waits_for_an_owner_that_is_gone(mqctl: Run, o
         )
         assert lock_rows[0]["free_time_ms"] - lock_rows[0]["last_lock_time_ms"] == 60_000
         assert lock_rows[1]["free_time_ms"] is None  # nobody tells when an owner that is gone renewed it last
+
+
+def test_what_mqctl_sent_again_breaks_no_order(mqctl: Run, ordered: EmbeddedCluster) -> None:
+    """A replayed copy lies where it was put: no producer re-routed its key."""
+
+    def put(number: int, properties: dict[str, str]) -> Outcome:
+        with Producer("PG", quick_client(ordered)) as producer:
+            message = OutgoingMessage(topic="T", body=b"x", keys="K", properties=properties)
+            producer.send(message, queue=QUEUES[number])
+        return mqctl("order", "check", "-t", "T", "-o", "json", env={"MQCTL_NAMESRV": ordered.namesrv})
+
+    assert put(0, {}).exit_code == 0
+    assert put(1, {REPLAY_ID: "20261121-091500-3fa2"}).exit_code == 0
+    spread = put(1, {})
+    assert (spread.exit_code, spread.json["spread_key_count"]) == (1, 1)
 
 
 def test_an_owner_that_cannot_let_go_is_named(mqctl: Run, ordered: EmbeddedCluster) -> None:

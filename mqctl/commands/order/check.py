@@ -61,11 +61,11 @@ def command(
     """Sample a topic and show which keys are in several queues, where their order is not kept.
 
     A key that moved once was re-routed, by a changed number of queues for instance; one that moves back and forth has
-    no order at all. Also shows what another number of queues would re-route, and how much faster each queue could be
-    consumed if one thread worked on each key instead of each queue. With -g it shows from the traces of the group's
-    consumers which queues changed owners, and what the old owner still worked on when the new one began. Ends with 0
-    fine, 1 when a key lies in several queues or a handover broke the order, 3 when nothing was found but a queue could
-    not be sampled, or no delivery to the group was traced.
+    no order at all. Messages that mqctl resent, replayed or probed with are left out. Also shows what another number of
+    queues would re-route, and how much faster each queue could be consumed if one thread worked on each key instead of
+    each queue. With -g it shows from the traces of the group's consumers which queues changed owners, and what the old
+    owner still worked on when the new one began. Ends with 0 fine, 1 when a key lies in several queues or a handover
+    broke the order, 3 when nothing was found but a queue could not be sampled, or no delivery to the group was traced.
     """
     if store is not None and (namesrv or profile):
         raise UsageError("--store cannot be combined with a live cluster", remedy="name one source")
@@ -106,15 +106,16 @@ def _report(
 ) -> OrderCheckReport:
     from mqctl.operations.messages.key_samples import wider
 
+    messages = tuple(message for message in sample.messages if not message.own)
     brokers = len({queue.broker_name for queue in sample.queues})
     widths = queues or ([2 * (len(sample.queues) // brokers)] if brokers else [])
     return order_report(
         wanted.topic,
         sample.key,
-        key_spread(sample.messages, sample.queues),
-        [re_routing(sample.messages, sample.queues, wider(sample.queues, width)) for width in widths],
-        key_lanes(sample.messages),
-        queue_count=len({message.queue for message in sample.messages} | set(sample.queues)),
+        key_spread(messages, sample.queues),
+        [re_routing(messages, sample.queues, wider(sample.queues, width)) for width in widths],
+        key_lanes(messages),
+        queue_count=len({message.queue for message in messages} | set(sample.queues)),
         shown=show,
         traced=traced_order(wanted.group, len(traces.deliveries), handovers(traces.deliveries))
         if wanted.group

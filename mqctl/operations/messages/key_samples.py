@@ -12,6 +12,7 @@ from mqctl.client.admin.nameserver import route
 from mqctl.errors import NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.message import KEYS, SHARDING_KEY, Message
+from mqctl.model.own_messages import MARKS
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import ask_bounds, peek, queue_addresses
@@ -126,6 +127,7 @@ def _sample(
             queue_offset=message.queue_offset,
             key=message.properties.get(chosen) or None,
             unique_id=message.unique_key,
+            own=any(mark in message.properties for mark in MARKS),
         )
         for broker, message in pairs
     )
