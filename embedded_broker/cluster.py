@@ -23,13 +23,12 @@ from embedded_broker.remoting.listener import Accepted, Make
 from embedded_broker.remoting.ports import HeldPorts
 from embedded_broker.remoting.server import Limits, Service
 from embedded_broker.remoting.tls import SecuredConnection, ServerTls
-from embedded_broker.settings import ASYNC_MASTER, SLAVE, BrokerSettings, slave_member
+from embedded_broker.settings import ASYNC_MASTER, SLAVE, V5_DEFAULTS, BrokerSettings, slave_member
 from mqctl.errors import NotFoundError, RefusedError, StorageError, UsageError
 
 log = logging.getLogger("embedded_broker")
 
 _STEP_MS = 5_000
-_V5_CHECK_INTERVAL_MS = 30_000
 _SETTLE_ROUNDS = 6
 _ROOM_SEPARATORS = ("-", "@")
 
@@ -309,7 +308,7 @@ class RunningCluster:
             use_server_side_reset_offset=self.release.is_v5,
         )
         if self.release.is_v5:
-            settings.transaction_check_interval = _V5_CHECK_INTERVAL_MS
+            settings.update(V5_DEFAULTS)
         settings.acl_enable = self.spec.acl_file is not None
         wanted = {**self.spec.settings, **changes}
         ignored = sorted(wanted.keys() - settings.update(wanted))

@@ -34,6 +34,12 @@ _POSITIVE = frozenset(
     }
 )
 """Settings of which nothing works at 0."""
+V5_DEFAULTS = {
+    "autoDeleteUnusedStats": "true",
+    "registerBrokerTimeoutMills": "24000",
+    "transactionCheckInterval": "30000",
+}
+"""What 5.3.3 has otherwise than 4.9.8, of what is heeded here."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,7 +68,7 @@ class BrokerSettings:
         timer_roll_window_slot: units of `timer_precision_ms` after which a waiting message is hung in anew.
         auto_delete_unused_stats: counters of deleted topics and groups go with them; otherwise they are kept for good.
         transaction_time_out: milliseconds that a half message is left alone before its producer is asked.
-        transaction_check_interval: milliseconds between rounds of checks; a real 5.x broker has 30,000.
+        transaction_check_interval: milliseconds between rounds of checks.
         transaction_op_msg_max_size, transaction_op_batch_interval: characters, and milliseconds, after which gathered
             op messages are written (5.x).
         enable_pop_buffer_merge: what is popped and acknowledged soon after is never written down (5.x): checkpoints

@@ -26,6 +26,21 @@ RELEASES = pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
 _OF_THE_MOMENT = ("scheduleMessageOffset_", "commitLogDiskRatio_")
 _SET_THERE = {"bindAddress", "flushDelayOffsetInterval", "mapperFileSizeBatchConsumeQueue"}
 """Properties that the recording broker's own file set, and of which the default is known otherwise."""
+_SET_BY_FILE = {
+    "4.9.8": "enableCalcFilterBitMap enableConsumeQueueExt enablePropertyFilter fileReservedTime"
+    " mappedFileSizeCommitLog"
+    " mappedFileSizeConsumeQueueExt traceTopicEnable transactionCheckInterval transactionTimeOut",
+    "5.3.3": "authenticationEnabled authenticationMetadataProvider authorizationEnabled authorizationMetadataProvider"
+    " diskMaxUsedSpaceRatio enablePropertyFilter flushConsumerOffsetInterval mappedFileSizeCommitLog"
+    " mappedFileSizeConsumeQueue mappedFileSizeTimerLog maxHashSlotNum maxIndexNum recallMessageEnable"
+    " traceTopicEnable transactionCheckInterval",
+}
+"""Properties that are heeded here, and that the recording broker's own file, or a change before, set otherwise."""
+_OF_THE_PLACE = {
+    "brokerIP1", "haListenPort", "listenPort", "namesrvAddr", "rocketmqHome", "storePathCommitLog", "storePathRootDir"
+}  # fmt: skip
+_OWN_CHOICE = {"diskSpaceCleanForciblyRatio", "diskSpaceWarningLevelRatio"}
+"""Off: somebody's full disk is no reason to refuse sends. In 4.9.8 they are no properties of a broker."""
 
 
 def _recorded(version: str, code: int) -> RemotingCommand:
@@ -58,6 +73,9 @@ def test_properties_are_those_of_the_release_with_its_defaults(version: str) -> 
         assert "maxTransferCountOnMessageInMemory" in BrokerSettings().properties()
         unused = {name for name, value in told_properties(is_v5=version == "5.3.3").items() if value is not None}
         assert {name for name in unused - _SET_THERE if properties[name] != known[name]} == set()
+        other = {name for name in properties.keys() - unused if properties[name] != known[name]}
+        aside = _OF_THE_PLACE | (_OWN_CHOICE if version == "5.3.3" else set())
+        assert other - aside == set(_SET_BY_FILE[version].split())
         assert peer.call(UpdateBrokerConfig(), b"waitTimeMillsInPullQueue=7000\nnoSuchProperty=1").code == 0
         changed = parse_settings(peer.call(GetBrokerConfig()).body)
         assert changed["waitTimeMillsInPullQueue"] == "7000"
