@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mqctl.model.lang import Lang
+from mqctl.model.remark import on_one_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode
 from mqctl.render.messages import phrase
@@ -281,7 +282,7 @@ def release_document(report: ReleaseReport) -> Document:
     """Builds the document of `subscription simulate`."""
     share = f"{len(report.changed)} of {report.member_count}"
     head = f"{report.group} on {report.topic}: from {report.old} to {report.new}, members {share}"
-    lines = [f"{head}: {', '.join(report.changed)}"]
+    lines = [f"{head}: {', '.join(map(on_one_line, report.changed))}"]
     if not report.sampled_count:
         lines.append("no message could be looked at: how much is skipped is not known, only that it is")
     ways = [
