@@ -232,7 +232,7 @@ def _outcomes(entry: Rule, outcomes: Iterable[Verdict | Unknown], audience: Audi
             params=outcome.params,
             evidence=tuple(Evidence(name=name, value=value) for name, value in outcome.evidence.items()),
             confidence=outcome.confidence,
-            playbook=outcome.playbook or entry.playbook,
+            playbook=entry.playbook_of(outcome.variant),
             variant=outcome.variant,
         )
 

@@ -134,6 +134,8 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
     source="SendMessageProcessor.consumerSendMsgBack",
     needs=(Part.MEMBERS, Part.RUNNING_INFO),
     playbook="dead-letters",
+    # Orderly members retry in place: nothing comes to the dead letters, and the queue stands still.
+    other_playbooks={"orderly": "stuck-consumer"},
     groups=ONLINE,
     topics=EVERY_TOPIC,
 )
@@ -153,8 +155,6 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
                     params={"group": view.group, "topic": topic},
                     evidence={"failed_share": share, "failed_tps": bad},
                     variant="broadcasting" if view.broadcasting else "orderly" if view.orderly else None,
-                    # Orderly members retry in place: nothing comes to dead letters, the queue stands still.
-                    playbook="stuck-consumer" if view.orderly else None,
                 )
 
 

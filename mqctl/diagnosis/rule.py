@@ -69,16 +69,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a rule found: a finding without what the registration already tells.
-
-    `severity` and `playbook` override the rule's own.
-    """
+    """What a rule found: a finding without what the registration already tells. `severity` overrides the rule's own."""
 
     subject: Subject
     params: Mapping[str, Value] = field(default_factory=dict)
     evidence: Mapping[str, Value] = field(default_factory=dict)
     severity: Severity | None = None
-    playbook: str | None = None
     confidence: Confidence = Confidence.HIGH
     variant: str | None = None
 
@@ -226,6 +222,7 @@ class Rule:
         severity: the worst it says.
         source: RocketMQ's class (and member) whose behaviour it judges, as of 4.9.8 and 5.3.3.
         needs: parts of the snapshot without which it is not judged.
+        other_playbooks: of variants that want another playbook.
         groups: the kinds of consumer groups that it judges, and no others; empty for a rule that is not about groups.
         topics: the kinds of topics that it judges, and no others; empty for a rule that names no topic.
         least_window: milliseconds that two looks must lie apart for it; None for a rule that one look is enough for.
@@ -241,8 +238,13 @@ class Rule:
     groups: frozenset[GroupKind] = frozenset()
     topics: frozenset[TopicKind] = frozenset()
     least_window: Callable[[Settings], int] | None = None
+    other_playbooks: Mapping[str, str] = field(default_factory=dict)
     judge: Judge | None = None
     cluster_judge: ClusterJudge | None = None
+
+    def playbook_of(self, variant: str | None) -> str:
+        """Returns the playbook that a finding leads to."""
+        return self.other_playbooks.get(variant or "", self.playbook)
 
     def applies_to(self, kind: OriginKind) -> bool:
         """Tells whether a source of this kind can show what the rule looks at."""
@@ -301,6 +303,7 @@ def cluster_rule(
     groups: frozenset[GroupKind] = frozenset(),
     topics: frozenset[TopicKind] = frozenset(),
     least_window: Callable[[Settings], int] | None = None,
+    other_playbooks: Mapping[str, str] | None = None,
 ) -> Callable[[ClusterJudge], ClusterJudge]:
     """Registers a rule that looks at the whole cluster.
 
@@ -308,7 +311,7 @@ def cluster_rule(
         ValueError: the code is taken or the playbook is none of ours.
     """
 
-    _check(code, playbook)
+    _check(code, playbook, *(other_playbooks or {}).values())
 
     def register(judge: ClusterJudge) -> ClusterJudge:
         RULES[code] = Rule(
@@ -320,6 +323,7 @@ def cluster_rule(
             groups=groups,
             topics=topics,
             least_window=least_window,
+            other_playbooks=other_playbooks or {},
             cluster_judge=judge,
         )
         return judge
@@ -327,8 +331,9 @@ def cluster_rule(
     return register
 
 
-def _check(code: str, playbook: str) -> None:
+def _check(code: str, *playbooks: str) -> None:
     if code in RULES:
         raise ValueError(f"rule {code} is registered twice")
-    if playbook not in PLAYBOOKS:
-        raise ValueError(f"rule {code} names an unknown playbook {playbook}")
+    unknown = ", ".join(sorted(set(playbooks) - PLAYBOOKS.keys()))
+    if unknown:
+        raise ValueError(f"rule {code} names an unknown playbook {unknown}")

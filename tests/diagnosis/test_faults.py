@@ -71,9 +71,7 @@ def test_a_fault_is_named_by_its_rule_alone(fault: Fault) -> None:
     findings = diagnose(cluster(fault.broker), settings=fault.settings).findings
     assert [(item.code, item.variant) for item in findings] == [(fault.code, fault.variant)]
     rule = RULES[fault.code]
-    # Orderly members retry in place: nothing comes to the dead letters that the rule leads to otherwise.
-    in_place = (fault.code, fault.variant) == ("MQ412", "orderly")
-    assert findings[0].playbook == ("stuck-consumer" if in_place else rule.playbook)
+    assert findings[0].playbook == rule.playbook_of(fault.variant)
     assert findings[0].evidence or findings[0].params
 
 

@@ -194,7 +194,10 @@ def test_transactions_end_as_they_are_told_or_as_the_check_says(client: Client, 
         _sent(client, "Tx", how, transaction=how)
     client.wait("checked", lambda event: event["body"] == "leave")
     _start(client, "simple", name, "Tx")
-    assert sorted(event["body"] for event in _received(client, name, 2)) == ["commit", "leave"]
+    bodies = {event["body"] for event in _received(client, name, 2)}
+    while len(bodies) < 2:  # what a busy machine acknowledges late comes again before the other one
+        bodies |= {event["body"] for event in _received(client, name, 1)}
+    assert bodies == {"commit", "leave"}
 
 
 def test_the_consumer_of_the_readme_runs_as_printed_but_for_the_port(cluster: EmbeddedCluster) -> None:

@@ -260,15 +260,21 @@ def test_delay_levels_equal_what_store_commands_say(store: Path, engine: Engine,
 
 def test_an_overdue_level_is_found_by_topic(tmp_path: Path, engine: Engine) -> None:
     builder = StoreBuilder()
-    for number in range(60):
-        item = message(
+    items = [
+        message(
             "SCHEDULE_TOPIC_XXXX",
             2,
             properties={"REAL_TOPIC": "Orders" if number % 3 else "Payments", "REAL_QID": "0", "DELAY": "3"},
             store_time_ms=START_MS + number * 1_000,
         )
+        for number in range(60)
+    ]
+    for item in items:
         stored = builder.append(item)
         builder.entries[(item.topic, 2)][-1] = (stored.physical_offset, stored.size_bytes, item.store_time_ms + 10_000)
+    for item in items[:5]:
+        real, delivered_ms = item.properties["REAL_TOPIC"], item.store_time_ms + 10_000
+        builder.append(replace(item, topic=real, queue_id=0, store_time_ms=delivered_ms, properties={}))
     builder.append(message("Orders", 0, store_time_ms=START_MS + 45_000))
     store = builder.write(tmp_path / "store")
     (store / "config" / "delayOffset.json").write_text('{"offsetTable":{3:5}}')

@@ -65,8 +65,9 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
             "--window needs --advise, and --advise needs a live cluster or a snapshot",
             reason="rates need two looks, and a store directory is only one",
         )
-    window_ms = parse_span_ms(window or DEFAULT_WINDOW)
-    if window_ms <= 0:
+    of_file = who.snapshot is not None and window is None  # it has the looks that were saved with it
+    window_ms = 0 if of_file else parse_span_ms(window or DEFAULT_WINDOW)
+    if window_ms <= 0 and not of_file:
         raise UsageError("--window must be greater than 0", remedy="use for instance --window 10s")
     options = LiveOptions(
         namesrv=who.namesrv,
