@@ -119,6 +119,34 @@ def late_messages(asking: Asking, topic: str, plans: Sequence[SettingPlan]) -> l
     return [f"messages arrived in the removed queues: {line}" for line in use.unread()]
 
 
+def still_readable(asking: Asking, steps: list[SettingStep], brokers: list[LiveBroker]) -> list[SettingStep]:
+    """Keeps queues readable that would go with unread messages in them: only producers leave them at once."""
+    fewer = {step.subject for step in steps if _queues_going(step)}
+    if not fewer:
+        return steps
+    ask_topics(asking, brokers)
+    all_told(brokers)
+    uses = {topic: topic_use(asking, [held for held in brokers if topic in held.topics], topic) for topic in fewer}
+    return [_kept(step, uses[step.subject]) if _queues_going(step) else step for step in steps]
+
+
+def _queues_going(step: SettingStep) -> list[MessageQueue]:
+    if step.kind is not SettingKind.TOPIC or step.old is None or step.new is None:
+        return []
+    counts = range(int(step.new["read_queue_count"]), int(step.old["read_queue_count"]))
+    return [MessageQueue(step.subject, step.place, number) for number in counts]
+
+
+def _kept(step: SettingStep, use: TopicUse) -> SettingStep:
+    left = use.unread(_queues_going(step))
+    if not left or step.old is None or step.new is None:
+        return step
+    read = int(step.new["read_queue_count"])
+    go_on = f"mqctl topic update -t {step.subject} --queues {read}"
+    note = f"{'; '.join(left)}: the queues stay readable; drain them, then {go_on}"
+    return replace(step, new={**step.new, "read_queue_count": step.old["read_queue_count"]}, note=note)
+
+
 def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_unread: bool) -> SettingPlan:
     """Plans to delete a topic: on its brokers, then in every name server.
 

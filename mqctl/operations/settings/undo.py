@@ -13,7 +13,7 @@ from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.operations.settings.groups import refuse_with_members
-from mqctl.operations.settings.topics import refuse_while_used, route_steps
+from mqctl.operations.settings.topics import refuse_while_used, route_steps, still_readable
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics
 from mqctl.snapshot.live.topic_use import all_told, topic_use
@@ -62,6 +62,7 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         )
     if not steps:
         raise RefusedError(f"change {record.id} cannot be undone", reason="none of it was applied")
+    steps = still_readable(asking, steps, brokers)
     steps += _of_what_was_created(asking, steps, brokers)
     return SettingPlan(
         kind="undo",

@@ -110,6 +110,21 @@ def test_more_queues_tell_what_moves_and_are_undone(live: Run, cluster: Embedded
     assert on_brokers(live) == both(2, 2, "RW-")
 
 
+def test_undo_leaves_queues_readable_that_hold_unread_messages(live: Run, cluster: EmbeddedCluster) -> None:
+    done = live("topic", "update", "-t", "Pay", "--queues", "3", *sure())
+    with Peer(cluster.broker("broker-a").address) as peer:
+        assert peer.call(send("Pay", queue_id=2), b"x").code == 0
+    plan = live("undo", done.json["id"], "-o", "json")
+    notes = {step["place"]: step["note"] for step in plan.json["steps"]}
+    assert "has not read 1 message: the queues stay readable; drain them" in notes["broker-a"]
+    assert "mqctl topic update -t Pay --queues 2" in notes["broker-a"]
+    assert notes["broker-b"] is None
+    assert live("undo", done.json["id"], *sure()).exit_code == 0
+    shown = {row["broker"]: row for row in live("topic", "describe", "-t", "Pay", "-o", "json").json["brokers"]}
+    counts = {name: (row["read_queue_count"], row["write_queue_count"]) for name, row in shown.items()}
+    assert counts == {"broker-a": (3, 2), "broker-b": (2, 2)}
+
+
 def test_a_topic_that_is_ordered_by_sharding_key_is_recognised(live: Run, cluster: EmbeddedCluster) -> None:
     for name in ("broker-a", "broker-b"):
         change(cluster, name, put_topic(TopicConfig(name="Seq", read_queue_count=2, write_queue_count=2)))
