@@ -3,7 +3,7 @@
 PHRASES = {
     "timeline_span": "{place}: {since} to {until} ({span}), {looks:,} looks",
     "timeline_sampled": "offsets compared at {used:,} of {looks:,} looks: name a shorter time to see every one",
-    "timeline_calm": "Nothing stands out.",
+    "timeline_calm": "Between the recorded looks nothing stands out; mqctl doctor judges the state itself.",
     "timeline_worst": "What stands out, worst first:",
     "timeline_more": "and {count:,} more",
     "timeline_cause": "cause: {what} ({code})",

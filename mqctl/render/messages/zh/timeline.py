@@ -3,7 +3,7 @@
 PHRASES = {
     "timeline_span": "{place}：{since} 至 {until}（{span}），查看 {looks:,} 次",
     "timeline_sampled": "位点只比较了 {looks:,} 次查看中的 {used:,} 次：缩短时间范围可逐次比较",
-    "timeline_calm": "没有突出的事件。",
+    "timeline_calm": "各次查看之间没有突出的事件；状态本身由 mqctl doctor 判断。",
     "timeline_worst": "突出的事件，最严重的在前：",
     "timeline_more": "另有 {count:,} 条",
     "timeline_cause": "原因：{what}（{code}）",
