@@ -233,7 +233,7 @@ def test_a_broker_that_refuses_and_one_that_cannot_be_read_back(live: Run, clust
         assert (done.exit_code, states["broker-a", 0], states["broker-b", 0]) == (1, "confirmed", "not-moved"), done
         assert any("too old a client" in (row["reason"] or "") for row in done.json["queues"])
         cluster.fault(_READ_BACK, Drop(), server="broker-b")
-        unknown = live(*RESET, "--to-latest", *DO, "--settle", "4s")
+        unknown = live(*RESET, "--to-latest", *DO, "--settle", "8s")
         cluster.clear_faults()
     states = {(row["broker_name"], row["queue_id"]): row["state"] for row in unknown.json["queues"]}
     assert (unknown.exit_code, states["broker-a", 0], states["broker-b", 0]) == (3, "confirmed", "unknown"), unknown
