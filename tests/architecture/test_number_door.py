@@ -30,7 +30,6 @@ _OURS = {
     "mqctl/store/lock_holder.py": "lines of /proc/locks",
     "mqctl/cli/catalog.py": "the catalog's own table",
     "mqctl/spark/scan/remote.py": "sizes that the file system's library tells",
-    "mqctl/operations/settings/topics.py": "numbers of a plan that was computed just now",
     "embedded_broker/cluster.py": "our own ports",
     "embedded_broker/remoting/outbound.py": "our own ports",
 }

@@ -8,15 +8,15 @@ from dataclasses import replace
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.client.admin.nameserver import ORDER_NAMESPACE
 from mqctl.client.message.outgoing import check_topic
-from mqctl.errors import NotFoundError, RefusedError, UsageError
+from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
 from mqctl.model.counts import counted
 from mqctl.model.names import is_system_topic
 from mqctl.model.names_alike import meant
-from mqctl.model.numbers import decimal
+from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.queue import MessageQueue
-from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
+from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep, fields_of
 from mqctl.model.topic_use import KeyMoves, TopicUse
 from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, touched_masters
@@ -26,6 +26,8 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, masters_of
 from mqctl.snapshot.live.messages import bounds
 from mqctl.snapshot.live.topic_use import all_told, sampled_keys, topic_use
+
+_READ_QUEUES = "read_queue_count"
 
 
 def plan_creation(asking: Asking, topic: str, request: TopicRequest, brokers: Sequence[str]) -> SettingPlan:
@@ -105,12 +107,7 @@ def late_messages(asking: Asking, topic: str, plans: Sequence[SettingPlan]) -> l
     Args:
         plans: the last one is the one that was carried out.
     """
-    going = {
-        MessageQueue(topic, step.place, number): step.address
-        for step in plans[-1].moving
-        if step.kind is SettingKind.TOPIC and step.old is not None and step.new is not None
-        for number in range(int(step.new["read_queue_count"]), int(step.old["read_queue_count"]))
-    }
+    going = {queue: step.address for step in plans[-1].moving for queue in _queues_going(step)}
     if not going:
         return []
     holders = _everywhere(asking, topic)
@@ -131,20 +128,28 @@ def still_readable(asking: Asking, steps: list[SettingStep], brokers: list[LiveB
 
 
 def _queues_going(step: SettingStep) -> list[MessageQueue]:
+    """Returns the queues that consumers do not read any more after a step."""
     if step.kind is not SettingKind.TOPIC or step.old is None or step.new is None:
         return []
-    counts = range(int(step.new["read_queue_count"]), int(step.old["read_queue_count"]))
-    return [MessageQueue(step.subject, step.place, number) for number in counts]
+    left, there = _read_queues(step.subject, step.new), _read_queues(step.subject, step.old)
+    return [MessageQueue(step.subject, step.place, number) for number in range(left, there)]
+
+
+def _read_queues(topic: str, settings: Fields) -> int:
+    """Reads how many queues are read. Raises BadInputError: a record of the journal may have been edited."""
+    count = decimal(settings.get(_READ_QUEUES), high=MOST_INT32)
+    if count is None:
+        raise BadInputError(f"{_READ_QUEUES} of {topic} cannot be read", reason="it must be a whole number")
+    return count
 
 
 def _kept(step: SettingStep, use: TopicUse) -> SettingStep:
     left = use.unread(_queues_going(step))
     if not left or step.old is None or step.new is None:
         return step
-    read = int(step.new["read_queue_count"])
-    go_on = f"mqctl topic update -t {step.subject} --queues {read}"
+    go_on = f"mqctl topic update -t {step.subject} --queues {_read_queues(step.subject, step.new)}"
     note = f"{'; '.join(left)}: the queues stay readable; drain them, then {go_on}"
-    return replace(step, new={**step.new, "read_queue_count": step.old["read_queue_count"]}, note=note)
+    return replace(step, new={**step.new, _READ_QUEUES: step.old[_READ_QUEUES]}, note=note)
 
 
 def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_unread: bool) -> SettingPlan:

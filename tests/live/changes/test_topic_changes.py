@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,6 +125,17 @@ def test_undo_leaves_queues_readable_that_hold_unread_messages(live: Run, cluste
     shown = {row["broker"]: row for row in live("topic", "describe", "-t", "Pay", "-o", "json").json["brokers"]}
     counts = {name: (row["read_queue_count"], row["write_queue_count"]) for name, row in shown.items()}
     assert counts == {"broker-a": (3, 2), "broker-b": (2, 2)}
+
+
+def test_a_record_with_another_script_s_digits_is_refused_by_name(live: Run, tmp_path: Path) -> None:
+    done = live("topic", "update", "-t", "Pay", "--queues", "3", *sure())
+    (record,) = (tmp_path / "mqctl_state_dir").rglob(f"*{done.json['id']}*.json")
+    text = record.read_text()
+    assert '"read_queue_count":"2"' in text.replace(" ", "")
+    record.write_text(re.sub(r'("read_queue_count": ?)"2"', '\\1"\u0662"', text))
+    refused = live("undo", done.json["id"], *sure())
+    assert (refused.exit_code, "read_queue_count of Pay cannot be read" in refused.stderr) == (65, True), refused
+    assert on_brokers(live) == both(3, 3, "RW-")
 
 
 def test_a_topic_that_is_ordered_by_sharding_key_is_recognised(live: Run, cluster: EmbeddedCluster) -> None:
