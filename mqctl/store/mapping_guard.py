@@ -29,6 +29,8 @@ from types import FrameType
 from mqctl.errors import MqctlError, NotFoundError, PermissionDeniedError, StorageError
 from mqctl.store.plain_files import reading_error
 
+RefusedPart = tuple[int, int, str]
+"""Bytes [low, high) of a file that its disk did not give, and why."""
 _RAISING = signal.SIGURG  # ignored by default, and of no use to mqctl
 _SIGINFO = 4
 _PRIVATE_FIXED_ANONYMOUS = 0x32
@@ -76,7 +78,7 @@ class _Mapping:
 
 _mappings: dict[int, _Mapping] = {}
 _faults: list[tuple[_Mapping, int]] = []
-_passed_over: dict[tuple[Path, int], list[tuple[int, int]]] = {}
+_passed_over: dict[tuple[Path, int], list[RefusedPart]] = {}
 """Parts that disks refused, by path and inode, of files that are read on regardless."""
 _kept: list[object] = []
 """The handler, which must outlive the process's use of it, the action before it, and the handler's code."""
@@ -90,19 +92,32 @@ def guard_mapping(mapping: mmap.mmap, base: int, path: Path, inode: int) -> None
     def forget(_: object) -> None:
         _mappings.pop(base, None)
 
-    _mappings[base] = _Mapping(path, inode, base, len(mapping), weakref.ref(mapping, forget))
-    for low, high in _passed_over.get((path, inode), ()):
-        _put_zeros(base + low, high - low)
+    guarded = _mappings[base] = _Mapping(path, inode, base, len(mapping), weakref.ref(mapping, forget))
+    _blank(guarded, _passed_over.get((path, inode), ()))
 
 
-def pass_over(error: BadSpotError, parts: Sequence[tuple[int, int]]) -> None:
+def pass_over(error: BadSpotError, parts: Sequence[RefusedPart]) -> None:
     """Has parts of the file of `error`, whole pages, read as zeros from now on: whoever calls this has told of them."""
     place = error.path, error.inode
     _passed_over[place] = [*_passed_over.get(place, ()), *parts]
     for mapping in _mappings.values():
         if (mapping.path, mapping.inode) == place:
-            for low, high in parts:
-                _put_zeros(mapping.base + low, min(high, mapping.size_bytes) - low)
+            _blank(mapping, parts)
+
+
+def passed_over(path: Path) -> Sequence[RefusedPart]:
+    """Returns what reads as zeros of a file, since it was passed over before in this process."""
+    try:
+        return _passed_over.get((path, path.stat().st_ino), ()) if _passed_over else ()
+    except OSError:
+        return ()  # whoever maps it hears why
+
+
+def _blank(mapping: _Mapping, parts: Sequence[RefusedPart]) -> None:
+    for low, high, _ in parts:
+        end = min(high, mapping.size_bytes)  # the file may be shorter by now, and what lies behind is not ours
+        if low < end:
+            _put_zeros(mapping.base + low, end - low)
 
 
 @cache

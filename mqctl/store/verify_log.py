@@ -6,7 +6,7 @@ is compared with queues and index is compared window by window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +31,7 @@ from mqctl.store.log_window import (
     StoreHost,
 )
 from mqctl.store.mapped_files import MappedFile
-from mqctl.store.mapping_guard import BadSpotError, pass_over
+from mqctl.store.mapping_guard import BadSpotError, RefusedPart, pass_over, passed_over
 
 WINDOW_RECORDS = 1 << 18
 SAMPLED = 16
@@ -255,6 +255,7 @@ class LogVerifier:
     def _verify_file(self, file: MappedFile, *, later: bool) -> Iterator[None]:
         """Goes through one file, pausing after every chunk of records, and past what its disk refuses."""
         start, looks = 0, 0
+        self._note_unread(file, passed_over(file.path))
         while True:
             try:
                 for end in self._verify_from(file, start, later=later):
@@ -274,10 +275,13 @@ class LogVerifier:
         noted = [(low, high, error.reason) for low, high in parts if (low, high) not in known]
         if given_up is not None:
             noted.append((given_up, file.size_bytes, _GIVEN_UP))
-        for low, high, reason in noted:
+        self._note_unread(file, noted)
+        pass_over(error, noted)
+
+    def _note_unread(self, file: MappedFile, parts: Sequence[RefusedPart]) -> None:
+        for low, high, reason in parts:
             self.damage(DamageCode.UNREADABLE_FILE, file, low, length=high - low, reason=reason)
-        self.found.unread.extend((file.start + low, file.start + high) for low, high, _ in noted)
-        pass_over(error, [(low, high) for low, high, _ in noted])
+        self.found.unread.extend((file.start + low, file.start + high) for low, high, _ in parts)
 
     def _verify_from(self, file: MappedFile, position: int, *, later: bool) -> Iterator[int]:
         """Goes through a file from `position` on; yields where each chunk of records ends."""

@@ -1,4 +1,5 @@
-"""Runs mqctl on a disk that refuses some pages: `failing_disk.py [[PATH, LOW, HIGH], ...] WORD...`.
+"""Runs mqctl on a disk that refuses some pages: `failing_disk.py [[PATH, LOW, HIGH], ...] WORD...`; with
+MQCTL_TEST_TWICE set, twice in one process.
 
 Below mqctl's code, as a disk does it: reads of these bytes fail with EIO, and mapped pages of them end in SIGBUS.
 """
@@ -65,7 +66,8 @@ def main() -> int:
     from mqctl.main import main as mqctl
 
     mmap.mmap, os.pread, os.read = _mapped, _pread_or_fail, _read_or_fail  # type: ignore[misc, assignment]
-    return run_guarded(sys.argv[2:], mqctl)
+    codes = [run_guarded(sys.argv[2:], mqctl) for _ in range(2 if os.environ.get("MQCTL_TEST_TWICE") else 1)]
+    return codes[-1]
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -84,6 +85,22 @@ def test_pages_of_the_log_are_named_and_the_rest_is_verified(tmp_path: Path) -> 
     assert COUNT - 120 < document["summary"]["record_count"] < COUNT - 60
     assert document["summary"]["queue_entry_count"] == COUNT
     assert more_findings(root, faults) == ["MQ104"]
+
+
+def test_a_second_look_of_the_same_process_finds_what_the_first_found(tmp_path: Path) -> None:
+    root = built(tmp_path)
+    (log,) = (root / "commitlog").iterdir()
+    places = json.dumps([(str(log), 40_000, 40_001), (str(log), 120_000, 125_000)])
+    words = ("store", "verify", "--store", str(root), "-o", "ndjson")
+    done = subprocess.run(
+        (sys.executable, "-m", "tests.store.failing_disk", places, *words),
+        cwd=REPOSITORY, env={**os.environ, "MQCTL_TEST_TWICE": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    first, second = lines[: len(lines) // 2], lines[len(lines) // 2 :]
+    assert (done.returncode, done.stderr) == (2, "")
+    assert sum('"unreadable_file"' in line for line in first) == 2
+    assert second == first
 
 
 def test_a_disk_that_fails_all_over_a_file_is_left_after_the_first_places(tmp_path: Path) -> None:
