@@ -191,6 +191,17 @@ def test_entries_without_a_record_are_lost(tmp_path: Path) -> None:
     assert numbers(findings[0]) == {"lost_count": 1, "first_offset": 1}
 
 
+def test_a_waiting_record_that_is_torn_hides_nothing_of_the_others(tmp_path: Path) -> None:
+    root = scheduled(tmp_path, [5_000] * 3, recorded={2: 0})
+    (log,) = (root / "commitlog").iterdir()
+    data = bytearray(log.read_bytes())
+    size = int.from_bytes(data[:4], "big")
+    data[size + 84 : size + 88] = (1 << 20).to_bytes(4, "big")  # the second record's body would end far behind it
+    log.write_bytes(data)
+    (finding,) = delay_findings(root, at_ms=START + 60_000)
+    assert (finding.code, numbers(finding)["overdue_count"]) == ("MQ707", 3)
+
+
 def test_entries_below_the_commit_log_expired(tmp_path: Path) -> None:
     root = scheduled(tmp_path, [5_000] * 3, recorded={2: 0}, log_start=1 << 16)
     queue = next((root / "consumequeue" / SCHEDULE / "1").iterdir())
