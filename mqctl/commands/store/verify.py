@@ -38,8 +38,8 @@ def command(
     when a part could not be read: it is kept in a format that is not read offline, or the operating system refused.
     What is unusual but legal does not count.
 
-    On Spark the files of the commit log are verified by as many tasks as there are cores, with the same findings. The
-    store has to lie where this machine and the executors see it.
+    On Spark a task verifies whole files of the commit log, with the same findings: a store of one file gains nothing.
+    The store has to lie where this machine and the executors see it.
     """
     with (
         store_at(store) as (location, directory),
