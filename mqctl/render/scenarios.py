@@ -20,7 +20,7 @@ HEALTHY = "notify is healthy, so nothing is said about it."
 
 LIST_COLUMNS = (
     Column("name", "scenario"),
-    Column("title", "what is wrong"),
+    Column("title", "what is wrong", CellKind.SENTENCE),
     Column("findings", "doctor finds"),
     Column("playbook", "playbook", wide=True),
     Column("time_scale", "time scale", CellKind.COUNT, wide=True),

@@ -1,8 +1,8 @@
 """Sentences of failures, plans and talk in Chinese.
 
 What failed, what a plan does and came to, and what is said on stderr is written in English where it is known. The
-Chinese of each such sentence, with `{}` for what is filled in, is in messages/zh/errors.txt and plans.txt; tests hold
-that none is missing. A sentence that is not there, of a server for instance, stays as it is.
+Chinese of each such sentence, with `{}` for what is filled in, is in messages/zh: in errors.txt, plans.txt and
+scenarios.txt; tests hold that none is missing. A sentence that is not there, of a server for instance, stays as it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mqctl.model.lang import Lang
 
-FILES = ("errors", "plans")
+FILES = ("errors", "plans", "scenarios")
 PLACE = re.compile(r"\{[nw]?\}")
 """Where something is filled in: `{w}` takes words of ours (a state, parts of a snapshot), `{n}` numbers only."""
 _FRAMES = ("note: {}", "warning: {}", "left out: {}", "undo: {}")
@@ -37,6 +37,8 @@ def spoken_text(text: str, lang: Lang | None, depth: int = _DEPTH) -> str:
     """Returns a sentence in a language; what is filled in is looked up as well, if it has words."""
     if lang is not Lang.ZH or not text or not depth:
         return text
+    if whole := _whole().get(text):
+        return whole
     for pattern, own_words, parts in _known():
         match = pattern.fullmatch(text) if all(words in text for words in own_words) else None
         if match:
@@ -57,6 +59,9 @@ def talk(text: str, lang: Lang | None) -> str:
 
 
 def _line(line: str, lang: Lang) -> str:
+    sentence = line.lstrip(" ")
+    if whole := _whole().get(sentence):  # known without what sets it in
+        return line.removesuffix(sentence) + whole
     lead = match[0] if (match := _LEAD.match(line)) else ""
     return lead + spoken_text(line.removeprefix(lead), lang)
 
@@ -73,10 +78,17 @@ def words(text: str) -> str:
 
 
 @cache
+def _whole() -> dict[str, str]:
+    """Returns the Chinese of the sentences into which nothing is filled."""
+    known = (pair for file in FILES for pair in chinese_sentences(file).items())
+    return {english: chinese for english, chinese in known if "{}" not in english}
+
+
+@cache
 def _known() -> list[_Known]:
     """Returns what each English sentence looks like, those with most words of their own first."""
-    known = {english: chinese for file in FILES for english, chinese in chinese_sentences(file).items()}
-    longest = sorted(known.items(), key=lambda item: (item[0] in _FRAMES, len(item[0].replace("{}", ""))), reverse=True)
+    known = [pair for file in FILES for pair in chinese_sentences(file).items() if "{}" in pair[0]]
+    longest = sorted(known, key=lambda item: (item[0] in _FRAMES, len(item[0].replace("{}", ""))), reverse=True)
     return [_entry(english, chinese) for english, chinese in longest]
 
 

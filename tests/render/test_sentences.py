@@ -15,15 +15,19 @@ import pytest
 from mqctl import errors
 from mqctl.allocation.locks import LockState
 from mqctl.errors import MqctlError
+from mqctl.local.scenario_files import load_scenario, scenario_names
 from mqctl.model.dead_letter import GivenUp, RetryState
 from mqctl.model.lag import LagState
 from mqctl.model.lag_trend import Trend
 from mqctl.model.lang import Lang
 from mqctl.model.message_track import TrackState
 from mqctl.model.replicas import ReplicaState
+from mqctl.operations.local.scenario import scenario_row
 from mqctl.render import dead_letters, lag, lag_watch, locks
-from mqctl.render.document import CellKind
+from mqctl.render.document import CellKind, Paragraphs
+from mqctl.render.in_chinese import in_chinese
 from mqctl.render.messages.zh.words import WORDS
+from mqctl.render.scenarios import RunningScenario, running_document
 from mqctl.render.sentences import FILES, PLACE, chinese_sentences, spoken_text, talk
 from mqctl.stacks.motion import Motion
 from tests.conftest import REPOSITORY, Outcome
@@ -184,8 +188,33 @@ def test_every_sentence_of_plans_and_talk_has_its_chinese() -> None:
     assert planned() - _known().keys() == set(), "add them to mqctl/render/messages/zh/plans.txt"
 
 
+@cache
+def declared() -> frozenset[str]:
+    """Every sentence of the scenarios that come with mqctl: what is wrong, and what was planted."""
+    scenarios = [load_scenario(name) for name in scenario_names()]
+    return frozenset(text for scenario in scenarios for text in (scenario.title, *scenario.planted))
+
+
+def test_every_sentence_of_a_scenario_has_its_chinese(mqctl: Callable[..., Outcome]) -> None:
+    assert chinese_sentences("scenarios").keys() == declared(), "mqctl/render/messages/zh/scenarios.txt"
+    listed = mqctl("local", "scenario", "list", env={"MQCTL_LANG": "zh"}).stdout
+    assert [title for title in declared() if title in listed] == []
+    assert all(spoken_text(load_scenario(name).title, Lang.ZH) in listed for name in scenario_names())
+
+
+def test_what_a_scenario_has_planted_is_chinese() -> None:
+    row = scenario_row(load_scenario("tag-loss"))
+    running = RunningScenario(
+        scenario=row, cluster="c", namesrv="n", stores={}, as_declared=True, trouble="", doctor=[], next_commands=[]
+    )
+    blocks = in_chinese(running_document(running)).blocks
+    shown = "\n".join(line for block in blocks if isinstance(block, Paragraphs) for line in block.lines)
+    assert "  消费组 settlement 的实例 one 订阅 paid" in shown and "tag-loss: 同一消费组" in shown, shown
+    assert not any(text in shown for text in declared()), shown
+
+
 def test_no_sentence_is_left_over() -> None:
-    known = {*raised(), *planned(), *ELSEWHERE}
+    known = {*raised(), *planned(), *ELSEWHERE, *declared()}
     assert {text for text in _known() if text not in known and not OF_TYPER.match(text)} == set()
     assert chinese_sentences("errors").keys() & chinese_sentences("plans").keys() == set()
 
