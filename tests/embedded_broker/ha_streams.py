@@ -7,21 +7,44 @@ import json
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from mqctl.protocol.ha_stream import Block, BlockReader
 
 DIRECTORY = Path(__file__).parents[1] / "golden" / "ha"
 FILE_BYTES = 131_072
+_MOST_BYTES = 32_768
+_AT_ONCE_MS, _TWO_HEARTBEATS_MS = 90, 10_200
+
+
+class Part(NamedTuple):
+    """A report, a heartbeat or a block: when, where in its direction's bytes, of which offset, with how much data."""
+
+    kind: str
+    ms: int
+    place: int
+    offset: int
+    size: int = 0
+
+
+class Burst(NamedTuple):
+    """What the log gains at `due_ms`: pieces that follow each other, none across the end of a file."""
+
+    due_ms: int
+    pieces: list[Block]
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One connection; `decoded` is (kind, ms, place in the file, offset, size) in order of time."""
+    """One connection; `parts` in order of time, `closed` is the side that ended it first and when."""
 
     name: str
     release: str
-    decoded: tuple[tuple[str, float, int, int, int], ...]
+    parts: tuple[Part, ...]
+    closed: tuple[str, int]
     to_master: bytes
     to_slave: bytes
 
@@ -29,15 +52,59 @@ class Recorded:
     def blocks(self) -> list[Block]:
         return [block for block in BlockReader().receive(self.to_slave) if block.data]
 
+    @property
+    def first_report(self) -> int:
+        return next((part.offset for part in self.parts if part.kind == "report"), 0)
+
+    @property
+    def is_frozen(self) -> list[bool]:
+        """For each part whether the master stood still just before it: it sent nothing for two heartbeats' time."""
+        sent = [part.ms for part in self.parts if part.kind != "report"]
+        silent = [(one, other) for one, other in pairwise(sent) if other - one > _TWO_HEARTBEATS_MS]
+        return [any(begin < part.ms <= end for begin, end in silent) for part in self.parts]
+
+    @property
+    def bursts(self) -> list[Burst]:
+        """What the log gained at once: blocks that follow each other at the same time and had to be cut."""
+        bursts: list[Burst] = []
+        last = Part("", -1_000, 0, 0)
+        for part in self.parts:
+            if part.kind != "block":
+                continue
+            is_cut = last.size == _MOST_BYTES or (last.offset + last.size) % FILE_BYTES == 0
+            block = Block(part.offset, self.sent_by_master(part)[12:])
+            if bursts and is_cut and part.ms - last.ms < _AT_ONCE_MS:
+                bursts[-1].pieces.append(block)
+            else:
+                # What was there before the slave asked for it has to be there when it does.
+                asked_ms = part.ms if bursts else next(one.ms for one in self.parts if one.kind == "report")
+                bursts.append(Burst(asked_ms if part.ms - asked_ms < _AT_ONCE_MS else part.ms, [block]))
+            last = part
+        return bursts
+
+    def sent_by_master(self, part: Part) -> bytes:
+        return self.to_slave[part.place : part.place + 12 + part.size]
+
+    def sent_by_slave(self, part: Part) -> bytes:
+        return self.to_master[part.place : part.place + 8]
+
+
+@cache
+def recordings() -> dict[str, Recorded]:
+    """Every connection in the form of releases 4.9 and 5.x without a controller, by its name."""
+    entries = json.loads((DIRECTORY / "index.json").read_text())
+    return {entry["name"]: _stream(entry) for entry in entries}
+
+
+def _stream(entry: dict[str, Any]) -> Recorded:
+    files = (DIRECTORY / f"{entry['name']}.{side}.gz" for side in ("slave_to_master", "master_to_slave"))
+    to_master, to_slave = (gzip.decompress(file.read_bytes()) if file.exists() else b"" for file in files)
+    parts = tuple(Part(*item) for item in entry["decoded"])
+    return Recorded(entry["name"], entry["release"], parts, tuple(entry["closed"]), to_master, to_slave)
+
 
 def recorded(name: str) -> Recorded:
-    entry = next(one for one in json.loads((DIRECTORY / "index.json").read_text()) if one["name"] == name)
-    files = {
-        side: gzip.decompress((DIRECTORY / f"{name}.{side}.gz").read_bytes())
-        for side in ("slave_to_master", "master_to_slave")
-    }
-    decoded = tuple((item[0], item[1], item[2], item[3], item[4] if len(item) > 4 else 0) for item in entry["decoded"])
-    return Recorded(name, entry["release"], decoded, files["slave_to_master"], files["master_to_slave"])
+    return recordings()[name]
 
 
 class FakeMaster:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +12,15 @@ import pytest
 from embedded_broker import EmbeddedBroker, EmbeddedCluster
 from embedded_broker.broker import Broker
 from mqctl.protocol.ha_stream import Block, encode_block_head
-from tests.embedded_broker.ha_streams import FILE_BYTES, FakeMaster, Recorded, exactly, recorded, until_closed
+from tests.embedded_broker.ha_streams import (
+    FILE_BYTES,
+    FakeMaster,
+    Recorded,
+    exactly,
+    recorded,
+    recordings,
+    until_closed,
+)
 
 SMALL_FILES = {"mappedFileSizeCommitLog": str(FILE_BYTES)}
 
@@ -23,31 +32,62 @@ def fake() -> Iterator[FakeMaster]:
     master.close()
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "4.9.8-03-slave_empty_store",
-        "4.9.8-05-slave_empty_many_files",
-        "5.3.3-02-slave_empty_store",
-        "5.3.3-04-slave_empty_many_files",
-    ],
-)
+# Who connected was no slave, or never reported.
+STRANGERS = {
+    "4.9.8-01-sync_probe_open",
+    "4.9.8-02-sync_probe_http",
+    "4.9.8-14-different_file_size",
+    "4.9.8-19-kill9_under_traffic",
+    "4.9.8-24-probe_then_idle_socket",
+    "4.9.8-25-probe_then_idle_socket",
+    "4.9.8-27-slave_short_report",
+    "4.9.8-29-mqadmin_master_dead",
+    "5.3.3-01-probe",
+}
+OTHER_FILE_SIZE = {"4.9.8-12-different_file_size", "4.9.8-13-different_file_size"}
+AHEAD = {"4.9.8-21-slave_really_ahead", "4.9.8-22-slave_really_ahead"}
+SLAVES = sorted(set(recordings()) - STRANGERS)
+
+
+@pytest.mark.parametrize("name", SLAVES)
 def test_the_slave_reports_as_the_real_one_did_and_has_its_bytes(name: str, fake: FakeMaster) -> None:
     stream = recorded(name)
-    settings = {**SMALL_FILES, "haMasterAddress": fake.address}
+    file_bytes = 98_304 if name in OTHER_FILE_SIZE else FILE_BYTES
+    settings = {"mappedFileSizeCommitLog": str(file_bytes), "haMasterAddress": fake.address}
     with EmbeddedCluster(version=stream.release, slaves=1, virtual_time=True, settings=settings) as cluster:
+        if stream.first_report:
+            _fill_slave(cluster, fake, stream, file_bytes)
         with _linked(cluster, fake) as connection:
-            reports = _play_to_slave(cluster, connection, stream)
-        assert reports == stream.to_master
+            assert _play_to_slave(cluster, connection, stream) == stream.to_master
+            if name in OTHER_FILE_SIZE:  # the block after the one that fits no file does not follow
+                assert b"".join(until_closed(connection)) == b""
         slave = cluster.broker("broker-a-s")
+        end = max(part.offset for part in stream.parts if part.kind == "report")
         for block in stream.blocks:
-            assert slave.on_loop(partial(_read, block)) == block.data
-        end = stream.blocks[-1].offset + len(stream.blocks[-1].data)
-        assert slave.on_loop(lambda broker: (broker.storage.log.position, broker.replication.behind_bytes)) == (end, 0)
+            if block.offset < end:
+                assert slave.on_loop(partial(_read, block)) == block.data
+        assert slave.on_loop(lambda broker: broker.storage.log.position) == end
 
 
 def _read(block: Block, broker: Broker) -> bytes:
     return broker.storage.log.read(block.offset, len(block.data))
+
+
+def _fill_slave(cluster: EmbeddedCluster, fake: FakeMaster, stream: Recorded, file_bytes: int) -> None:
+    """Gives the slave, by a connection before, a log that ends where its first recorded report says."""
+    end = stream.first_report
+    begin = (end - 1) - (end - 1) % file_bytes
+    with _linked(cluster, fake) as connection:
+        if stream.release == "4.9.8":  # later releases report at once
+            cluster.advance(5_001)
+        assert exactly(connection, 8) == bytes(8)
+        connection.sendall(encode_block_head(begin, end - begin) + b"x" * (end - begin))
+        assert exactly(connection, 8) == end.to_bytes(8, "big")
+    if stream.release == "5.3.3":  # it looks for its master again after 5 s
+        slave = cluster.broker("broker-a-s")
+        while slave.on_loop(lambda broker: broker.replication.slave and broker.replication.slave.local):
+            pass
+        cluster.advance(5_001)
 
 
 def _linked(cluster: EmbeddedCluster, fake: FakeMaster) -> socket.socket:
@@ -63,38 +103,80 @@ def _linked(cluster: EmbeddedCluster, fake: FakeMaster) -> socket.socket:
 def _play_to_slave(cluster: EmbeddedCluster, connection: socket.socket, stream: Recorded) -> bytes:
     """Sends what the master sent, at its times, and returns what the slave reports."""
     began, got = cluster.now_ms(), b""
-    for kind, ms, place, offset, size in stream.decoded:
-        ahead = began + int(ms) + 1 - cluster.now_ms()
+    for part in stream.parts:
+        ahead = began + part.ms + 1 - cluster.now_ms()
         if ahead > 0:
             cluster.advance(ahead)
-        if kind == "report":
+        if part.kind == "report":
             got += exactly(connection, 8)
-        else:
-            head = encode_block_head(offset, size)
-            assert stream.to_slave[place : place + 12] == head
-            connection.sendall(head + stream.to_slave[place + 12 : place + 12 + size])
+            continue
+        try:
+            connection.sendall(stream.sent_by_master(part))
+        except (BrokenPipeError, ConnectionResetError):  # the slave left
+            break
     return got
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["4.9.8-05-slave_empty_many_files", "4.9.8-20-restart_after_kill9", "5.3.3-04-slave_empty_many_files"],
-)
-def test_the_master_sends_the_blocks_that_the_real_one_sent(name: str) -> None:
+@pytest.mark.parametrize("name", SLAVES)
+def test_the_master_sends_what_the_real_one_sent(name: str) -> None:
     stream = recorded(name)
     with EmbeddedCluster(version=stream.release, virtual_time=True, settings=SMALL_FILES) as cluster:
         broker = cluster.broker()
-        for block in stream.blocks:
-            _append(broker, block.offset, block.data)
-        began = cluster.now_ms()
+        end = stream.first_report - (15_000 if name in AHEAD else 0)
+        if end:
+            begin = (end - 1) - (end - 1) % FILE_BYTES
+            _append(broker, begin, b"x" * (end - begin))
         with _to_ha_port(broker) as connection:
-            for kind, ms, place, _offset, _size in stream.decoded:
-                cluster.advance(max(1, began + int(ms) - cluster.now_ms()))
-                if kind == "report":
-                    connection.sendall(stream.to_master[place : place + 8])
-                    _heard(broker, stream.to_master[place : place + 8])
-            cluster.advance(200)  # it looks every 100 ms whether a heartbeat is due
-            assert exactly(connection, len(stream.to_slave)) == stream.to_slave
+            assert _play_to_master(cluster, connection, stream) == stream.to_slave
+            if name in AHEAD:
+                assert b"".join(until_closed(connection)) == b""
+
+
+def _play_to_master(cluster: EmbeddedCluster, connection: socket.socket, stream: Recorded) -> bytes:
+    """Reports as the slave did, lets the log grow as it did, at the recorded times; returns what the master sends."""
+    broker, bursts, got, last_ms = cluster.broker(), stream.bursts, b"", 0
+    for part, frozen in zip(stream.parts, stream.is_frozen, strict=True):
+        if not frozen:
+            cluster.advance(max(1, part.ms - last_ms))
+        last_ms = part.ms
+        if bursts and part.ms >= bursts[0].due_ms:
+            for piece in bursts.pop(0).pieces:
+                _append(broker, piece.offset, piece.data)
+        if part.kind == "report":
+            connection.sendall(stream.sent_by_slave(part))
+            _heard(broker, stream.sent_by_slave(part))
+        else:
+            got += _next_from_master(cluster, connection, 12 + part.size)
+    return got
+
+
+def _next_from_master(cluster: EmbeddedCluster, connection: socket.socket, size: int) -> bytes:
+    """Waits, as long as a heartbeat may take; it looks for new data, and whether a heartbeat is due, every 100 ms."""
+    for _ in range(60):
+        if select.select([connection], [], [], 0)[0]:
+            return exactly(connection, size)
+        cluster.advance(100)
+    raise AssertionError("nothing more came from the master")
+
+
+@pytest.mark.parametrize("name", sorted(STRANGERS))
+def test_who_is_no_slave_gets_what_the_real_master_gave(name: str) -> None:
+    stream = recorded(name)
+    closer, closed_ms = stream.closed
+    with EmbeddedCluster(version=stream.release, virtual_time=True) as cluster:
+        broker = cluster.broker()
+        with _to_ha_port(broker) as connection:
+            if stream.to_master:
+                connection.sendall(stream.to_master)
+                if stream.parts:
+                    _heard(broker, stream.to_master[len(stream.to_master) // 8 * 8 - 8 :][:8])
+            cluster.advance(closed_ms + (1_000 if closed_ms > 20_000 else 100))
+            got = exactly(connection, len(stream.to_slave))
+            if closer == "server" and closed_ms >= 20_000:
+                got += b"".join(until_closed(connection))
+            else:
+                assert not select.select([connection], [], [], 0)[0]
+            assert got == stream.to_slave
 
 
 def _append(broker: EmbeddedBroker, offset: int, data: bytes) -> None:
