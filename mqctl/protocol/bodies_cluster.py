@@ -8,7 +8,7 @@ from typing import Self
 
 from mqctl.model.config import MOST_QUEUES, DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
-from mqctl.protocol.body import EMPTY, Body, BodyError
+from mqctl.protocol.body import EMPTY, Body, BodyError, QueueId
 from mqctl.protocol.declared import field
 
 MOST_BROKERS = 2_000
@@ -163,9 +163,9 @@ class ConsumerOffsetTable(Body):
 
     data_version: DataVersion | None = field(default=None, since="5.0.0")
     group_topic_map: Mapping[str, tuple[str, ...]] | None = field(default=None, since="5.3.0")
-    offset_table: Mapping[str, Mapping[int, int]] = EMPTY
-    pull_offset_table: Mapping[str, Mapping[int, int]] | None = field(default=None, since="5.0.0")
-    reset_offset_table: Mapping[str, Mapping[int, int]] | None = field(default=None, since="5.0.0")
+    offset_table: Mapping[str, Mapping[QueueId, int]] = EMPTY
+    pull_offset_table: Mapping[str, Mapping[QueueId, int]] | None = field(default=None, since="5.0.0")
+    reset_offset_table: Mapping[str, Mapping[QueueId, int]] | None = field(default=None, since="5.0.0")
 
 
 class DelayOffsetTable(Body):
@@ -192,7 +192,7 @@ class TimerMetrics(Body):
 class CorrectionOffsets(Body):
     """Smallest offsets by queue id."""
 
-    correction_offsets: Mapping[int, int] = EMPTY
+    correction_offsets: Mapping[QueueId, int] = EMPTY
 
 
 class QueueOffsets(Body):

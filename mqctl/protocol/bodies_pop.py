@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Self
 
 from mqctl.model.queue import MessageQueue
-from mqctl.protocol.body import EMPTY, Body, BodyError
+from mqctl.protocol.body import EMPTY, Body, BodyError, QueueId
 from mqctl.protocol.declared import field
 
 POP, PULL = "POP", "PULL"
@@ -257,4 +257,4 @@ class OrderInfo(Body):
 class OrderInfos(Body):
     """`consumerOrderInfo.json`: `topic@group` -> queue id -> batch."""
 
-    table: Mapping[str, Mapping[int, OrderInfo]] = EMPTY
+    table: Mapping[str, Mapping[QueueId, OrderInfo]] = EMPTY

@@ -10,7 +10,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, NoneType, UnionType
-from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
 from mqctl.errors import BadInputError
 from mqctl.model.config import MOST_QUEUES, DataVersion, SubscriptionGroupConfig, TopicConfig
@@ -22,6 +22,8 @@ from mqctl.protocol.fastjson import FastjsonError, ObjectKey, dump_bytes, json_s
 EMPTY: Mapping[Any, Any] = MappingProxyType({})
 Reader = Callable[[object], Any]
 Writer = Callable[[Any, bool], object]
+QueueId = Annotated[int, "32 bits"]
+"""Number of a queue as a key; what a request could not carry is refused where it is read."""
 
 
 class BodyError(BadInputError):
@@ -45,7 +47,7 @@ class Body(Declared):
     def _codec(cls) -> tuple[tuple[str, str, Reader, Writer], ...]:
         known: tuple[tuple[str, str, Reader, Writer], ...] | None = cls.__dict__.get("_codecs")
         if known is None:
-            hints = get_type_hints(cls)
+            hints = get_type_hints(cls, include_extras=True)
             fields = sorted(cls.fields(), key=lambda item: item.wire)
             known = cls._codecs = tuple((item.name, item.wire, *_codec_of(hints[item.name])) for item in fields)
             texts = [(item.name, f'"{item.wire}":', _FLAT.get(_bare(hints[item.name]))) for item in fields]
@@ -355,6 +357,7 @@ _FLAT: dict[Any, Callable[[Any], str]] = {
 _SIMPLE: dict[Any, tuple[Reader, Writer]] = {
     str: (_read_str, _as_is),
     int: (_read_int, _as_is),
+    QueueId: (_read_queue_id, _as_is),
     float: (_read_float, lambda value, _: float(value)),
     bool: (_read_bool, _as_is),
     object: (lambda value: value, _as_is),

@@ -37,6 +37,13 @@ def test_a_queue_id_beyond_32_bits_is_a_gap_and_no_wrong_usage(live: Run, cluste
     assert "the id of a queue, of 32 bits, is expected, not '253402300800000'" in outcome.stderr
 
 
+def test_an_offset_of_a_queue_beyond_32_bits_is_a_gap_and_no_wrong_usage(live: Run, cluster: EmbeddedCluster) -> None:
+    _fault(cluster, RequestCode.GET_ALL_CONSUMER_OFFSET, {"offsetTable": {"Pay@G": {str((1 << 63) - 1): 5}}})
+    outcome = live("doctor", "-t", "Pay")
+    assert outcome.exit_code in {2, 3}, outcome
+    assert "the id of a queue, of 32 bits, is expected, not '9223372036854775807'" in outcome.stdout
+
+
 @pytest.mark.parametrize("count", [-1, 65_537, (1 << 31) - 1])
 def test_a_route_of_more_queues_than_a_topic_has_is_refused(live: Run, cluster: EmbeddedCluster, count: int) -> None:
     queues = {"brokerName": "broker-a", "perm": 6, "readQueueNums": count, "writeQueueNums": 4, "topicSysFlag": 0}
