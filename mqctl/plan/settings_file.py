@@ -94,14 +94,26 @@ def unusual(config: TopicConfig | SubscriptionGroupConfig) -> dict[str, str]:
     return {name: text for name, text in (fields_of(config) or {}).items() if usual[name] != text}
 
 
+def unusual_in(item: FileSettings, kind: type[TopicConfig | SubscriptionGroupConfig]) -> dict[str, str]:
+    """Returns what `unusual` does, of settings as they stand in a file, those that could not be applied included."""
+    usual = fields_of(kind(name=item.name)) or {}
+    return {name: text for name, text in _written(item).items() if usual.get(name) != text}
+
+
+def _written(item: FileSettings) -> dict[str, str]:
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        for name, value in item.settings.items()
+    }
+
+
 def _texts(item: FileSettings, usual: TopicConfig | SubscriptionGroupConfig) -> Fields:
     """Returns the settings as text, each checked to be of the kind that its default is."""
     known = fields_of(usual) or {}
     texts: dict[str, str] = {}
-    for name, value in item.settings.items():
+    for name, text in _written(item).items():
         if name not in known:
             raise ValueError(f"{item.name} has the setting {name}, which is unknown; known: {', '.join(sorted(known))}")
-        text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
         if _kind(text) != _kind(known[name]):
             raise ValueError(f"{name} of {item.name} is {text!r}; its default is {known[name]}")
         texts[name] = text

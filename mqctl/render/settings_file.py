@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.counts import counted
 from mqctl.model.setting_plan import shown_value
-from mqctl.plan.settings_file import SCHEMA, FileSettings, SettingsFile, group_of, topic_of, unusual
+from mqctl.plan.settings_file import SCHEMA, FileSettings, SettingsFile, unusual_in
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 COLUMNS = (
@@ -54,7 +55,7 @@ def _rows(kind: str, items: Sequence[FileSettings], modes: Mapping[str, str]) ->
             name=item.name,
             consume_mode=modes.get(item.name),
             brokers=", ".join(item.brokers),
-            settings=_words(unusual(topic_of(item) if kind == "topic" else group_of(item))),
+            settings=_words(unusual_in(item, TopicConfig if kind == "topic" else SubscriptionGroupConfig)),
         )
         for item in items
     ]

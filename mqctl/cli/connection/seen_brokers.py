@@ -16,6 +16,7 @@ import msgspec
 from mqctl.cli.emit import note
 from mqctl.cli.places import state_dir
 from mqctl.errors import MqctlError
+from mqctl.model.remark import on_one_line
 from mqctl.model.route import SeenBroker
 from mqctl.render.units import duration
 from mqctl.store.plain_files import read_whole
@@ -59,10 +60,8 @@ def tell_missing(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> None:
         age_ms = now_ms - seen.last_seen_time_ms
         if seen.name not in names and age_ms < _TOLD_MS and seen.name not in _already_told:
             _already_told.add(seen.name)  # an exporter looks again and again
-            note(
-                f"{seen.name} ({seen.address}) is not registered any more, and was {duration(age_ms)} ago: "
-                "its queues are in no answer"
-            )
+            who = f"{on_one_line(seen.name)} ({on_one_line(str(seen.address))})"
+            note(f"{who} is not registered any more, and was {duration(age_ms)} ago: its queues are in no answer")
 
 
 def note_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> tuple[SeenBroker, ...]:

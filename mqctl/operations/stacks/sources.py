@@ -163,6 +163,7 @@ class GroupSource:
         self._cluster = cluster
         self._group = group
         self._client_id = client_id
+        self._opening: Deadline | None = deadline
         self.refresh(deadline)
 
     def refresh(self, deadline: Deadline) -> None:
@@ -187,7 +188,8 @@ class GroupSource:
         )
 
     def look(self, deadline: Deadline) -> StackLook:
-        """Looks at all of them at once."""
+        """Looks at all of them at once; the first time in what is left of the command's time."""
+        deadline, self._opening = self._opening or deadline, None
         seen = self._looks.look(deadline, now_ms())
         return StackLook(
             at_ms=seen.at_ms, sights=seen.sights, lags=seen.lags, unavailable=(*self._gaps, *seen.unavailable)
@@ -334,8 +336,7 @@ def take_looks(
         except MqctlError as error:
             if not looks:
                 raise
-            subject = GapSubject(place=f"look {number + 1} of {request.dump_count}")
-            gap = Gap.of(Part.STACKS, error, subject)
+            gap = Gap.of(Part.STACKS, error, GapSubject(place=f"look {number + 1} of {request.dump_count}"))
             if isinstance(error, NotFoundError):  # the process has ended
                 gap = replace(gap, cause=Cause.SILENT)
             looks.append(StackLook(at_ms=now_ms(), unavailable=(gap,)))

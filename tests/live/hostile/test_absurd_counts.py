@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-from embedded_broker import Answer, EmbeddedCluster
+from embedded_broker import Answer, Drop, EmbeddedCluster
+from mqctl.model.numbers import decimal
 from mqctl.protocol.bodies_cluster import MOST_BROKERS
 from mqctl.protocol.codes import RequestCode
 from tests.live.conftest import Run
 
 
-def _fault(cluster: EmbeddedCluster, code: RequestCode, body: object) -> None:
-    cluster.fault(code, Answer(0, body=json.dumps(body).encode()))
+def _fault(cluster: EmbeddedCluster, code: RequestCode, body: object, *, server: str | None = None) -> None:
+    cluster.fault(code, Answer(0, body=json.dumps(body).encode()), server=server)
 
 
 def test_a_cluster_of_more_brokers_than_anybody_runs_is_refused(live: Run, cluster: EmbeddedCluster) -> None:
@@ -134,3 +136,39 @@ def test_a_snapshot_of_a_topic_with_queues_without_end_is_refused(
     refused = mqctl("allocation", "show", "-g", "G", "--snapshot", file)
     assert refused.exit_code == 65
     assert f"topic Endless has {times * count:,} queues, at most 131,072 are read" in refused.stderr
+
+
+def test_the_name_of_a_broker_that_is_gone_is_on_one_line_and_cut(live: Run, cluster: EmbeddedCluster) -> None:
+    long = ("z " * 40_000, "(300 of 80,000 characters) (10.0.0.1:1)")
+    for name, shown in (("x\nred", "x\\nred (10.0.0.1:1)"), long):
+        table = {name: {"brokerName": name, "cluster": "C", "brokerAddrs": {"0": "10.0.0.1:1"}}}
+        _fault(
+            cluster, RequestCode.GET_BROKER_CLUSTER_INFO, {"brokerAddrTable": table, "clusterAddrTable": {"C": [name]}}
+        )
+        live("broker", "list", "--timeout", "1s")
+        cluster.clear_faults()
+        said = [line for line in live("group", "lag").stderr.splitlines() if "not registered any more" in line]
+        assert any(shown in line for line in said), said
+        assert all(line.startswith("mqctl: ") and len(line) < 600 for line in said)
+
+
+@pytest.mark.parametrize("output", ["table", "csv", "yaml"])
+def test_an_export_shows_settings_that_could_not_be_applied(live: Run, cluster: EmbeddedCluster, output: str) -> None:
+    topic = {"topicName": "Pay", "readQueueNums": 4, "writeQueueNums": 4, "perm": -(1 << 31)}
+    _fault(cluster, RequestCode.GET_ALL_TOPIC_CONFIG, {"topicConfigTable": {"Pay": topic}})
+    outcome = live("cluster", "export", "-o", output)
+    assert outcome.exit_code == 0, outcome
+    assert "-2147483648" in outcome.stdout
+
+
+def test_members_and_their_stacks_are_asked_within_one_timeout(live: Run, cluster: EmbeddedCluster) -> None:
+    connection = {"clientId": "10.0.0.1@a", "clientAddr": "10.0.0.1:1", "language": "JAVA", "version": 1}
+    _fault(cluster, RequestCode.GET_CONSUMER_CONNECTION_LIST, {"connectionSet": [connection]}, server="broker-a")
+    cluster.fault(RequestCode.GET_CONSUMER_CONNECTION_LIST, Drop(), server="broker-b")
+    cluster.fault(RequestCode.GET_CONSUMER_RUNNING_INFO, Drop())
+    outcome = live("stacks", "dump", "-g", "G", "--dumps", "1", "--timeout", "1s")
+    waited = [
+        decimal(number.replace(",", "")) or 0 for number in re.findall(r"no answer within ([\d,]+) ms", outcome.stderr)
+    ]
+    assert len(waited) == 2, outcome.stderr
+    assert sum(waited) <= 1_000
