@@ -47,7 +47,7 @@ from mqctl.render.profiles import ProfileList
 from mqctl.render.queue_entries import EntryList
 from mqctl.render.reach import PortList
 from mqctl.render.replays import ReplayList, ReplayPlanReport, ReplayReport
-from mqctl.render.replication import ReplicationStatus, StoreComparison
+from mqctl.render.replication import ReplicationStatus
 from mqctl.render.reports.tables import (
     CapacityReported,
     DelayReported,
@@ -68,6 +68,7 @@ from mqctl.render.simulation import Simulation
 from mqctl.render.stack_watch import StackRound
 from mqctl.render.stacks import StackDumpReport
 from mqctl.render.step_plans import StepReport
+from mqctl.render.store_comparison import StoreComparison
 from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
 from mqctl.render.top import TopFrame
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicListReport, TopicStats

@@ -7,6 +7,7 @@ half a record which its master lost, and then the rest of another one, has no re
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
@@ -50,6 +51,21 @@ class LogComparison:
         return (low, high) if low < high else None
 
     @property
+    def turned(self) -> LogComparison:
+        """The same with the other log as the first one."""
+        return replace(
+            self,
+            start=self.other_start,
+            other_start=self.start,
+            end=self.other_end,
+            other_end=self.end,
+            written=self.other_written,
+            other_written=self.written,
+            file_bytes=self.other_file_bytes,
+            other_file_bytes=self.file_bytes,
+        )
+
+    @property
     def is_whole(self) -> bool:
         """Whether all that both have was compared: no file between is missing."""
         return self.common is not None and self.compared_bytes >= self.common[1] - self.common[0]
@@ -67,8 +83,8 @@ def compare_logs(log: CommitLog, other: CommitLog, progress: Progress | None = N
         other_start=other.min_offset,
         end=log.max_offset,
         other_end=other.max_offset,
-        written=_written(log),
-        other_written=_written(other),
+        written=written_end(log),
+        other_written=written_end(other),
         file_bytes=log.file_size_bytes,
         other_file_bytes=other.file_size_bytes,
     )
@@ -98,19 +114,44 @@ def compare_logs(log: CommitLog, other: CommitLog, progress: Progress | None = N
     return replace(comparison, compared_bytes=_at_most(compared + lost, comparison.common))
 
 
-def messages_outside(log: CommitLog, low: int, high: int, *, end: int) -> int:
-    """Counts the messages of a log up to `end` that begin before the physical offset `low`, or not before `high`.
+class LogRegion(StrEnum):
+    """Where a log has what another one does not have."""
 
-    Raises:
-        StorageError: a file cannot be read.
+    START = "start"
+    MIDDLE = "middle"
+    END = "end"
+
+
+def only_here(log: CommitLog, other: CommitLog, comparison: LogComparison) -> dict[LogRegion, list[tuple[int, int]]]:
+    """Returns the physical ranges of `log` that the other one lacks, or has other bytes in: from the difference on.
+
+    Args:
+        comparison: of both, in this order.
     """
-    count = 0
-    for file in log.files:
-        if low <= file.start and file.end <= high:
-            continue
-        starts = log.walk(file).positions + file.start
-        count += int(np.count_nonzero(((starts < low) | (starts >= high)) & (starts < end)))
-    return count
+    equal_to = comparison.first_difference
+    if equal_to is None:
+        equal_to = min(comparison.end, comparison.other_end)
+    holes, at = [], other.min_offset
+    for file in other.files:
+        holes.append((at, min(file.start, equal_to)))
+        at = file.end
+    ranges = {
+        LogRegion.START: [(comparison.start, min(comparison.other_start, comparison.end))] if other.files else [],
+        LogRegion.MIDDLE: holes,
+        LogRegion.END: [(equal_to, comparison.end)],
+    }
+    return {place: [(low, high) for low, high in spans if low < high] for place, spans in ranges.items()}
+
+
+def written_end(log: CommitLog) -> int:
+    """Returns where the last byte lies that is not zero, plus one: files are as large as they may become."""
+    for file in reversed(log.files):
+        for begin, stop in reversed(list(file.data_spans(0, file.size_bytes))):
+            for low in reversed(range(begin, stop, _WINDOW_BYTES)):
+                used = np.flatnonzero(file.view(low, stop)[low : min(stop, low + _WINDOW_BYTES)])
+                if used.size:
+                    return file.start + low + int(used[-1]) + 1
+    return log.min_offset
 
 
 def _at_most(size: int, common: tuple[int, int] | None) -> int:
@@ -127,17 +168,6 @@ def _whole_end(log: CommitLog, other: CommitLog, bounds: tuple[int, int]) -> int
     if size <= 0 or not _bytes(other, written, size).any():
         return end
     return _record_start(log, written)
-
-
-def _written(log: CommitLog) -> int:
-    """Returns where the last byte lies that is not zero, plus one: files are as large as they may become."""
-    for file in reversed(log.files):
-        for begin, stop in reversed(list(file.data_spans(0, file.size_bytes))):
-            for low in reversed(range(begin, stop, _WINDOW_BYTES)):
-                used = np.flatnonzero(file.view(low, stop)[low : min(stop, low + _WINDOW_BYTES)])
-                if used.size:
-                    return file.start + low + int(used[-1]) + 1
-    return log.min_offset
 
 
 def _left(log: CommitLog, offset: int) -> int:

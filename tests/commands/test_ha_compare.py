@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tarfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 from mqctl.operations.replication.stores import compare_stores
-from mqctl.render.replication import StoreComparison
+from mqctl.render.store_comparison import StoreComparison
 from mqctl.store.directory import StoreDirectory
 from tests.conftest import Outcome
+from tests.live.test_chinese import ENGLISH
 
 Run = Callable[..., Outcome]
 GOLDEN = Path(__file__).parents[1] / "golden" / "ha"
@@ -43,6 +45,34 @@ def test_the_first_record_that_differs_is_named(mqctl: Run, diverged: tuple[Path
     shown = mqctl("ha", "compare", "--store", diverged[0], "--store", diverged[1]).stdout
     assert "THE LOGS DIFFER from the record at 346,516 on" in shown
     assert "The log of B begins 262,144 bytes later." in shown
+    assert "A has TopicHA/0 offset 395 there, key 7F000001000000000000000000000125, stored " in shown
+    assert "B has TopicHA/0 offset 395 there, key 7F000001000000000000000000000001, stored " in shown
+
+
+def test_what_only_one_has_is_told_by_queue_and_what_consumers_miss_of_it(
+    mqctl: Run, diverged: tuple[Path, Path]
+) -> None:
+    """The counts are those that the recording tells: 571 and 500 messages of the master, 541 and 525 of the slave."""
+    _, report = compared(mqctl, *diverged)
+    ends = {
+        (item["store"], item["queue_id"]): (item["first_offset"], item["last_offset"], item["message_count"])
+        for item in report["queues"]
+        if item["place"] == "end"
+    }
+    assert ends == {
+        ("A", 0): (395, 570, 176),
+        ("A", 1): (380, 499, 120),
+        ("B", 0): (395, 540, 146),
+        ("B", 1): (380, 524, 145),
+    }
+    begun = [item for item in report["queues"] if item["place"] == "start"]
+    assert {item["store"] for item in begun} == {"A"}
+    assert [item["last_offset"] for item in begun if item["topic"] == "TopicHA"] == [291, 276]
+    assert sum(item["message_count"] for item in report["queues"] if item["store"] == "A") == 868
+    missed = {(item["serving"], item["group"]): item["missed_count"] for item in report["consumers"]}
+    # C_fail stands at 395 and 380, C_ha at 10 and 12.
+    assert missed["A", "C_fail"] == 146 + 145 and missed["B", "C_fail"] == 176 + 120
+    assert missed["B", "C_ha"] == (292 - 10) + (277 - 12) + 176 + 120
 
 
 def test_a_store_equals_itself_and_one_without_its_end_is_behind(
@@ -72,9 +102,10 @@ def test_tables_that_differ_are_counted_with_examples(mqctl: Run, diverged: tupl
     assert (code, report["state"]) == (1, "equal")
     (table,) = report["tables"]
     assert table["table"] == "consumer offsets" and table["only_b_count"] == 1
-    assert report["read_again"] == [{"group": "C_ha", "topic": "TopicHA", "queue_count": 1, "message_count": 1}]
-    assert "read_again" in compared(mqctl, other, master)[1] and not compared(mqctl, other, master)[1]["read_again"]
-    assert "again by those of A" in mqctl("ha", "compare", "--store", master, "--store", other).stdout
+    effects = {(item["serving"], item["group"]): item for item in report["consumers"]}
+    assert effects["A", "C_ha"]["read_again_count"] == 1 and effects["A", "C_new"]["without_offset_count"] == 1
+    assert ("B", "C_ha") not in effects and effects["B", "C_fail"]["without_offset_count"] == 2
+    assert "READ AGAIN" in mqctl("ha", "compare", "--store", master, "--store", other).stdout
     assert "C_ha on TopicHA/0: 10 / 11" in table["examples"]
 
 
@@ -97,6 +128,114 @@ def test_two_stores_are_needed(mqctl: Run, words: tuple[str, ...]) -> None:
 def test_what_is_no_store_is_named(mqctl: Run, diverged: tuple[Path, Path], tmp_path: Path) -> None:
     outcome = mqctl("ha", "compare", "--store", diverged[0], "--store", tmp_path / "none")
     assert outcome.exit_code == 66 and str(tmp_path / "none") in outcome.stderr
+
+
+@pytest.fixture
+def controlled(tmp_path: Path) -> Callable[[str], Path]:
+    """Stores of brokers under a controller, by name."""
+
+    def opened(name: str) -> Path:
+        with tarfile.open(GOLDEN / f"controller-{name}.tar.gz") as archive:
+            kept = [item for item in archive.getmembers() if not item.name.endswith("timerwheel")]
+            archive.extractall(tmp_path, members=kept, filter="data")
+        return tmp_path / f"controller-{name}"
+
+    return opened
+
+
+def test_epochs_say_where_a_master_that_wrote_alone_is_cut(mqctl: Run, controlled: Callable[[str], Path]) -> None:
+    elected, dirty = controlled("c2-elected"), controlled("c1-dirty")
+    code, report = compared(mqctl, elected, dirty)
+    assert (code, report["first_difference"], report["different_byte"], report["epochs_meet_at"]) == (
+        2,
+        10_240,
+        10_285,
+        10_240,
+    )
+    assert (report["a_only_message_count"], report["b_only_message_count"]) == (5, 30)
+    assert [(item["epoch"], item["start"]) for item in report["a_epochs"]] == [(1, 0), (5, 10_240)]
+    shown = mqctl("ha", "compare", "--store", elected, "--store", dirty).stdout
+    assert "As a slave of A, B would be cut to 10,240 by its epochs: 15,360 bytes would go." in shown
+
+
+def test_records_that_were_cut_and_are_still_in_the_files_are_no_part_of_the_log(
+    mqctl: Run, controlled: Callable[[str], Path]
+) -> None:
+    """Their bytes are whole, but older than what is in front of them."""
+    elected, cut = controlled("c2-elected"), controlled("c1-truncated")
+    code, report = compared(mqctl, elected, cut)
+    assert (code, report["state"], report["b_end"], report["b_cut_bytes"]) == (1, "equal", 12_800, 12_800)
+    assert (report["queues"], report["b_only_message_count"]) == ([], 0)
+    assert "a restart brings them back" in mqctl("ha", "compare", "--store", elected, "--store", cut).stdout
+    assert both_ways(cut, controlled("c1-dirty")).first_difference == 10_240
+
+
+def epochs(store: Path, *entries: str) -> None:
+    lines = "".join(f"{entry}\n" for entry in entries)
+    for name in ("epochFileCheckpoint", "epochFileCheckpoint.bak"):
+        (store / name).write_text(f"{len(entries)}\n{zlib.crc32(lines.encode()) & 0x7FFFFFFF}\n{lines}")
+
+
+@pytest.mark.parametrize(
+    ("entries", "code", "meet", "said"),
+    [
+        (("1-0", "5-10240"), 0, 12_800, None),
+        (("1-0", "5-10240", "6-12800"), 0, 12_800, None),  # elected, and nothing written yet
+        (("1-0", "5-9728"), 1, 9_728, "B would be cut to 9,728 by its epochs"),
+        (("1-0", "4-10240"), 1, 10_240, "B would be cut to 10,240 by its epochs: 2,560 bytes would go"),
+        (("2-0", "5-9728"), 1, None, "nothing in common"),
+    ],
+)
+def test_epoch_files_that_disagree_are_told_though_the_logs_are_equal(
+    mqctl: Run,
+    controlled: Callable[[str], Path],
+    tmp_path: Path,
+    entries: tuple[str, ...],
+    code: int,
+    meet: int | None,
+    said: str | None,
+) -> None:
+    elected = controlled("c2-elected")
+    other = shutil.copytree(elected, tmp_path / "copy")
+    epochs(other, *entries)
+    ended, report = compared(mqctl, elected, other)
+    assert (ended, report["state"], report["epochs_meet_at"]) == (code, "equal", meet)
+    assert said is None or said in mqctl("ha", "compare", "--store", elected, "--store", other).stdout
+
+
+def test_epochs_and_tables_that_cannot_be_read_are_no_verdict(
+    mqctl: Run, controlled: Callable[[str], Path], tmp_path: Path
+) -> None:
+    elected = controlled("c2-elected")
+    other = shutil.copytree(elected, tmp_path / "copy")
+    epochs(other, "1-0", "5-10240")
+    (other / "epochFileCheckpoint").write_text("2\n7\n1-0\n5-10240\n")
+    assert compared(mqctl, elected, other)[0] == 0  # the backup is of use
+    (other / "epochFileCheckpoint.bak").unlink()
+    code, report = compared(mqctl, elected, other)
+    assert (code, [(item["store"], item["table"]) for item in report["unread_tables"]]) == (3, [("B", "epochs")])
+    (other / "epochFileCheckpoint").unlink()
+    assert compared(mqctl, elected, other)[0] == 1
+    shown = mqctl("ha", "compare", "--store", elected, "--store", other).stdout
+    assert "Only A has epochs" in shown
+    epochs(other, "1-0", "5-10240")
+    for name in ("topics.json", "topics.json.bak"):
+        (other / "config" / name).write_text("{oh")
+    code, report = compared(mqctl, elected, other)
+    assert (code, [(item["store"], item["table"]) for item in report["unread_tables"]]) == (3, [("B", "topics")])
+    shutil.rmtree(other / "config")
+    code, report = compared(mqctl, elected, other)
+    assert (code, len(report["unread_tables"]), report["tables"], report["consumers"]) == (3, 4, [], [])
+
+
+def test_all_of_it_is_told_in_chinese(
+    mqctl: Run, controlled: Callable[[str], Path], diverged: tuple[Path, Path]
+) -> None:
+    pairs = [(controlled("c2-elected"), controlled("c1-dirty")), diverged]
+    shutil.rmtree(pairs[0][1] / "config")
+    for a, b in pairs:
+        shown = mqctl("ha", "compare", "--store", a, "--store", b, env={"MQCTL_LANG": "zh"}).stdout
+        assert ENGLISH.findall(shown) == [], shown
 
 
 def poked(store: Path, offset: int, data: bytes) -> None:
@@ -164,6 +303,17 @@ def test_what_lies_behind_a_missing_file_is_compared(diverged: tuple[Path, Path]
     )
     poked(other, 478_356 + 99, b"ZZZ")
     assert both_ways(diverged[0], other).first_difference == 478_356
+
+
+def test_messages_of_a_file_that_is_missing_in_between_are_counted(
+    mqctl: Run, diverged: tuple[Path, Path], tmp_path: Path
+) -> None:
+    other = shutil.copytree(diverged[0], tmp_path / "copy")
+    (other / "commitlog" / f"{131_072:020d}").unlink()
+    code, report = compared(mqctl, diverged[0], other)
+    log = StoreDirectory.open(diverged[0]).commit_log
+    assert (code, {(item["store"], item["place"]) for item in report["queues"]}) == (3, {("A", "middle")})
+    assert report["a_only_message_count"] == len(log.walk(log.files[1]).positions)
 
 
 @pytest.mark.parametrize("is_there", [True, False])

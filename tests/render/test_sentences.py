@@ -63,12 +63,23 @@ PLAN_ROOMS = (
     *("plan", "execute", "cli/gaps.py", "model/topic_use.py", "operations/store/acknowledge.py"),
     "operations/messages/recall.py",
     *(f"operations/{noun}" for noun in ("access", "delay", "dlq", "offsets", "own_topics", "plans", "replay")),
-    *(f"operations/{noun}" for noun in ("settings", "transactions")),
+    *(f"operations/{noun}" for noun in ("settings", "transactions", "replication")),
     *(f"render/{name}.py" for name in ("access", "delay_plans", "follow", "offsets", "replays", "resend")),
     *(f"render/{name}.py" for name in ("settings", "step_plans", "bench")),
     *(f"render/{name}.py" for name in ("brokers", "clusters", "cluster_description")),
     *(f"render/{name}.py" for name in ("top", "topics", "lag_watch", "locks", "dead_letters", "subscriptions")),
-    *(f"render/{name}.py" for name in ("replication", "delay", "transactions", "message_trace", "instance", "groups")),
+    *(
+        f"render/{name}.py"
+        for name in (
+            "replication",
+            "comparison_document",
+            "delay",
+            "transactions",
+            "message_trace",
+            "instance",
+            "groups",
+        )
+    ),
     *("allocation/locks.py", "render/settings_file.py", "render/stack_watch.py", "operations/stacks/watch.py"),
     *(f"drill/{name}.py" for name in ("checker", "conductor", "messages_judged", "queues_judged")),
     *(
@@ -88,7 +99,7 @@ OF_BROKERS = {"Check signature failed", "No PlainAccessResource for", "No acl co
 """What brokers say, and is looked for in their answers."""
 WRITES = re.compile(r"(Error|tell|note|counted|Gap|miss)\(")
 """What a module without sentences lacks: it is not parsed."""
-ONLY_NAMES = {"{} to {}", "{} {}thread{}", "{} of {}", "{} at {}", "{}: {}", "{} {} of {}", "{} and {}"}
+ONLY_NAMES = {"{} to {}", "{} on {}/{}", "{} {}thread{}", "{} of {}", "{} at {}", "{}: {}", "{} {} of {}", "{} and {}"}
 """Names and nothing else: what stands between them says little in any language."""
 OF_HELP = re.compile(r"(Given up|Only this|With this) .*\.")
 LEAD = re.compile(r"mqctl: |  next: ")

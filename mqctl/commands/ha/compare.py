@@ -12,7 +12,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import ExitCode, UsageError
 from mqctl.operations.replication.stores import compare_stores
-from mqctl.render.replication import comparison_document
+from mqctl.render.comparison_document import comparison_document
 
 EXAMPLES = (
     "mqctl ha compare --store /backup/master --store /backup/slave",
@@ -29,9 +29,10 @@ def command(
 ) -> ExitCode:
     """Compare two store directories: where their commit logs and tables differ.
 
-    Logs are compared byte by byte over what both have, half records behind their ends included. Ends with 0 when logs
-    and tables are equal, 1 when one log is shorter or empty or a table differs, 2 when the logs differ, 3 when a file
-    between is missing or they have nothing in common.
+    Logs are compared byte by byte over what both have, half records behind their ends included. Names the first record
+    that differs, what only one has by queue, what consumers would read again or miss, and where the epochs of a
+    controller would cut a slave. Ends with 0 when logs and tables are equal, 1 when one has less, a table differs or
+    epochs do not fit, 2 when the logs differ, 3 when not all could be compared.
     """
     if len(stores) != 2:
         raise UsageError(f"{len(stores)} stores cannot be compared", remedy="give two: --store MASTER --store SLAVE")

@@ -66,8 +66,8 @@ def _master_row(broker: BrokerSnapshot, slave_count: int) -> ReplicaRow:
 
 
 def _shown(sets: SyncState) -> str:
-    outside = f"; out: {', '.join(sets.out_of_sync)}" if sets.out_of_sync else ""
-    return f"{', '.join(sets.in_sync)}{outside}; epoch {sets.master_epoch}"
+    outside = [f"out: {', '.join(sets.out_of_sync)}"] if sets.out_of_sync else []
+    return "; ".join([", ".join(sets.in_sync), *outside, f"epoch {sets.master_epoch}"])
 
 
 def _slave_row(

@@ -67,6 +67,12 @@ _REPLICAS = {
     "ahead": "超前",
     "diverged": "分叉",
     "no-master": "没有主节点",
+    "start": "开头",
+    "middle": "中间",
+    "end": "末尾",
+    "topics": "Topic",
+    "groups": "消费组",
+    "epochs": "Epoch",
 }
 _MESSAGES = {
     "normal": "普通",

@@ -1,0 +1,109 @@
+"""The epochs of a broker under a controller: which master wrote from which physical offset on.
+
+Source: `EpochFileCache`, `CheckpointFile` of 5.3.3. `epochFileCheckpoint` has the number of entries, the sum of their
+lines, and a line `epoch-start` for each.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mqctl.errors import BadInputError, NotFoundError
+from mqctl.model.numbers import decimal
+from mqctl.store.commitlog import CommitLog
+from mqctl.store.layouts import CRC_MASK
+from mqctl.store.plain_files import read_file
+
+EPOCH_FILE = "epochFileCheckpoint"
+_PROBLEM = f"could not read {EPOCH_FILE}"
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The time of one master.
+
+    Attributes:
+        epoch: its number; numbers are left out, for an election that fails takes one, too.
+        start: physical offset of its first byte.
+    """
+
+    epoch: int
+    start: int
+
+
+def read_epochs(root: Path) -> tuple[Epoch, ...] | None:
+    """Returns the epochs of a store, oldest first; None where neither the file nor its backup is there.
+
+    Raises:
+        BadInputError: neither is of use: their lines are not those that their heads tell of.
+        PermissionDeniedError, StorageError: one cannot be read.
+    """
+    problem = ""
+    for name in (EPOCH_FILE, f"{EPOCH_FILE}.bak"):
+        try:
+            return _parsed(read_file(root / name))
+        except NotFoundError:
+            continue
+        except BadInputError as error:
+            problem = problem or error.reason
+    if not problem:
+        return None
+    raise BadInputError(_PROBLEM, reason=problem, remedy="copy it again from the broker, with its backup")
+
+
+def meeting_point(one: Sequence[Epoch], one_end: int, other: Sequence[Epoch], other_end: int) -> int | None:
+    """Returns the physical offset up to which two logs are the same by their epochs: where a slave is cut.
+
+    Args:
+        one_end, other_end: where the logs end.
+
+    Returns: None where they have no epoch in common; then a slave closes and tries again for ever.
+    """
+    ends = dict(_with_ends(other, other_end))
+    common = [min(end, ends[epoch]) for epoch, end in _with_ends(one, one_end) if epoch in ends]
+    return common[-1] if common else None
+
+
+def was_cut_at(log: CommitLog, confirmed: int) -> bool:
+    """Whether a slave was cut at its confirm offset, and its log goes no further than that.
+
+    Cutting leaves bytes, magic and offsets as they are. It shows in the times: the record behind was stored before the
+    one in front of it.
+    """
+    file = log.file_of(confirmed - 1)
+    if log.until is not None or file is None or confirmed >= log.max_offset:
+        return False
+    starts = log.walk(file).positions + file.start
+    before = starts[starts < confirmed][-1:]
+    earlier, later = log.store_times(np.append(before, [confirmed] * (2 - len(before))))
+    return len(before) > 0 and -1 < later < earlier
+
+
+def _with_ends(epochs: Sequence[Epoch], end: int) -> list[tuple[Epoch, int]]:
+    return list(zip(epochs, [*(epoch.start for epoch in epochs[1:]), end], strict=True))
+
+
+def _parsed(data: bytes) -> tuple[Epoch, ...]:
+    lines = data.decode("ascii", "replace").splitlines()
+    count, checksum = (decimal(lines[0]), decimal(lines[1])) if len(lines) > 1 else (None, None)
+    entries = lines[2:]
+    if count != len(entries):
+        raise BadInputError(
+            _PROBLEM, reason=f"it tells of {count} entries and has {len(entries)}", remedy="copy it again"
+        )
+    if zlib.crc32("".join(f"{line}\n" for line in entries).encode()) & CRC_MASK != checksum:
+        raise BadInputError(_PROBLEM, reason="its entries have another sum than it says", remedy="copy it again")
+    return tuple(map(_epoch, entries))
+
+
+def _epoch(line: str) -> Epoch:
+    number, _, start = line.partition("-")
+    epoch, offset = decimal(number), decimal(start)
+    if epoch is None or offset is None:
+        raise BadInputError(_PROBLEM, reason=f"{line!r} is no epoch", remedy="copy it again")
+    return Epoch(epoch, offset)
