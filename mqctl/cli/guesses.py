@@ -65,7 +65,9 @@ _OURS: dict[tuple[str, ...], str] = {
     ("reset",): "offset reset",
     ("metrics",): "export prometheus --once",
     ("prometheus",): "export prometheus --once",
-    ("html",): "report run --store DIR --html FILE",
+    ("html",): "doctor --html FILE",
+    ("page",): "doctor --html FILE",
+    ("ticket",): "doctor --html FILE",
 }
 _OF_A_NAME = {
     "allocation": "allocation show",

@@ -4,7 +4,7 @@ allows."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ from mqctl.cli.options.common import (
 from mqctl.cli.options.doctor import (
     ExplainOption,
     FailOnOption,
+    HtmlOption,
     KnownOption,
     OnlyOption,
     ProbeOption,
@@ -56,6 +57,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.known_states import load_known
+from mqctl.render import units
 from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
 
@@ -71,6 +73,7 @@ EXAMPLES = (
     "mqctl doctor --store /backup/store --master 'local[8]'",
     "mqctl doctor --recording /var/lib/mqctl/prod --at 'yesterday 03:00' -g order-service",
     "mqctl doctor --snapshot ticket-4711.snap -o json",
+    "mqctl doctor -g order-service -g billing --html ticket.html",
     "mqctl doctor --store /backup/store --fail-on error && echo good enough",
 )
 
@@ -96,6 +99,7 @@ def command(
     known: KnownOption = None,
     fail_on: FailOnOption = Severity.WARNING,
     explain: ExplainOption = False,
+    html: HtmlOption = None,
     quick: QuickOption = False,
     at: AtOption = None,
     levels: LevelsOption = None,
@@ -112,6 +116,10 @@ def command(
     worse was found. Nothing is changed (--probe sends a message). Rules about movement (stuck offsets) need --window;
     a recording has the looks before, and rules about weeks need it.
     """
+    if html is not None:
+        from mqctl.operations.reports.run import refuse_unwritable  # with all that reads stores
+
+        refuse_unwritable(html)
     options = LiveOptions(
         namesrv=namesrv,
         profile=profile,
@@ -131,7 +139,10 @@ def command(
     settings = _settings(state, store, time_scale, rule_of(room_rule, profile))
     backlogs = _backlogs(state, options, settings)
     judged = _judged(state, options, settings, backlogs, rules=(only or (), skip or ()), known=known)
-    emit(_document(state, judged, options, settings, backlogs, lang=lang, explain=explain), output)
+    document = _document(state, judged, options, settings, backlogs, lang=lang, explain=explain)
+    emit(document, output)
+    if html is not None:
+        _write_page(html, document, state, group or (), lang)
     return _told(state, judged.diagnosis).exit_code(fail_on)
 
 
@@ -288,6 +299,16 @@ def _document(
         covered=coverage(judged.diagnosis, state, **_names(options)),
         groups=options.groups or (),
     )
+
+
+def _write_page(
+    file: Path, document: Document, state: ClusterSnapshot, groups: Sequence[str], lang: Lang | None
+) -> None:
+    from mqctl.operations.reports.run import write_text
+    from mqctl.render.findings_page import findings_page
+
+    write_text(file, findings_page(document, state, groups, lang))
+    tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
 
 
 def _source(state: ClusterSnapshot, options: LiveOptions) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from types import MappingProxyType
 
 from mqctl.diagnosis import Diagnosis
@@ -45,6 +46,8 @@ _SILENCED_COLUMNS = (
 _NOT_JUDGED_COLUMNS = (Column("codes", "rule"), Column("subject", "about"), Column("reason", "why not"))
 _COVERED_COLUMNS = (Column("names", "group"), Column("reason", "why not wholly"))
 _CODES_NAMED = 3
+_OF_ITS_OWN = 2
+"""Lines of a finding that say which it is and what is wrong; effect and advice follow."""
 _NAME_LENGTH = 40
 
 _SOURCE_OPTIONS = {OriginKind.DELAY_FILE: "--file", OriginKind.STORE: "--store", OriginKind.LIVE: "--namesrv"}
@@ -235,8 +238,18 @@ def finding_row(
 def _finding_blocks(
     apart: Sequence[Sequence[Told]], online: Collection[str], lang: Lang | None, *, explain: bool
 ) -> Iterable[Paragraphs]:
-    for alike in apart:
-        yield alike_block(alike, lang, online) if len(alike) > 1 else finding_block(*alike[0], lang, explain)
+    lines: list[str] = []
+    for alike, after in zip_longest(apart, apart[1:], fillvalue=()):
+        if len(alike) > 1:
+            yield alike_block(alike, lang, online)
+            continue
+        row, finding = alike[0]
+        goes_on = not explain and len(after) == 1 and row.same_words(after[0][0])
+        block = finding_block(row, finding, lang, explain)
+        lines += block.lines[:_OF_ITS_OWN] if goes_on else block.lines
+        if not goes_on:
+            yield Paragraphs(lines, severity=row.severity)
+            lines = []
 
 
 def diagnosis_document(

@@ -15,6 +15,7 @@ from mqctl.render.text import printable
 _APART = 3
 """So many findings of one rule are told each by itself."""
 _NAMED = 10
+_TOLD_ONCE = ("code", "severity", "effect", "advice", "next_command", "playbook_command")
 _WORSE_BY = (
     "lag_ms",
     "late_ms",
@@ -50,6 +51,10 @@ class FindingRow:
     names: dict[str, str | int | float | bool | None]
     evidence: dict[str, str | int | float | bool | None]
     consume_mode: str | None = None
+
+    def same_words(self, other: FindingRow) -> bool:
+        """Tells whether all but what is wrong is the same as of `other`: it is then told once for both."""
+        return all(getattr(self, name) == getattr(other, name) for name in _TOLD_ONCE)
 
     @property
     def about(self) -> str:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, cast
 
 from mqctl.model.body_form import BodyForm
 from mqctl.model.counts import counted
 from mqctl.model.stored_message import PendingDelivery, StoredMessage
 from mqctl.render import units
-from mqctl.render.document import CellKind, Column, Document, Paragraphs
+from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.text import printable
 from mqctl.snapshot.live.tail import TailedMessage
 
 COLUMNS = (
     Column("topic", "topic"),
+    Column("broker_name", "broker"),
     Column("queue_id", "queue", CellKind.COUNT),
     Column("queue_offset", "offset", CellKind.COUNT),
     Column("physical_offset", "physical offset", CellKind.COUNT),
@@ -29,6 +32,20 @@ COLUMNS = (
     Column("body", "body"),
     Column("body_encoding", "body encoding"),
 )
+_LINE_COLUMNS = (
+    Column("broker_name", "broker"),
+    Column("queue_id", "queue", CellKind.COUNT),
+    Column("queue_offset", "offset", CellKind.COUNT),
+    Column("store_time_ms", "stored", CellKind.TIME_MS),
+    Column("tags", "tags"),
+    Column("keys_short", "keys"),
+    Column("body_short", "body"),
+    Column("message_id", "id", wide=True),
+)
+_IN_FULL = 3
+"""So many messages are shown in full, each in a block of its own."""
+_KEYS_LENGTH = 24
+_BODY_LENGTH = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +58,7 @@ class ShownMessage:
             JSON value, hex, or None.
         body_bytes: length of the unpacked body.
         waiting: of a message that was sent with a delay and is not delivered yet.
+        broker_name: whose queue it is in; None for one read from a store, or where no broker has its address any more.
         body_problem: why the body could not be unpacked; `body` then shows the stored bytes as hex.
     """
 
@@ -68,6 +86,7 @@ class ShownMessage:
     body: Any  # whatever JSON value the body holds
     body_problem: str | None = None
     waiting: PendingDelivery | None = None
+    broker_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +96,14 @@ class MessageList:
     messages: Sequence[ShownMessage]
 
 
-def shown_message(stored: StoredMessage, form: BodyForm) -> ShownMessage:
-    """Returns the machine form of a message with its body in `form`."""
+def shown_message(
+    stored: StoredMessage, form: BodyForm, brokers: Mapping[str, str] = MappingProxyType({})
+) -> ShownMessage:
+    """Returns the machine form of a message with its body in `form`.
+
+    Args:
+        brokers: names by address, as far as they are known.
+    """
     message = stored.message
     encoding, body = _body(stored.body, BodyForm.HEX if stored.problem else form)
     return ShownMessage(
@@ -106,6 +131,7 @@ def shown_message(stored: StoredMessage, form: BodyForm) -> ShownMessage:
         body=body,
         body_problem=stored.problem,
         waiting=stored.waiting,
+        broker_name=brokers.get(message.store_host),
     )
 
 
@@ -125,9 +151,15 @@ def _body(body: bytes, form: BodyForm) -> tuple[str, Any]:
     return "text", text
 
 
-def message_document(messages: Sequence[StoredMessage], form: BodyForm, *, schema: str = "store.cat/1") -> Document:
+def message_document(
+    messages: Sequence[StoredMessage],
+    form: BodyForm,
+    *,
+    schema: str = "store.cat/1",
+    brokers: Mapping[str, str] = MappingProxyType({}),
+) -> Document:
     """Builds the document of a list of messages: for people one block each, for machines one record each."""
-    rows = [shown_message(message, form) for message in messages]
+    rows = [shown_message(message, form, brokers) for message in messages]
     return Document(
         schema=schema,
         value=MessageList(messages=rows),
@@ -137,13 +169,60 @@ def message_document(messages: Sequence[StoredMessage], form: BodyForm, *, schem
     )
 
 
+def peeked_document(
+    messages: Sequence[StoredMessage], form: BodyForm, brokers: Mapping[str, str], *, newest_first: bool
+) -> Document:
+    """Builds the document of messages of many queues: for people a line each; a block where they are few, or bodies are
+    asked for in a form that has no lines.
+
+    Args:
+        newest_first: of people's lines; machines get the oldest first in any case.
+    """
+    document = message_document(messages, form, schema="message.list/1", brokers=brokers)
+    if len(messages) <= _IN_FULL or form in (BodyForm.JSON, BodyForm.HEX):
+        return document
+    rows = [_PeekedLine(message=row) for row in cast("Sequence[ShownMessage]", document.records)]
+    table = Table(_LINE_COLUMNS, rows[::-1] if newest_first else rows)
+    first = rows[-1 if newest_first else 0].message
+    where = f"-t {shlex.quote(first.topic)} -q {first.queue_id} --offset {first.queue_offset} --count 1"
+    broker = f" --broker {shlex.quote(first.broker_name)}" if first.broker_name else ""
+    return replace(document, blocks=[table, Paragraphs([f"one in full: mqctl message peek {where}{broker}"])])
+
+
+@dataclass(frozen=True, slots=True)
+class _PeekedLine:
+    """A message on one line, of its body what fits there."""
+
+    message: ShownMessage
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.message, name)
+
+    @property
+    def keys_short(self) -> str | None:
+        return self.message.keys and _short(self.message.keys, _KEYS_LENGTH)
+
+    @property
+    def body_short(self) -> str:
+        row = self.message
+        if row.body is None or row.body_encoding in ("hex", "base64") or row.body_problem:
+            return f"({counted(row.body_bytes, 'byte')})"
+        text = json.dumps(row.body, ensure_ascii=False) if row.body_encoding == "json" else str(row.body)
+        return _short(text, _BODY_LENGTH)
+
+
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def message_blocks(rows: Sequence[ShownMessage]) -> list[Paragraphs]:
     """Returns what people see: a block for each message."""
     return [Paragraphs(_lines(row), stored=True) for row in rows] or [Paragraphs(["no messages"])]
 
 
 def _lines(row: ShownMessage) -> list[str]:
-    head = f"{row.topic} queue {row.queue_id} offset {row.queue_offset}"
+    broker = f" on {row.broker_name}" if row.broker_name else ""
+    head = f"{row.topic} queue {row.queue_id} offset {row.queue_offset}{broker}"
     lines = [_waits(row.waiting)] if row.waiting else []
     lines += [
         f"{printable(head)}  (physical offset {row.physical_offset}, {counted(row.size_bytes, 'byte')})",

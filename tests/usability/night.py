@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event
+from threading import Event, Thread
 
 from embedded_broker import EmbeddedCluster
 from embedded_broker.cluster import RunningCluster
@@ -35,6 +35,9 @@ DEAD = 2_000
 STREAMS = 10
 LONG_NAME = "reporting-of-all-departments-" + "x" * 90
 AGO_MS = 3 * 3_600_000
+_ORDER_EVERY_S = 0.8
+"""The slow group takes one a second."""
+_ORDERS_UNTIL_ANEW = 600
 _BROKERS = ("broker-a", "broker-b")
 _TOPICS = {"orders": 4, "payments": 2, "invoices": 4}
 
@@ -153,13 +156,36 @@ def _member(
     stack.enter_context(consumer)
 
 
+def _go_on(cluster: EmbeddedCluster, over: Event) -> None:
+    """Sends a little more than the slow group can take, and what waits anew before it is over: the night goes on."""
+    client = quick_client(cluster, instance_name="night")
+    with (
+        Producer("shop", client) as shop,
+        TransactionProducer("bank", client, lambda *_: LocalTransactionState.UNKNOWN) as bank,
+    ):
+        number = 400
+        while not over.wait(_ORDER_EVERY_S):
+            shop.send(OutgoingMessage(topic="orders", body=b"%d" % number, keys=f"ORD-{number}", tags="paid"))
+            number += 1
+            if number % _ORDERS_UNTIL_ANEW == 0:
+                later = OutgoingMessage(topic="orders", body=b"later", keys=f"ORD-LATER-{number}", delay_level=16)
+                shop.send(later)
+                half = OutgoingMessage(topic="payments", body=b"half", keys=f"PAY-HALF-{number}")
+                bank.send(half, lambda *_: LocalTransactionState.UNKNOWN)
+
+
 def main() -> None:
     """Keeps a cluster running until the input ends; says where it is."""
     began = time.process_time()
     with TemporaryDirectory() as directory, night(Path(directory)) as cluster:
         sys.stdout.write(f"{cluster.namesrv} {cluster.data_dir} {time.process_time() - began:.1f}\n")
         sys.stdout.flush()
+        over = Event()
+        sender = Thread(target=_go_on, args=(cluster, over))
+        sender.start()
         sys.stdin.read()
+        over.set()
+        sender.join()
 
 
 if __name__ == "__main__":

@@ -115,7 +115,10 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "find a message and who consumed it": (
         step("message find ORD-7", "Missing option", "next: add -t TOPIC", code=64, most=2),
-        step("message find ORD-7 -t orders", "orders queue", "KEYS = ORD-7", most=15),
+        step("message find ORD-7 -t orders", "orders queue 2 offset 0 on broker-a", "KEYS = ORD-7", most=15),
+        step("message peek orders", "BROKER", "ORD-399", "one in full: mqctl message peek -t orders -q ", most=30),
+        step("message peek orders --count 40", "50 of 320 shown; --limit all", "ORD-399", most=60),
+        step("message peek orders -q 2 --broker broker-b --offset 49 --count 1", "on broker-b", "body ", most=12),
         step("message trace ORD-7 -t orders", _SLOW, most=25),
     ),
     "threads of a slow consumer": (step(f"stacks dump {_SLOW}", "slowly", most=40),),
@@ -269,6 +272,42 @@ def test_the_page_for_a_ticket_says_its_verdict_first(ask: Run, shift: EmbeddedC
         assert shown.evaluate(_CLIPPED) == []
         printed = shown.pdf(format="A4")
     assert (colour, len(re.findall(rb"/Type /Page\b", printed)) in (1, 2)) == ("rgb(138, 90, 0)", True)
+
+
+def test_a_page_of_a_live_cluster_and_of_a_snapshot_needs_no_recording(
+    ask: Run, shift: EmbeddedCluster, tmp_path: Path
+) -> None:
+    page, saved = tmp_path / "ticket.html", tmp_path / "night.snap"
+    hold(ask("ticket"), step("ticket", "next: mqctl doctor --html FILE", code=64, most=2))
+    groups = (_SLOW, "billing", "svc-0003", "audit")
+    hold(ask("doctor", *groups, "--html", page), step("doctor --html", "CRITICAL", "wrote", code=2, most=50))
+    text = page.read_text()
+    assert 'class="verdict error">CRITICAL: ' in text
+    assert text.index("cluster DefaultCluster") < text.index('class="verdict') < text.index('class="finding fatal"')
+    for wanted in (f"groups {_SLOW}, billing", "2 brokers: broker-a, broker-b", "MQ203", "MQ401", "MQ406"):
+        assert wanted in text
+    # What two findings of one rule have in common is told once.
+    assert (text.count("Group svc-0003 is"), text.count("the backlog grows until the group")) == (2, 1)
+    assert ask("snapshot", "save", saved).exit_code == 0
+    assert ask("doctor", "--snapshot", saved, "-g", "svc-0003", "--html", page).exit_code == 2
+    assert "svc-0003 on stream-3" in page.read_text()
+    hold(ask("doctor", "--html", tmp_path / "no" / "t.html"), step("no directory", "its directory", code=74, most=3))
+
+
+def test_a_page_of_a_store_takes_a_group_that_has_dead_letters_alone(ask: Run, shift: EmbeddedCluster) -> None:
+    store = ("--store", shift.data_dir / "broker-b", "--store", shift.data_dir / "broker-a", "--no-spark")
+    hold(ask("report", "run", *store, "-g", "audit"), step("report run", "audit: ", "dead letters", most=20))
+    hold(ask("report", "run", *store, "-g", "nobody"), step("report run", "no consumer group nobody", code=66, most=4))
+
+
+def test_a_page_fits_two_screens_and_paper(ask: Run, tmp_path: Path) -> None:
+    page = tmp_path / "ticket.html"
+    ask("doctor", _SLOW, "billing", "svc-0003", "--html", page)
+    with page_of(page, DESK) as shown:
+        assert shown.evaluate("document.documentElement.scrollHeight") <= 2 * DESK["height"]
+        assert shown.evaluate(_CLIPPED) == []
+        shown.emulate_media(media="print")
+        assert (shown.evaluate(_CLIPPED), len(re.findall(rb"/Type /Page\b", shown.pdf(format="A4"))) <= 2) == ([], True)
 
 
 def test_a_broker_that_is_killed_is_nowhere_fine(ask: Run, shift: EmbeddedCluster) -> None:

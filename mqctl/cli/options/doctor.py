@@ -56,6 +56,9 @@ KnownOption = Annotated[
 FailOnOption = Annotated[
     Severity, typer.Option("--fail-on", help="Milder findings are shown but do not change the exit code.")
 ]
+HtmlOption = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Also write the answer as one page, for a ticket.")
+]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show each finding's evidence in full.")]
 
 

@@ -19,7 +19,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.spans import FAR
 from mqctl.render.messages_view import message_document
 from mqctl.snapshot.live.delayed import look_up
-from mqctl.snapshot.live.messages import KeyQuery
+from mqctl.snapshot.live.messages import KeyQuery, broker_names
 
 EXAMPLES = (
     "mqctl message find -t orders --key order-4711",
@@ -61,5 +61,6 @@ def command(
     with target.open() as cluster:
         asking = asking_of(cluster, target)
         messages, errors = look_up(asking, query, unique=key is None)
+        names = broker_names(asking) if messages else {}
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
-    return answer(message_document(messages, body, schema="message.list/1"), gaps, output)
+    return answer(message_document(messages, body, schema="message.list/1", brokers=names), gaps, output)

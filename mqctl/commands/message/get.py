@@ -16,6 +16,7 @@ from mqctl.model.body_form import BodyForm
 from mqctl.model.gap import Gap, Part
 from mqctl.operations.messages.find import check_id, find_by_id
 from mqctl.render.messages_view import message_document
+from mqctl.snapshot.live.messages import broker_names
 
 EXAMPLES = (
     "mqctl message get 7F00000100002A9F0000000000000000",
@@ -39,11 +40,13 @@ def command(
     target = cluster_target(namesrv, profile, timeout)
     check_id(message_id)
     with target.open() as cluster:
-        messages, errors = find_by_id(asking_of(cluster, target), message_id, topic)
+        asking = asking_of(cluster, target)
+        messages, errors = find_by_id(asking, message_id, topic)
+        names = broker_names(asking) if messages else {}
     if not messages and not errors:
         remedy = "it may have expired; mqctl message trace shows what clients traced"
         if topic is None:
             remedy = f"mqctl message get {message_id} -t TOPIC, if it is a unique id; else it may have expired"
         raise NotFoundError(f"there is no message {message_id}", remedy=remedy)
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
-    return answer(message_document(messages, body, schema="message.list/1"), gaps, output)
+    return answer(message_document(messages, body, schema="message.list/1", brokers=names), gaps, output)

@@ -11,11 +11,12 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import asking_of, queue_gaps
 from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.queue import MessageQueue
-from mqctl.render.messages_view import message_document
+from mqctl.render.messages_view import peeked_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import ask_bounds, at_time, peek, queue_addresses
 
@@ -37,13 +38,17 @@ def command(
     tags: Annotated[str, typer.Option("--tags", metavar="EXPRESSION", help="Only these tags, `a || b`.")] = "*",
     count: Annotated[int, typer.Option("--count", min=1, help="How many messages of each queue.")] = 3,
     body: BodyOption = BodyForm.TEXT,
+    limit: LimitOption = None,
     namesrv: NamesrvOption = None,
     profile: ProfileOption = None,
     timeout: TimeoutOption = None,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show messages of queues, by default the newest of each. No offset is committed, no group joined."""
+    """Show messages of queues, by default the newest of each. No offset is committed, no group joined.
+
+    Up to three messages are shown in full, more on one line each, with --body json or hex in full again.
+    """
     if sum([offset is not None, since is not None, from_start]) > 1:
         raise UsageError("--offset, --since and --from-start cannot be combined", remedy="use one of them")
     target = cluster_target(namesrv, profile, timeout)
@@ -58,8 +63,11 @@ def command(
             raise NotFoundError(f"{topic} has no such queue", remedy=f"mqctl topic route -t {topic}")
         starts, lost = _starts(asking, queues, offset, since, newest=0 if from_start else count)
         messages, errors = peek(asking, queues, starts, count, tags)
+        names = {address: queue.broker_name for queue, address in queues.items()}
     messages.sort(key=lambda item: (item.message.store_time_ms, item.message.physical_offset))
-    return answer(message_document(messages, body, schema="message.list/1"), queue_gaps({**lost, **errors}), output)
+    newest_first = offset is None and since is None and not from_start
+    document = peeked_document(messages, body, names, newest_first=newest_first)
+    return answer(limited(document, output, limit), queue_gaps({**lost, **errors}), output)
 
 
 def _starts(

@@ -11,7 +11,7 @@ from mqctl.render.message_trace import TraceReport
 from mqctl.render.messages_view import shown_message
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.delayed import look_up
-from mqctl.snapshot.live.messages import KeyQuery
+from mqctl.snapshot.live.messages import KeyQuery, broker_names
 from mqctl.snapshot.message_trace import Traced, consumptions, gather_traces, gather_tracks, traced_sends
 
 
@@ -48,7 +48,7 @@ def trace_message(
     tracks, gaps = gather_tracks(asking, message.message) if message and message.waiting is None else ([], [])
     report = TraceReport(
         unique_id=unique_id,
-        message=shown_message(message, form) if message else None,
+        message=shown_message(message, form, broker_names(asking)) if message else None,
         looked_everywhere=not errors,
         traced=has_topic,
         sends=traced_sends(traced),

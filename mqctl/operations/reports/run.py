@@ -24,7 +24,7 @@ from mqctl.cli.options.spark import (
 from mqctl.cli.terminal.progress import Report, step_progress
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, StorageError, UsageError
 from mqctl.model.counts import counted
-from mqctl.model.names import dlq_topic, retry_topic
+from mqctl.model.names import dlq_topic, group_of, retry_topic
 
 if TYPE_CHECKING:
     from mqctl.model.lang import Lang
@@ -145,18 +145,34 @@ def _of_groups(engine: Engine, wanted: Selection) -> Selection:
     if not wanted.groups:
         return wanted
     topics = engine.group_topics(wanted)
+    given_up = _with_dead_letters(wanted) if any(group not in topics for group in wanted.groups) else set()
     for group in wanted.groups:
-        if group not in topics:
+        if group not in topics and group not in given_up:
             known = ", ".join(sorted(topics)[:10])
             raise NotFoundError(
                 f"no consumer group {group} with offsets in {', '.join(wanted.stores)}",
                 reason=f"groups with offsets: {known}" if known else "no group has any there",
                 remedy="mqctl store describe shows what a store has",
             )
-    own = {topic for group in wanted.groups for topic in topics[group]}
+    own = {topic for group in wanted.groups for topic in topics.get(group, ())}
     # Retries and dead letters of a group are its own, whether it has offsets on them or not.
     own |= {topic for group in wanted.groups for topic in (retry_topic(group), dlq_topic(group))}
     return wanted.narrowed(topics=sorted(own))
+
+
+def _with_dead_letters(wanted: Selection) -> set[str]:
+    """Returns groups whose own topics stores name: one that never committed an offset may have given up on messages."""
+    from mqctl.spark.scan.planning import open_store
+    from mqctl.store.config_files import TOPICS, topic_configs
+
+    owners: set[str] = set()
+    for path in wanted.stores:
+        try:
+            names = [each.name for each in topic_configs(open_store(path).config(TOPICS))]
+        except MqctlError:  # what only the workers can read: groups with offsets are known by then
+            continue
+        owners |= {group for name in names if (group := group_of(name)) is not None}
+    return owners
 
 
 def bucket_ms(text: str) -> int:

@@ -120,7 +120,7 @@ def document_page(title: str, document: Document, charts: Mapping[str, str], lan
     figures = [f"<figure><figcaption>{_text(name)}</figcaption>{svg}</figure>" for name, svg in charts.items()]
     for number, block in enumerate(document.blocks):
         if isinstance(block, Table):
-            body.append(_table(f"table-{number}", block))
+            body.append(table_of(f"table-{number}", block))
         elif isinstance(block, Paragraphs):
             lines = [line for line in block.lines if not line.startswith("  ")]
             quoted = [line.strip() for line in block.lines if line.startswith("  ")]
@@ -198,14 +198,14 @@ def _section(name: str, value: object, words: list[Stated]) -> str:
     charts = [
         f"<figure><figcaption>{_text(chart.title)}</figcaption>{chart.svg}</figure>" for chart in charts_of(name, value)
     ]
-    first, *others = [_table(name, table) for table in section_tables(name, value)]
+    first, *others = [table_of(name, table) for table in section_tables(name, value)]
     parts.append(first)
     if charts or others:
         parts.append(f"<details><summary>Charts and details</summary>{''.join([*charts, *others])}</details>")
     return "".join(parts) + "</details></section>"
 
 
-def _table(name: str, table: Table) -> str:
+def table_of(name: str, table: Table) -> str:
     if not table.rows:
         return f'<h3>{_text(table.title)}</h3><p class="calm">{_text(table.empty)}</p>'
     columns = shown_columns(table, wide=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mqctl.client.admin import broker_messages as messages
@@ -119,6 +120,13 @@ def _topic_names(asking: Asking) -> list[str]:
     except MqctlError:  # it only helps to find the right name: what is missing is told without
         return []
     return list(names)
+
+
+def broker_names(asking: Asking) -> dict[str, str]:
+    """Returns the name of the broker behind each address; without an answer none: messages are shown without it."""
+    with suppress(MqctlError):
+        return {item.address: item.broker_name for item in asking.cluster.brokers(asking.deadline)}
+    return {}
 
 
 def queue_addresses(asking: Asking, topic: str, *, slaves: bool = False) -> dict[MessageQueue, str]:

@@ -38,6 +38,9 @@ PHRASES = {
     "window_closes": "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the "
     "first becomes a dead letter at {at}, in {span}: have the fix out by then (mqctl retry list -g {group})",
     "from_slaves": "master gone: {names}; figures are the slave's, which may lack the master's last messages",
+    "doctor_page_title": "RocketMQ diagnosis",
+    "doctor_page_cluster": "cluster {names}",
+    "doctor_page_groups": "groups {names}",
     "do_first": "first: {what}",
     "verdict_ok": "OK",
     "verdict_warning": "WARNING",

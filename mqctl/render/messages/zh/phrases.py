@@ -38,6 +38,9 @@ PHRASES = {
     "window_closes": "{group}：消费失败、等待重试的消息 {failing:,} 条。如果每次重试都失败，第一条将在 {at}（{span}后）进入死信队列："
     "修复须在此之前上线（mqctl retry list -g {group}）",
     "from_slaves": "{names} 没有主节点，数据取自从节点；主节点最后的消息可能尚未同步",
+    "doctor_page_title": "RocketMQ 诊断",
+    "doctor_page_cluster": "集群 {names}",
+    "doctor_page_groups": "消费组 {names}",
     "do_first": "先做：{what}",
     "verdict_ok": "正常",
     "verdict_warning": "警告",
