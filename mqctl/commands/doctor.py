@@ -4,7 +4,7 @@ allows."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -116,10 +116,6 @@ def command(
     worse was found. Nothing is changed (--probe sends a message). Rules about movement (stuck offsets) need --window;
     a recording has the looks before, and rules about weeks need it.
     """
-    if html is not None:
-        from mqctl.operations.reports.run import refuse_unwritable  # with all that reads stores
-
-        refuse_unwritable(html)
     options = LiveOptions(
         namesrv=namesrv,
         profile=profile,
@@ -140,9 +136,7 @@ def command(
     backlogs = _backlogs(state, options, settings)
     judged = _judged(state, options, settings, backlogs, rules=(only or (), skip or ()), known=known)
     document = _document(state, judged, options, settings, backlogs, lang=lang, explain=explain)
-    emit(document, output)
-    if html is not None:
-        _write_page(html, document, state, group or (), lang)
+    _show(document, output, state, options, html, lang)
     return _told(state, judged.diagnosis).exit_code(fail_on)
 
 
@@ -301,14 +295,22 @@ def _document(
     )
 
 
-def _write_page(
-    file: Path, document: Document, state: ClusterSnapshot, groups: Sequence[str], lang: Lang | None
+def _show(
+    document: Document,
+    output: Output,
+    state: ClusterSnapshot,
+    options: LiveOptions,
+    page: Path | None,
+    lang: Lang | None,
 ) -> None:
-    from mqctl.operations.reports.run import write_text
-    from mqctl.render.findings_page import findings_page
+    """Emits the answer, and writes it as a page as well where that is asked for."""
+    emit(document, output)
+    if page is not None:
+        from mqctl.operations.reports.run import write_text
+        from mqctl.render.findings_page import findings_page
 
-    write_text(file, findings_page(document, state, groups, lang))
-    tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
+        write_text(page, findings_page(document, state, options.groups or (), lang))
+        tell(f"mqctl: wrote {page} ({units.size(page.stat().st_size)})")
 
 
 def _source(state: ClusterSnapshot, options: LiveOptions) -> str | None:

@@ -13,6 +13,7 @@ from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.names import group_of, is_retry_topic, is_system_topic
 from mqctl.model.numbers import decimal
+from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState
 
 _MEMBERS = (Part.MEMBERS, Part.ROUTES)
@@ -229,6 +230,19 @@ def _waiting(case: ClusterCase) -> Iterator[tuple[RunningInfo, Verdict, bool]]:
             confidence=case.age_confidence(info),
         )
         yield info, verdict, _works_elsewhere(case, info, unfinished, idle_ms)
+
+
+def queues_in_turn(case: ClusterCase) -> set[tuple[str, MessageQueue]]:
+    """Returns each group with its queues that stand still only because the threads of their owner work on others."""
+    return {
+        (view.group, held.queue)
+        for view, info in _instances(case)
+        if (unfinished := _unfinished(case, info))
+        and _works_elsewhere(
+            case, info, unfinished, case.now_ms - min(held.last_consume_time_ms for held in unfinished)
+        )
+        for held in unfinished
+    }
 
 
 @cluster_rule("MQ307", Severity.ERROR, source="ProcessQueue", needs=_RUNNING, playbook="stuck-consumer", groups=PUSHED)

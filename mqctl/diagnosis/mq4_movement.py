@@ -21,6 +21,7 @@ from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
 from mqctl.diagnosis.backlog_rates import Outlook
 from mqctl.diagnosis.backlog_remedies import Effect
 from mqctl.diagnosis.group_view import queue_names
+from mqctl.diagnosis.mq3_parallelism import queues_in_turn
 from mqctl.diagnosis.rule import ClusterCase, Verdict, any_window, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -79,11 +80,14 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
         return
     online = {view.group for view in case.views if not case.settling(view)}
     then, ends_then, ends = _committed(before), _ends(before), _ends(case.snapshot)
+    in_turn = queues_in_turn(case)
     for key, offset in sorted(_committed(case.snapshot).items()):
         group, topic, broker, queue_id = key
         end, end_then = ends.get((topic, broker, queue_id)), ends_then.get((topic, broker, queue_id))
         if group not in online or is_retry_topic(topic) or end is None or end_then is None:
             continue
+        if (group, MessageQueue(topic, broker, queue_id)) in in_turn:
+            continue  # MQ315 tells of them
         if then.get(key) == offset and end > end_then and end > offset:
             yield Verdict(
                 subject=_queue(key),

@@ -77,7 +77,7 @@ def after(snapshot: ClusterSnapshot, earlier: ClusterSnapshot, window_ms: int = 
     return replace(snapshot, earlier=replace(earlier, origin=origin))
 
 
-def _at(offset: int, end: int) -> ClusterSnapshot:
+def standing_at(offset: int, end: int) -> ClusterSnapshot:
     """Queue 0 of the first broker ends at `end`, and the group stands at `offset`."""
 
     def change(broker: BrokerSnapshot) -> BrokerSnapshot:
@@ -89,8 +89,8 @@ def _at(offset: int, end: int) -> ClusterSnapshot:
 
 
 def moving(offset: int, end: int, next_store_time_ms: int | None = None) -> ClusterSnapshot:
-    """As `_at`, with a member that has come as far as it committed."""
-    snapshot = _at(offset, end)
+    """As `standing_at`, with a member that has come as far as it committed."""
+    snapshot = standing_at(offset, end)
     first = snapshot.brokers[0]
     place = replace(first.consumer_offsets[0], next_store_time_ms=next_store_time_ms)
     first = replace(first, file_reserved_ms=180 * MINUTE)
@@ -380,13 +380,13 @@ SCENES: list[Scene] = [
     (
         "MQ410",
         None,
-        after(_at(600, 1_000), _at(600, 900)),
+        after(standing_at(600, 1_000), standing_at(600, 900)),
         {"consumer_offset": 600, "lag_count": 400, "arrived_count": 100, "window_ms": 2 * MINUTE},
     ),
     (
         "MQ411",
         None,
-        after(_at(600, 1_000), _at(700, 1_000)),
+        after(standing_at(600, 1_000), standing_at(700, 1_000)),
         {"consumer_offset": 600, "earlier_offset": 700, "repeated_count": 100},
     ),
     (

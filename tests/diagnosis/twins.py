@@ -353,8 +353,8 @@ STATES: dict[str, State] = {
             ),
         )
     ),
-    "MQ410": live.after(live._at(1_000, 1_000), live._at(1_000, 1_000)),
-    "MQ411": live.after(live._at(700, 1_000), live._at(600, 1_000)),
+    "MQ410": live.after(live.standing_at(1_000, 1_000), live.standing_at(1_000, 1_000)),
+    "MQ411": live.after(live.standing_at(700, 1_000), live.standing_at(600, 1_000)),
     "MQ412": with_second(_mostly_fine),
     "MQ413": live.after(live._dead(5), live._dead(5)),
     "MQ414": live.after(live.moving(900, 1_000), live.moving(600, 1_000)),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.places import state_dir
-from mqctl.errors import ConfigurationError, UsageError
+from mqctl.errors import ConfigurationError, StorageError, UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.numbers import fraction
 
@@ -56,8 +56,18 @@ KnownOption = Annotated[
 FailOnOption = Annotated[
     Severity, typer.Option("--fail-on", help="Milder findings are shown but do not change the exit code.")
 ]
+
+
+def _writable(page: Path | None) -> Path | None:
+    """Refuses a page whose directory is not there before a cluster is asked for it."""
+    if page is not None and not page.parent.is_dir():
+        raise StorageError(f"cannot write {page}", reason="its directory does not exist")
+    return page
+
+
 HtmlOption = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Also write the answer as one page, for a ticket.")
+    Path | None,
+    typer.Option("--html", metavar="FILE", callback=_writable, help="Also write the answer as one page, for a ticket."),
 ]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show each finding's evidence in full.")]
 
