@@ -7,31 +7,58 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from embedded_broker.clock import Clock
-from embedded_broker.tables.persistence import ConfigFile
+from embedded_broker.release import Release
+from embedded_broker.tables.persistence import ConfigFile, stored_version
 from mqctl.errors import StorageError
+from mqctl.model.config import DataVersion
+from mqctl.protocol.bodies_cluster import ConsumerOffsetTable
 from mqctl.store.config_files import CONSUMER_OFFSETS, consumer_offsets, read_config
+
+_COMMITS_PER_VERSION = 500
+"""5.x counts its version up with every so many commits (`consumerOffsetUpdateVersionStep`)."""
 
 
 class ConsumerOffsets:
-    """Next queue offset to consume, by (topic, group) and queue id."""
+    """Next queue offset to consume, by (topic, group) and queue id.
 
-    def __init__(self, clock: Clock, directory: Path) -> None:
-        stored = consumer_offsets(read_config(directory, CONSUMER_OFFSETS))
+    Attributes:
+        version: of 5.x, which a slave takes over with its master's offsets.
+    """
+
+    def __init__(self, clock: Clock, directory: Path, release: Release) -> None:
+        file = read_config(directory, CONSUMER_OFFSETS)
+        stored = consumer_offsets(file)
+        self._clock, self._release = clock, release
+        self._commits = 0
+        self.version = stored_version(file) or DataVersion(0, clock.now_ms())
         self._resets: dict[tuple[str, str, int], int] = {}
         self._pulls: dict[tuple[str, str, int], int] = {}
         self._table = {key: dict(queues) for key, queues in stored.offsets.items()}
         self.file = ConfigFile(directory, CONSUMER_OFFSETS, clock, self._document, lambda: len(self._table))
 
     def _document(self) -> object:
-        return {"offsetTable": self.by_topic_at_group()}
+        return self.table().to_json(is_v5=self._release.is_v5)
 
-    def by_topic_at_group(self) -> dict[str, dict[int, int]]:
-        """Returns the table in the form of the file and of code 43: `topic@group` -> queue id -> offset."""
-        return {f"{topic}@{group}": queues for (topic, group), queues in self._table.items()}
+    def table(self) -> ConsumerOffsetTable:
+        """Returns all of it, as the file and the answer to code 43 have it."""
+        offsets = {f"{topic}@{group}": queues for (topic, group), queues in self._table.items()}
+        if not self._release.is_v5:
+            return ConsumerOffsetTable(offset_table=offsets)
+        topics: dict[str, list[str]] = {}
+        for topic, group in self._table:
+            topics.setdefault(group, []).append(topic)
+        return ConsumerOffsetTable(
+            data_version=self.version,
+            group_topic_map={group: tuple(owned) for group, owned in topics.items()},
+            offset_table=offsets,
+        )
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Stores an offset, forward or backward."""
         self._table.setdefault((topic, group), {})[queue_id] = offset
+        self._commits += 1
+        if not self._commits % _COMMITS_PER_VERSION:
+            self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
         self.file.mark()
 
     @contextmanager
@@ -86,9 +113,10 @@ class ConsumerOffsets:
         """Returns the stored offsets of a topic's queues."""
         return self._table.get((topic, group), {})
 
-    def merge(self, offsets: Mapping[str, Mapping[int, int]]) -> None:
-        """Takes another broker's offsets, `topic@group` -> queue id -> offset; what it does not have stays."""
-        for place, queues in offsets.items():
+    def merge(self, table: ConsumerOffsetTable) -> None:
+        """Takes another broker's offsets, and their version if they have one; what it does not have stays."""
+        self.version = table.data_version or self.version
+        for place, queues in table.offset_table.items():
             topic, _, group = place.partition("@")
             self._table[topic, group] = dict(queues)
         self.file.mark()

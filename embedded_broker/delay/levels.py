@@ -23,11 +23,13 @@ from embedded_broker.log.reput import Dispatched
 from embedded_broker.log.store import MessageRefused, Storage
 from embedded_broker.release import Release
 from embedded_broker.stats import Stats
-from embedded_broker.tables.persistence import ConfigFile
+from embedded_broker.tables.persistence import ConfigFile, stored_version
 from mqctl.errors import ConfigurationError, MqctlError, StorageError
+from mqctl.model.config import DataVersion
 from mqctl.model.config_file import ConfigFileState
 from mqctl.model.message import REAL_QID, REAL_TOPIC
 from mqctl.model.names import BROKERS_OWN_TOPICS, SCHEDULE_TOPIC
+from mqctl.protocol.bodies_cluster import DelayOffsetTable
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
 from mqctl.store.record_writer import Incoming, store_time_of, text_of_properties
@@ -91,6 +93,7 @@ class DelaySchedule:
         self._levels: dict[int, _Level] = {}
         self._flush: Periodic | None = None
         self._delivered = 0
+        self._version = DataVersion(0, clock.now_ms())
         self._running = False
         storage.on_dispatch(self._arrived, topic=SCHEDULE_TOPIC)
 
@@ -110,6 +113,7 @@ class DelaySchedule:
             )
         file = read_config(self._config, DELAY_OFFSETS)
         self.read_from = file.state
+        self._version = stored_version(file) or self._version
         self.offsets.update(delay_offsets(file).offsets)
         for level, recorded in self.offsets.items():
             low = self._storage.min_offset(SCHEDULE_TOPIC, level - 1)
@@ -168,11 +172,17 @@ class DelaySchedule:
                 self._wait(state, 0)
 
     def _document(self) -> object:
-        table = {"offsetTable": dict(sorted(self.offsets.items()))}
-        if not self._release.is_v5:
-            return table
-        counter = self._delivered // _STEPS_PER_VERSION
-        return {"dataVersion": {"counter": counter, "stateVersion": 0, "timestamp": self._clock.now_ms()}, **table}
+        return self.table().to_json(is_v5=self._release.is_v5)
+
+    def table(self) -> DelayOffsetTable:
+        """Returns the offsets as the file and the answer to code 45 have them."""
+        version = self._version if self._release.is_v5 else None
+        return DelayOffsetTable(data_version=version, offset_table=dict(sorted(self.offsets.items())))
+
+    @property
+    def is_running(self) -> bool:
+        """Whether this broker delivers; a slave does not as long as it has a master."""
+        return self._running
 
     # Delivery
 
@@ -233,6 +243,8 @@ class DelaySchedule:
     def _note(self, state: _Level) -> None:
         self.offsets[state.level] = state.position + 1
         self._delivered += 1
+        if not self._delivered % _STEPS_PER_VERSION:
+            self._version = DataVersion(self._version.counter + 1, self._clock.now_ms())
         self.file.mark()
 
     def _sent(self, state: _Level, is_stored: bool) -> None:  # noqa: FBT001 an answer

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ from mqctl.protocol.requests_admin import (
     GetAllTopicConfig,
 )
 from mqctl.protocol.requests_pop import GetAllMessageRequestMode
-from mqctl.protocol.requests_v5 import GetTimerCheckPoint
+from mqctl.protocol.requests_v5 import GetTimerCheckPoint, GetTimerMetrics
 from mqctl.store.config_files import DELAY_OFFSETS
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _FIRST_MS, _PERIOD_MS = 3_000, 10_000
 _V5_MS = 60_000
 _TIMER_CHECK_MS = 3_000
 _FAST_PORT_DISTANCE = 2
-_TIMER_CHECK = "timercheck"
+TIMER_CHECK_FILE, TIMER_METRICS_FILE = "timercheck", "timermetrics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ class TableCopier:
     """Copies the tables of a master, again and again.
 
     Attributes:
+        copied: what the master answered last of what a slave has as a file alone, by the name of the file.
         timers: what has it copy; those that are cancelled do not any more.
         master: `ip:port` that the last registration told, None while there is none.
     """
@@ -82,6 +84,7 @@ class TableCopier:
         self._context = context
         self._connections: dict[str, Outbound] = {}
         self.timers: list[Periodic] = []
+        self.copied: dict[str, bytes] = {}
 
     def start(self) -> None:
         """Begins to copy."""
@@ -112,6 +115,8 @@ class TableCopier:
         self._ask(GetAllSubscriptionGroupConfig(), self._take_groups)
         if self._tables.modes is not None:
             self._ask(GetAllMessageRequestMode(), self._take_modes)
+        if self._release.is_v5:
+            self._ask(GetTimerMetrics(), partial(self._take_file, TIMER_METRICS_FILE), fast=True)
 
     def copy_back(self, done: Callable[[], object]) -> None:
         """Asks for the offsets alone, as a master does whose slave stood in for it; `done` comes after the answers."""
@@ -119,7 +124,7 @@ class TableCopier:
         self._ask(GetAllConsumerOffset(), self._take_offsets, done=done)
 
     def _copy_timer_check(self) -> None:
-        self._ask(GetTimerCheckPoint(), lambda body: write_raw(self._tables.config, _TIMER_CHECK, body), fast=True)
+        self._ask(GetTimerCheckPoint(), partial(self._take_file, TIMER_CHECK_FILE), fast=True)
 
     def _ask(
         self,
@@ -163,10 +168,14 @@ class TableCopier:
             self._tables.groups.replace_all(table.configs(), table.data_version)
 
     def _take_offsets(self, body: bytes) -> None:
-        self._tables.offsets.merge(ConsumerOffsetTable.from_bytes(body).offset_table)
+        self._tables.offsets.merge(ConsumerOffsetTable.from_bytes(body))
 
     def _take_delay_offsets(self, body: bytes) -> None:
-        write_raw(self._tables.config, DELAY_OFFSETS, body)
+        self._take_file(DELAY_OFFSETS, body)
+
+    def _take_file(self, name: str, body: bytes) -> None:
+        write_raw(self._tables.config, name, body)
+        self.copied[name] = body
 
     def _take_modes(self, body: bytes) -> None:
         if self._tables.modes is not None:

@@ -104,6 +104,10 @@ class Replication:
             if self.slave.local is not None:
                 listener()
 
+    def copied(self, name: str) -> bytes | None:
+        """Returns what a slave copied of its master for a configuration file; None where it has none."""
+        return self.copier.copied.get(name) if self.copier is not None else None
+
     @property
     def flushed(self) -> int:
         """How far the log is on the disk."""

@@ -108,7 +108,7 @@ def _pools(broker: Broker) -> dict[str, str]:
 def _store(broker: Broker) -> dict[str, str]:
     storage = broker.storage
     usage = shutil.disk_usage(storage.directory)
-    ratio = f"{usage.used / usage.total:.2f}"
+    ratio = f"{storage.disk_ratio():.2f}"
     gib = 1 << 30
     earliest = storage.earliest_store_time()
     held = storage.log.position - storage.log.min_offset

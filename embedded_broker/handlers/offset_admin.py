@@ -15,10 +15,8 @@ from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles,
 from mqctl.errors import BadInputError
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import (
-    ConsumerOffsetTable,
     ConsumerStatus,
     CorrectionOffsets,
-    DelayOffsetTable,
     QueueOffset,
     QueueOffsetList,
     QueueOffsets,
@@ -34,6 +32,7 @@ from mqctl.protocol.requests_admin import (
     QueryCorrectionOffset,
 )
 from mqctl.protocol.requests_client import GetConsumerStatus, ResetOffset
+from mqctl.store.config_files import DELAY_OFFSETS
 
 _STATUS_TIMEOUT_MS = 5_000
 # Clients before V3_0_7_SNAPSHOT do not know request 220.
@@ -233,11 +232,13 @@ def query_correction(broker: Broker, request: QueryCorrectionOffset, call: Call)
 
 @handles(GetAllConsumerOffset)
 def get_all_offsets(broker: Broker, request: GetAllConsumerOffset, call: Call) -> RemotingCommand:
-    table = ConsumerOffsetTable(offset_table=broker.offsets.by_topic_at_group())
-    return call.answer(body=table.to_bytes(is_v5=broker.release.is_v5))
+    return call.answer(body=broker.offsets.table().to_bytes(is_v5=broker.release.is_v5))
 
 
 @handles(GetAllDelayOffset)
 def get_delay_offsets(broker: Broker, request: GetAllDelayOffset, call: Call) -> RemotingCommand:
-    table = DelayOffsetTable(offset_table=dict(sorted(broker.schedule.offsets.items())))
-    return call.answer(body=table.to_bytes(is_v5=broker.release.is_v5))
+    if broker.release.is_v5 and not broker.schedule.is_running:  # later than 4.9, a slave has in memory what it copies
+        copied = broker.replication.copied(DELAY_OFFSETS)
+        if copied is not None:
+            return call.answer(body=copied)
+    return call.answer(body=broker.schedule.table().to_bytes(is_v5=broker.release.is_v5))

@@ -153,11 +153,13 @@ def illegal_remark(broker: Broker) -> str:
     )
 
 
-def disk_full_remark() -> str:
-    """Returns the remark of code 14."""
+def disk_full_remark(broker: Broker) -> str:
+    """Returns the remark of code 14, with how full the disks of log, queues and index are; they are one here."""
+    ratio = broker.storage.disk_ratio()
     return (
-        "service not available now. It may be caused by one of the following reasons: the broker's disk is full, "
-        "messages are put to the slave, message store has been shut down, etc."
+        "service not available now. It may be caused by one of the following reasons: the broker's disk is full "
+        f"[CL: {ratio:5.2f} CQ: {ratio:5.2f} INDEX: {ratio:5.2f}], messages are put to the slave, message store has "
+        "been shut down, etc."
     )
 
 

@@ -44,7 +44,7 @@ def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
     if isinstance(error, MessageRefused):
         return Refusal(ResponseCode.MESSAGE_ILLEGAL, illegal_remark(broker), broker.send_ext)
     if isinstance(error, DiskFullError):
-        return Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, disk_full_remark(), broker.send_ext)
+        return Refusal(ResponseCode.SERVICE_NOT_AVAILABLE, disk_full_remark(broker), broker.send_ext)
     if isinstance(error, StorageError):
         return Refusal(ResponseCode.SYSTEM_ERROR, str(error), broker.send_ext)
     return None

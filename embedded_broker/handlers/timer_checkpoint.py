@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from embedded_broker.broker import Broker
+from embedded_broker.ha.copying import TIMER_CHECK_FILE, TIMER_METRICS_FILE
 from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.bodies_cluster import TimerCount, TimerMetrics
 from mqctl.protocol.codes import ResponseCode
@@ -13,15 +14,19 @@ from mqctl.store.layouts import TIMER_CHECK
 
 @handles(GetTimerCheckPoint)
 def timer_checkpoint(broker: Broker, _request: GetTimerCheckPoint, call: Call) -> RemotingCommand:
-    if broker.timers is None:
+    if not broker.settings.timer_wheel_enable:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark="The checkpoint is null")
+    if broker.timers is None:
+        return call.answer(body=broker.replication.copied(TIMER_CHECK_FILE) or TIMER_CHECK.pack(*[0] * 7))
     return call.answer(body=TIMER_CHECK.pack(*broker.timers.checkpoint()))
 
 
 @handles(GetTimerMetrics)
 def timer_metrics(broker: Broker, _request: GetTimerMetrics, call: Call) -> RemotingCommand:
-    if broker.timers is None:
+    if not broker.settings.timer_wheel_enable:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark="The timer message store is null")
+    if broker.timers is None:
+        return call.answer(body=broker.replication.copied(TIMER_METRICS_FILE) or TimerMetrics().to_bytes(is_v5=True))
     now_ms = broker.clock.now_ms()
     counts = {
         topic: TimerCount(count=count, time_stamp=now_ms) for topic, count in broker.timers.waiting_by_topic().items()

@@ -130,7 +130,7 @@ def delete_topic(broker: Broker, request: DeleteTopic, call: Call) -> RemotingCo
 
 @handles(GetAllTopicConfig, support="partial: the table comes whole, 5.3 paging is ignored")
 def get_all_topic_config(broker: Broker, request: GetAllTopicConfig, call: Call) -> RemotingCommand:
-    return call.answer(body=broker.topics.table().to_bytes(is_v5=broker.release.is_v5))
+    return call.answer(body=broker.topics.sent(broker.topics.configs.values()).to_bytes(is_v5=broker.release.is_v5))
 
 
 @handles(GetTopicConfig)

@@ -238,6 +238,8 @@ class StoreReader:
         Args:
             likely_bytes: its size, if that is known: then it is read at once.
         """
+        if not physical_offset:  # looked for in the first file there is (`findMappedFileByOffset`)
+            physical_offset = self.log.min_offset
         if not self.log.min_offset <= physical_offset < self.log.position:
             return None
         head = self.log.read(physical_offset, max(4, likely_bytes))

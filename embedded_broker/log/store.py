@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -323,6 +324,11 @@ class Storage:
         for queue in [queue for (name, _), queue in self.queues.table.items() if name == topic]:
             self.queues.delete(queue)
             self.ext.delete(queue.topic, queue.queue_id)
+
+    def disk_ratio(self) -> float:
+        """Returns the used share of the disk that holds the store."""
+        usage = shutil.disk_usage(self.directory)
+        return usage.used / usage.total
 
     def earliest_store_time(self) -> int | None:
         """Store time (epoch ms) of the first message of the log, or None when it is empty. Raises StorageError."""

@@ -22,7 +22,7 @@ from embedded_broker.settings import BrokerSettings
 from embedded_broker.tables.topics import TopicTable
 from mqctl.errors import BadInputError
 from mqctl.model.config import DataVersion, TopicConfig
-from mqctl.protocol.bodies_cluster import KVTable, RegisterBrokerBody, TopicConfigTable
+from mqctl.protocol.bodies_cluster import KVTable, RegisterBrokerBody
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.header import Request
 from mqctl.protocol.requests_namesrv import RegisterBroker, RegisterBrokerReply, UnRegisterBroker
@@ -159,10 +159,9 @@ class Registration:
         permission = self._settings.broker_permission
         if permission & _READ_WRITE != _READ_WRITE:
             configs = [replace(config, perm=permission) for config in configs]
-        table = TopicConfigTable(
-            data_version=self._topics.version, topic_config_table={config.name: config for config in configs}
+        return RegisterBrokerBody(topic_config_serialize_wrapper=self._topics.sent(configs)).to_bytes(
+            is_v5=self._release.is_v5
         )
-        return RegisterBrokerBody(topic_config_serialize_wrapper=table).to_bytes(is_v5=self._release.is_v5)
 
     def _command(self, body: bytes) -> RemotingCommand:
         settings = self._settings

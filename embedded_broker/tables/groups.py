@@ -10,11 +10,10 @@ from pathlib import Path
 from embedded_broker.clock import Clock
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
-from embedded_broker.tables.persistence import ConfigFile
+from embedded_broker.tables.persistence import ConfigFile, stored_version
 from mqctl.errors import StorageError
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig
 from mqctl.model.names import SYSTEM_GROUP_PREFIX, TRANSACTION_GROUP
-from mqctl.model.numbers import decimal
 from mqctl.protocol.bodies_cluster import SubscriptionGroupTable
 from mqctl.store.config_files import GROUPS, group_configs, read_config
 
@@ -53,10 +52,7 @@ class GroupTable:
         file = read_config(directory, GROUPS)
         for config in group_configs(file):
             self.configs[config.name] = config
-        version = file.value.get("dataVersion")
-        if isinstance(version, dict):
-            counter, changed_ms = (decimal(str(version.get(name))) or 0 for name in ("counter", "timestamp"))
-            self.version = DataVersion(counter, changed_ms)
+        self.version = stored_version(file) or self.version
         self.file = ConfigFile(directory, GROUPS, clock, self._document, lambda: len(self.configs))
 
     def _document(self) -> object:

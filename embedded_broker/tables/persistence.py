@@ -9,11 +9,25 @@ from pathlib import Path
 from embedded_broker.clock import Clock, Handle
 from embedded_broker.tables.config_file import write_config
 from mqctl.errors import StorageError
+from mqctl.model.config import DataVersion
+from mqctl.model.numbers import decimal
+from mqctl.store.config_files import LoadedConfig
 
 log = logging.getLogger("embedded_broker")
 
 _GATHER_MS = 1_000
 _SMALL_ENTRIES = 300
+
+
+def stored_version(file: LoadedConfig) -> DataVersion | None:
+    """Returns the version of a configuration file, None where it has none."""
+    version = file.value.get("dataVersion")
+    if not isinstance(version, dict):
+        return None
+    counter, changed_ms, state = (
+        decimal(str(version.get(name))) or 0 for name in ("counter", "timestamp", "stateVersion")
+    )
+    return DataVersion(counter, changed_ms, state)
 
 
 class ConfigFile:

@@ -10,12 +10,11 @@ from pathlib import Path
 from embedded_broker.clock import Clock
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
-from embedded_broker.tables.persistence import ConfigFile
+from embedded_broker.tables.persistence import ConfigFile, stored_version
 from mqctl.errors import RefusedError, StorageError
 from mqctl.model import names
 from mqctl.model.config import MOST_QUEUES, PERM_INHERIT, DataVersion, TopicConfig
 from mqctl.model.delay_level import DelayLevelTable
-from mqctl.model.numbers import decimal
 from mqctl.protocol.bodies_cluster import TopicConfigTable
 from mqctl.store.config_files import TOPICS, read_config, topic_configs
 from mqctl.store.record_writer import is_name
@@ -52,7 +51,7 @@ class TopicTable:
         self._clock = clock
         self._listeners: list[OnChange] = []
         self.configs: dict[str, TopicConfig] = {}
-        self.version = DataVersion(0, clock.now_ms())
+        self.version = self._mapping_version = DataVersion(0, clock.now_ms())
         self.system: set[str] = set()
         self.ordered: frozenset[str] = frozenset()
         self._add_built_in()
@@ -95,17 +94,27 @@ class TopicTable:
                 self.configs[config.name] = config
             else:
                 log.warning("topic %r of %s is left out: it can name no directory", config.name, TOPICS)
-        version = file.value.get("dataVersion")
-        if isinstance(version, dict):
-            counter, changed_ms = (decimal(str(version.get(name))) or 0 for name in ("counter", "timestamp"))
-            self.version = DataVersion(counter, changed_ms)
+        self.version = stored_version(file) or self.version
 
     def _document(self) -> object:
         return self.table().to_json(is_v5=self._release.is_v5)
 
     def table(self) -> TopicConfigTable:
-        """Returns the whole table, as code 21 answers it."""
+        """Returns the whole table, as the file has it."""
         return TopicConfigTable(data_version=self.version, topic_config_table=self.configs)
+
+    def sent(self, configs: Iterable[TopicConfig]) -> TopicConfigTable:
+        """Returns topics as brokers send them: 5.x adds the mappings of static topics, of which there are none."""
+        named = {config.name: config for config in configs}
+        if not self._release.is_v5:
+            return TopicConfigTable(data_version=self.version, topic_config_table=named)
+        return TopicConfigTable(
+            data_version=self.version,
+            mapping_data_version=self._mapping_version,
+            topic_config_table=named,
+            topic_queue_mapping_detail_map={},
+            topic_queue_mapping_info_map={},
+        )
 
     def on_change(self, listener: OnChange) -> None:
         """Has `listener` called with the topics that were created or changed."""
