@@ -325,8 +325,8 @@ def _ext_fields(value: object) -> dict[str, str] | None:
         return None
     if not isinstance(value, dict):
         raise FrameError("A header cannot be read", reason="extFields is no JSON object")
-    for item in value.values():
-        if not isinstance(item, str):
+    for key, text in value.items():
+        if not (isinstance(text, str) and isinstance(key, str)):
             return {_text(name): _text(item) for name, item in value.items() if item is not None}
     return value
 

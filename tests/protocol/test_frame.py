@@ -97,6 +97,8 @@ def test_lenient_json_headers() -> None:
     assert command.code == 30
     assert command.language is Language.GO
     assert command.ext_fields == {"queueId": "0", "ok": "true", "d": "1.5"}
+    numbered = decode(_json_frame('{"code":30,"extFields":{000:"0","1":"x"}}'))  # a bare key is a number
+    assert decode(encode(numbered)).ext_fields == numbered.ext_fields == {"0": "0", "1": "x"}
     assert decode(_json_frame('{"language":"NOSUCH"}')).language is None
 
 
