@@ -1,4 +1,5 @@
-"""905, 906: who has the lowest id of a broker name, and where the master's log is (`AdminBrokerProcessor`)."""
+"""905, 906, 1007: who has the lowest id of a broker name, where the master's log is, and what only brokers that a
+controller leads have (`AdminBrokerProcessor`)."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from embedded_broker.remoting.handler_table import Call, handles
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_namesrv import NotifyMinBrokerIdChange
-from mqctl.protocol.requests_v5 import ExchangeBrokerHaInfo, ExchangeBrokerHaInfoReply
+from mqctl.protocol.requests_v5 import ExchangeBrokerHaInfo, ExchangeBrokerHaInfoReply, GetBrokerEpochCache
 
 
 @handles(NotifyMinBrokerIdChange)
@@ -24,12 +25,10 @@ def notify_lowest_id(broker: Broker, request: NotifyMinBrokerIdChange, call: Cal
 
 @handles(ExchangeBrokerHaInfo, support="partial: the flushed end is told, but not waited for")
 def exchange_ha_info(broker: Broker, request: ExchangeBrokerHaInfo, call: Call) -> RemotingCommand:
-    if request.master_ha_address is not None:
-        if broker.settings.is_slave:
-            broker.replication.use_master(request.master_address, request.master_ha_address)
+    if request.master_ha_address is not None and broker.settings.is_slave:
+        broker.replication.use_master(request.master_address, request.master_ha_address)
+    if request.master_ha_address is not None or broker.settings.is_slave:
         return call.answer(reply=ExchangeBrokerHaInfoReply())
-    if broker.settings.is_slave:
-        return call.answer(ResponseCode.SYSTEM_ERROR, remark="not master")
     settings = broker.settings
     reply = ExchangeBrokerHaInfoReply(
         master_ha_address=f"{settings.broker_ip2}:{settings.ha_listen_port}",
@@ -37,3 +36,8 @@ def exchange_ha_info(broker: Broker, request: ExchangeBrokerHaInfo, call: Call) 
         master_address=broker.address,
     )
     return call.answer(reply=reply)
+
+
+@handles(GetBrokerEpochCache, support="partial: no controller leads this broker, and it says so")
+def epoch_cache(broker: Broker, _request: GetBrokerEpochCache, call: Call) -> RemotingCommand:
+    return call.answer(ResponseCode.SYSTEM_ERROR, remark="this request only for controllerMode ")

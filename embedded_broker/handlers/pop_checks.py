@@ -113,10 +113,12 @@ def check_pop(broker: Broker, request: PopMessage, call: Call, born_ms: int) -> 
     check_readable(broker, "pop")
     if request.max_msg_nums > _MOST:
         raise Refusal(ResponseCode.INVALID_PARAMETER, f"the broker[{ip}] pop message's num is greater than {_MOST}")
-    if broker.timers is None or not broker.settings.timer_wheel_enable:
+    if not broker.settings.timer_wheel_enable:
         remark = f"the broker[{ip}] pop message is forbidden because timerWheelEnable is false"
         raise Refusal(ResponseCode.SYSTEM_ERROR, remark)
     check_place(broker, request, call, "peeking")
+    if broker.timers is None:  # a slave cannot write the checkpoint without which a popped message may get lost
+        raise Refusal(ResponseCode.SYSTEM_ERROR, f"the broker[{ip}] is a slave and keeps no checkpoints of pops")
 
 
 def filters_of(
