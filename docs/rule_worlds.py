@@ -37,6 +37,7 @@ MQ138: two name servers list different masters | the master is the same in both 
 MQ139: a slave lacks a topic and all groups of its master | its master made the topic ten seconds ago
 MQ140: a slave has its master's tables and nothing of its log | so has one that started five seconds ago
 MQ141: nobody is in sync with a master under a controller | a master under a controller that never had a slave
+MQ142: the only controller does not answer | both controllers answer and one of them leads
 MQ201: a group with offsets has no settings | a tool's group has offsets and needs no settings
 MQ202: one of two members does not subscribe the topic | both subscribe the same topics, listed in another order
 MQ203: members want different tags of one topic | members want the same two tags

@@ -5,6 +5,7 @@ Importing the package registers every rule.
 
 from mqctl.diagnosis import (
     mq1_brokers,
+    mq1_controllers,
     mq1_copies,
     mq1_host,
     mq1_probe,
@@ -55,6 +56,7 @@ __all__ = [
     "Settings",
     "diagnose",
     "mq1_brokers",
+    "mq1_controllers",
     "mq1_copies",
     "mq1_host",
     "mq1_probe",

@@ -1,4 +1,4 @@
-"""MQ139 to MQ141: tables of slaves, connections of slaves, and the sync state set of a controller."""
+"""MQ139, MQ140: tables of slaves, and slaves without a connection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mqctl.diagnosis.mq1_replication import of_slave, starting
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
-from mqctl.model.finding import Severity, Subject, SubjectKind
+from mqctl.model.finding import Severity
 from mqctl.model.gap import Part
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.replicas import Replica, ReplicaState, replicas
@@ -102,29 +102,3 @@ def log_out_of_reach(case: ClusterCase) -> Iterator[Verdict]:
             yield of_slave(replica, missing_bytes=replica.master_end)
         elif master.replication is not None and not master.replication.connections:
             yield of_slave(replica, variant="connection", behind_bytes=replica.behind_bytes)
-
-
-@cluster_rule(
-    "MQ141",
-    Severity.ERROR,
-    source="AutoSwitchHAService",
-    needs=(Part.RUNTIME, Part.CONFIG, Part.REPLICATION),
-    playbook="failover-drill",
-)
-def alone_in_sync_state_set(case: ClusterCase) -> Iterator[Verdict]:
-    """A master under a controller with nobody beside it in the sync state set: if it fails, there is no master."""
-    for broker in case.snapshot.brokers:
-        view = broker.replication
-        if broker.broker_id != MASTER_ID or view is None or broker.config.get("enableControllerMode") != "true":
-            continue
-        slaves = sum(item.name == broker.name for item in replicas(case.snapshot.brokers))
-        alone = not any(connection.is_in_sync for connection in view.connections)
-        if view.sync_state is not None:  # the controller knows of members that died, and of sets of one
-            slaves = len(view.sync_state.in_sync) + len(view.sync_state.out_of_sync) - 1
-            alone = len(view.sync_state.in_sync) <= 1
-        if alone and slaves > 0:
-            yield Verdict(
-                subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
-                params={"broker": broker.name},
-                evidence={"slave_count": slaves, "connection_count": len(view.connections)},
-            )

@@ -209,7 +209,7 @@ ClusterJudge: TypeAlias = Callable[[ClusterCase], Iterable[Verdict | Unknown]]
 _FILES_ONLY = frozenset({Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS})
 _LIVE_ONLY = frozenset(
     {Part.ROUTES, Part.MEMBERS, Part.PRODUCERS, Part.RUNNING_INFO, Part.RUNTIME, Part.CONFIG}
-    | {Part.NEWEST, Part.PROBE, Part.REPLICATION, Part.PAST}
+    | {Part.NEWEST, Part.PROBE, Part.REPLICATION, Part.CONTROLLERS, Part.PAST}
 )
 
 

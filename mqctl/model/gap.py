@@ -55,6 +55,7 @@ class Part(StrEnum):
     PROBE = "probe"
     NEWEST = "newest-messages"
     REPLICATION = "replication"
+    CONTROLLERS = "controllers"
     PAST = "past"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.model.epochs import Epoch
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HaConnection:
@@ -26,12 +28,32 @@ class SyncState:
 
     Attributes:
         in_sync, out_of_sync: addresses of its members, the master among those in sync; a member that died stays one.
-        master_epoch: how many masters were elected.
+        master_epoch: number of the last election.
+        set_epoch: how often the set changed.
+        master: address of the master; None where nobody could be elected.
+        dead: addresses of members whose heartbeats do not reach the controller.
     """
 
     in_sync: tuple[str, ...]
     out_of_sync: tuple[str, ...]
     master_epoch: int
+    set_epoch: int = 0
+    master: str | None = None
+    dead: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenController:
+    """One of the controllers that a broker is set to.
+
+    Attributes:
+        leader: address of the one that leads, as this one says; None where it knows of none.
+        answered: whether it answered at all.
+    """
+
+    address: str
+    leader: str | None
+    answered: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +66,9 @@ class HaView:
         master_address: replication port that a slave connects to; it stays when that is gone.
         written_ms: when a slave reported last, epoch milliseconds; None on a master. (The time of its last reading is
             of no use: failed attempts to connect renew it.)
-        sync_state: of a master under a controller, by that controller.
+        sync_state: of a broker under a controller, by that controller.
+        controllers: of a broker under a controller: those that it is set to.
+        epochs: of a broker under a controller: which masters wrote from where on, oldest first; None where not told.
     """
 
     is_master: bool
@@ -52,6 +76,8 @@ class HaView:
     master_address: str | None = None
     written_ms: int | None = None
     sync_state: SyncState | None = None
+    controllers: tuple[SeenController, ...] = ()
+    epochs: tuple[Epoch, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

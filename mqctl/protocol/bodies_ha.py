@@ -82,3 +82,21 @@ class BrokerReplicasInfo(Body):
     """Sync state sets by broker name; names that the controller does not know are missing."""
 
     replicas_info_table: Mapping[str, ReplicasInfo] = EMPTY
+
+
+class EpochEntry(Body):
+    """One master's time in a log; the last one has no end (the largest 64-bit number)."""
+
+    end_offset: int = 0
+    epoch: int = 0
+    start_offset: int = 0
+
+
+class EpochEntryCache(Body):
+    """The epochs of a broker under a controller, oldest first (`EpochEntryCache` of 5.3.3)."""
+
+    broker_id: int = 0
+    broker_name: str = ""
+    cluster_name: str = ""
+    epoch_list: tuple[EpochEntry, ...] = ()
+    max_offset: int = 0

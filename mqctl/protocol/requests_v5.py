@@ -112,7 +112,7 @@ class ExchangeBrokerHaInfo(Request, code=Code.EXCHANGE_BROKER_HA_INFO, reply=Exc
     master_address: str | None = None
 
 
-class GetBrokerEpochCache(Request, code=Code.GET_BROKER_EPOCH_CACHE, reply_body="json", since="5.0.0"):
+class GetBrokerEpochCache(Request, code=Code.GET_BROKER_EPOCH_CACHE, reply_body="EpochEntryCache", since="5.0.0"):
     """Ask for the epochs of a broker."""
 
     broker_name: str | None = None

@@ -23,7 +23,7 @@ from mqctl.recording.reader import Look, Recording
 T = TypeVar("T")
 # What looks of a recorder do not ask: rules that need it cannot judge.
 _NOT_RECORDED = (Part.ROUTES, Part.RUNNING_INFO, Part.TAGS, Part.CONSUMPTION, Part.STACKS, Part.NEWEST)
-_NOT_RECORDED_OF_BROKERS = (Part.TRANSACTIONS, Part.POP, Part.ACCESS, Part.MESSAGES, Part.REPLICATION)
+_NOT_RECORDED_OF_BROKERS = (Part.TRANSACTIONS, Part.POP, Part.ACCESS, Part.MESSAGES, Part.REPLICATION, Part.CONTROLLERS)
 # What the rows of a kind tell of.
 _PARTS = {
     RowKind.QUEUES: (Part.QUEUES,),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.replicas import ReplicaState
@@ -21,9 +21,42 @@ _COLUMNS = (
     Column("state", "state", CellKind.WORDS),
     Column("slave_count", "slaves", CellKind.COUNT, wide=True),
     Column("sync_state", "sync state set", CellKind.SENTENCE, wide=True),
-    Column("connections", "replication port", wide=True),
+    Column("epochs", "epochs", wide=True),
+    Column("connections", "replication port", CellKind.SENTENCE, wide=True),
+    Column("claimed_in_sync_count", "calls in sync", CellKind.COUNT, wide=True),
+    Column("silent_ms", "reported ago", CellKind.DURATION_MS, wide=True),
     Column("undispatched_bytes", "not dispatched", CellKind.COUNT, wide=True, none="?"),
 )
+
+
+_CONTROLLERS = (
+    Column("address", "controller"),
+    Column("state", "state", CellKind.WORDS),
+    Column("leader", "its leader", none="?"),
+    Column("names", "brokers"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerRow:
+    """One controller that brokers are set to.
+
+    Attributes:
+        state: `leads`, `follows`, `leaderless` (it answers, and knows of no leader), `silent` (it does not answer
+            here).
+        leader: address of the leader, as it says.
+        brokers: broker names that are set to it.
+    """
+
+    address: str
+    state: str
+    leader: str | None
+    brokers: list[str]
+
+    @property
+    def names(self) -> str:
+        """The broker names in one cell."""
+        return ", ".join(self.brokers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +73,13 @@ class ReplicaRow:
         slave_count: of a master: slaves registered under its name.
         sync_state: of a master under a controller: the sync state set as that says, who is out of it, the epoch.
         in_sync, out_of_sync: the same as addresses; a slave that died stays out of it.
-        connections: of a 5.x master: who is connected to its replication port, with what each reported last.
+        dead: addresses of the set's members whose heartbeats do not reach the controller.
+        epochs: of brokers under a controller: `epoch@offset` of each master that wrote the log.
+        epochs_meet_at: of such a slave: physical offset at which it would be cut by its epochs and its master's.
+        connections: of a 5.x master: who is connected to its replication port, with what each reported last; of a slave
+            the replication port that it follows or tries to.
         claimed_in_sync_count: of a 5.x master: connections that it calls in sync, which says little.
+        silent_ms: of a 5.x slave: since when it has not reported to its master; at most 5 s while it follows.
         undispatched_bytes: bytes of its own log that are in no queue yet.
     """
 
@@ -59,42 +97,63 @@ class ReplicaRow:
     sync_state: str | None = None
     in_sync: list[str] | None = None
     out_of_sync: list[str] | None = None
+    dead: list[str] | None = None
+    epochs: str | None = None
+    epochs_meet_at: int | None = None
     connections: str | None = None
     claimed_in_sync_count: int | None = None
+    silent_ms: int | None = None
     undispatched_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicationStatus:
-    """Machine form of `ha status`."""
+    """Machine form of `ha status`.
+
+    Attributes:
+        controllers: those that brokers are set to; empty where none runs under a controller.
+    """
 
     replicas: list[ReplicaRow]
+    controllers: list[ControllerRow]
 
 
-def status_document(rows: Sequence[ReplicaRow]) -> Document:
+def status_document(rows: Sequence[ReplicaRow], controllers: Sequence[ControllerRow] = ()) -> Document:
     """Builds the document of `ha status`."""
     return Document(
         schema="ha.status/1",
-        value=ReplicationStatus(replicas=list(rows)),
+        value=ReplicationStatus(replicas=list(rows), controllers=list(controllers)),
         records=rows,
-        blocks=[Table(_COLUMNS, rows, empty="no broker is registered"), Paragraphs(_advice(rows))],
+        blocks=[
+            Table(_COLUMNS, rows, empty="no broker is registered"),
+            *([Table(_CONTROLLERS, controllers, title="Controllers")] if controllers else []),
+            Paragraphs(list(_advice(rows))),
+        ],
     )
 
 
-def _advice(rows: Sequence[ReplicaRow]) -> list[str]:
+def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
     slaves = [row for row in rows if row.broker_id]
     left = [f"{address} of {row.broker}" for row in rows for address in row.out_of_sync or ()]
-    outside = (
-        [f"Out of the sync state set, so not elected (but with enableElectUncleanMaster): {', '.join(left)}"]
-        if left
-        else []
-    )
-    if not slaves:
-        return outside or ["No slave is registered: every message exists once."]
+    if left:
+        yield f"Out of the sync state set, so not elected (but with enableElectUncleanMaster): {', '.join(left)}"
+    if not slaves and not left:
+        yield "No slave is registered: every message exists once."
+    for row in slaves:
+        if row.epochs_meet_at is not None and row.log_end is not None and row.epochs_meet_at < row.log_end:
+            yield (
+                f"By its epochs slave {row.broker_id} of {row.broker} is cut to {row.epochs_meet_at:,} when it "
+                f"connects: {row.log_end - row.epochs_meet_at:,} bytes go."
+            )
+    following = {row.broker for row in slaves if ReplicaState(row.state).follows}
+    for row in rows:
+        if row.claimed_in_sync_count and row.broker not in following:
+            yield (
+                f"{row.broker} itself calls {row.claimed_in_sync_count} of its connections in sync: that says no more "
+                "than less than 256 MiB behind, or not a word so far."
+            )
     ill = [row for row in slaves if not ReplicaState(row.state).follows]
-    if not ill:
-        return outside
-    return [
-        *outside,
-        f"Slaves that do not follow as they should: {len(ill)} of {len(slaves)}; mqctl doctor says what that means.",
-    ]
+    if ill:
+        yield (
+            f"Slaves that do not follow as they should: {len(ill)} of {len(slaves)}; mqctl doctor says what that means."
+        )

@@ -7,13 +7,12 @@ lines, and a line `epoch-start` for each.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from mqctl.errors import BadInputError, NotFoundError
+from mqctl.model.epochs import Epoch
 from mqctl.model.numbers import decimal
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.layouts import CRC_MASK
@@ -21,19 +20,6 @@ from mqctl.store.plain_files import read_file
 
 EPOCH_FILE = "epochFileCheckpoint"
 _PROBLEM = f"could not read {EPOCH_FILE}"
-
-
-@dataclass(frozen=True, slots=True)
-class Epoch:
-    """The time of one master.
-
-    Attributes:
-        epoch: its number; numbers are left out, for an election that fails takes one, too.
-        start: physical offset of its first byte.
-    """
-
-    epoch: int
-    start: int
 
 
 def read_epochs(root: Path) -> tuple[Epoch, ...] | None:
@@ -56,19 +42,6 @@ def read_epochs(root: Path) -> tuple[Epoch, ...] | None:
     raise BadInputError(_PROBLEM, reason=problem, remedy="copy it again from the broker, with its backup")
 
 
-def meeting_point(one: Sequence[Epoch], one_end: int, other: Sequence[Epoch], other_end: int) -> int | None:
-    """Returns the physical offset up to which two logs are the same by their epochs: where a slave is cut.
-
-    Args:
-        one_end, other_end: where the logs end.
-
-    Returns: None where they have no epoch in common; then a slave closes and tries again for ever.
-    """
-    ends = dict(_with_ends(other, other_end))
-    common = [min(end, ends[epoch]) for epoch, end in _with_ends(one, one_end) if epoch in ends]
-    return common[-1] if common else None
-
-
 def was_cut_at(log: CommitLog, confirmed: int) -> bool:
     """Whether a slave was cut at its confirm offset, and its log goes no further than that.
 
@@ -82,10 +55,6 @@ def was_cut_at(log: CommitLog, confirmed: int) -> bool:
     before = starts[starts < confirmed][-1:]
     earlier, later = log.store_times(np.append(before, [confirmed] * (2 - len(before))))
     return len(before) > 0 and -1 < later < earlier
-
-
-def _with_ends(epochs: Sequence[Epoch], end: int) -> list[tuple[Epoch, int]]:
-    return list(zip(epochs, [*(epoch.start for epoch in epochs[1:]), end], strict=True))
 
 
 def _parsed(data: bytes) -> tuple[Epoch, ...]:

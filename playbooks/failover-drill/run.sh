@@ -41,7 +41,7 @@ echo 'decide: down: The master is dead, by kill -9 or with its room: who reads w
 echo 'decide: back: The master is back: what is read twice, and is all of it there?'
 
 # 3. Would a failover lose more than the last 100 ms of ASYNC_MASTER?
-echo 'then, when choice.phase == '"'"'before'"'"': mqctl doctor --only MQ116 --only MQ130 --only MQ131 --only MQ132 --only MQ135 --only MQ137 --only MQ139 --only MQ140 --only MQ141'
+echo 'then, when choice.phase == '"'"'before'"'"': mqctl doctor --only MQ116 --only MQ130 --only MQ131 --only MQ132 --only MQ135 --only MQ137 --only MQ139 --only MQ140 --only MQ141 --only MQ142'
 
 # 4. Does the slave serve what it has?
 echo 'then, when choice.phase == '"'"'down'"'"': mqctl doctor --only MQ609 --only MQ139'

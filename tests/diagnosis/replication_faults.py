@@ -1,11 +1,11 @@
-"""Faults of replication (MQ116, MQ130 to MQ141), injected into the healthy live cluster, and what looks like them."""
+"""Faults of replication (MQ116, MQ130 to MQ142), injected into the healthy live cluster, and what looks like them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from mqctl.model.origin import Origin
-from mqctl.model.replication import CopiedTables, HaConnection, HaView
+from mqctl.model.replication import CopiedTables, HaConnection, HaView, SeenController, SyncState
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from tests.diagnosis.live_faults import Scene
 from tests.diagnosis.live_snapshots import BROKERS, HOUR, LIVE, MINUTE, NOW
@@ -88,6 +88,12 @@ def connected(*positions: int) -> HaView:
     )
 
 
+def controlled(*controllers: SeenController, state: SyncState | None = None) -> ClusterSnapshot:
+    """The first broker with a slave, under these controllers, of which the leader tells this set."""
+    view = replace(connected(END), controllers=controllers, sync_state=state)
+    return pair(IDLE, view=view, config=CONTROLLED)
+
+
 def without_master(snapshot: ClusterSnapshot) -> ClusterSnapshot:
     """The same after the first broker is gone: its slave is there, and routes name its topics."""
     return replace(snapshot, brokers=snapshot.brokers[1:])
@@ -100,6 +106,10 @@ CONTROLLED = ({"enableControllerMode": "true"}, {"enableControllerMode": "true"}
 MASTER_ADDRESS = LIVE.name_servers[0].endpoints[0].addresses[0]
 IDLE = told(END)
 BEHIND = told(END - 5 * MIB)
+LEADER = SeenController(address="192.0.2.6:9890", leader="192.0.2.6:9890", answered=True)
+LEADERLESS = SeenController(address="192.0.2.6:9890", leader=None, answered=True)
+SILENT = SeenController(address="192.0.2.6:9892", leader=None, answered=False)
+BOTH = SyncState(in_sync=("192.0.2.8:10911", SLAVE_ADDRESS), out_of_sync=(), master_epoch=3, master="192.0.2.8:10911")
 SYNC = {"brokerRole": "SYNC_MASTER"}
 SCENES: list[Scene] = [
     ("MQ116", None, pair(told(END - 300 * MIB)), {"behind_bytes": 300 * MIB}),
@@ -149,6 +159,15 @@ SCENES: list[Scene] = [
     ("MQ140", None, pair(told(0), copied=WHOLE, version="V4_9_8"), {"missing_bytes": END}),
     ("MQ140", "connection", pair(IDLE, copied=WHOLE, view=connected()), {"behind_bytes": 0}),
     ("MQ141", None, pair(IDLE, view=connected(), config=CONTROLLED), {"slave_count": 1, "connection_count": 0}),
+    ("MQ142", None, controlled(SILENT), {"silent_count": 1, "controller_count": 1, "broker_count": 1}),
+    ("MQ142", "leaderless", controlled(LEADERLESS, SILENT), {"silent_count": 1, "controller_count": 2}),
+    ("MQ142", "some", controlled(LEADER, SILENT, state=BOTH), {"silent_count": 1, "controller_count": 2}),
+    (
+        "MQ142",
+        "no-master",
+        controlled(LEADER, state=replace(BOTH, master=None, dead=BOTH.in_sync)),
+        {"candidate_count": 2, "dead_count": 2},
+    ),
     ("MQ138", None, registered({0: MASTER_ADDRESS}, {0: "192.0.2.8:10999"}), {"master_count": 2}),
 ]
 STATES: dict[str, ClusterSnapshot] = {
@@ -170,6 +189,7 @@ STATES: dict[str, ClusterSnapshot] = {
     "MQ139": pair(IDLE, copied=replace(WHOLE, topics=TOPICS[1:], is_same=False, changed_ms=NOW - 10_000)),
     "MQ140": pair(told(0, up_ms=5_000), copied=WHOLE, view=connected()),
     "MQ141": alone({**CONTROLLED[0], "brokerRole": "ASYNC_MASTER"}, version="V5_3_3", view=connected()),
+    "MQ142": controlled(LEADER, replace(LEADER, address="192.0.2.6:9891"), state=BOTH),
     "MQ138": after(
         registered({0: MASTER_ADDRESS, 1: SLAVE_ADDRESS}), registered({0: MASTER_ADDRESS, 1: "192.0.2.8:10951"})
     ),

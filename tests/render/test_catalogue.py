@@ -58,6 +58,17 @@ def test_every_sentence_of_the_catalogue_is_used(lang: Lang) -> None:
     assert written_down == used
 
 
+def test_a_verb_that_agrees_with_a_number_is_its_last_word() -> None:
+    """`{n:slave is/are}`: with `slave is/slaves are` people would read both."""
+    places = [
+        place
+        for text in _texts(Lang.EN).values()
+        for template in (*text.what.values(), text.effect, text.advice)
+        for place in re.findall(r"\{\w+:([^}]*/[^}]*)\}", template)
+    ]
+    assert len(places) > 10 and [place for place in places if " " in place.partition("/")[2]] == []
+
+
 def test_languages_fill_the_same_places() -> None:
     for code, english in _texts(Lang.EN).items():
         for lang in LANGS:

@@ -29,7 +29,7 @@ from mqctl.protocol.bodies_cluster import (
     TopicConfigTable,
     TopicList,
 )
-from mqctl.protocol.bodies_ha import BrokerReplicasInfo, HaRuntimeInfo
+from mqctl.protocol.bodies_ha import BrokerReplicasInfo, EpochEntryCache, HaRuntimeInfo
 from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.protocol.bodies_stats import (
     BrokerConsumeStats,
@@ -46,6 +46,7 @@ from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.properties import parse_settings
 from mqctl.protocol.requests_pop import GetAllMessageRequestMode
 from mqctl.protocol.requests_v5 import (
+    GetBrokerEpochCache,
     GetBrokerHaStatus,
     GetMetadataInfo,
     GetMetadataInfoReply,
@@ -219,6 +220,11 @@ def ha_status() -> Question[HaRuntimeInfo]:
 def controller_metadata() -> Question[GetMetadataInfoReply]:
     """Who leads the controllers; any of them answers."""
     return Question(GetMetadataInfo(), header_of(GetMetadataInfoReply))
+
+
+def epochs() -> Question[EpochEntryCache]:
+    """Which masters wrote a broker's log; brokers without a controller refuse it."""
+    return Question(GetBrokerEpochCache(), body_of(EpochEntryCache))
 
 
 def sync_states(names: Sequence[str]) -> Question[BrokerReplicasInfo]:

@@ -14,7 +14,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
-from mqctl.operations.replication.status import replica_rows, wanted_times
+from mqctl.operations.replication.status import controller_rows, replica_rows, wanted_times
 from mqctl.render.replication import status_document
 from mqctl.snapshot.live.brokers import ask_runtime, ask_settings
 from mqctl.snapshot.live.replication import ask_replication, missing_since
@@ -47,4 +47,5 @@ def command(
         look.ask(ask_replication, brokers)
         shown = [item.snapshot() for item in brokers]
         since_ms = missing_since(look.asking, wanted_times(shown)) if look.asking is not None else {}
-    return answer(status_document(replica_rows(shown, since_ms, now_ms)), broker_gaps(brokers), output)
+    document = status_document(replica_rows(shown, since_ms, now_ms), controller_rows(shown))
+    return answer(document, broker_gaps(brokers), output)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mqctl.model.epochs import Epoch, meeting_point
 from mqctl.model.replicas import Replica, log_bounds, replicas
 from mqctl.model.replication import SyncState
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
-from mqctl.render.replication import ReplicaRow
+from mqctl.render.replication import ControllerRow, ReplicaRow
 
 
 def wanted_times(brokers: Sequence[BrokerSnapshot]) -> dict[tuple[str, int], tuple[str, int]]:
@@ -37,8 +38,26 @@ def replica_rows(
         if replica is None:
             rows.append(_master_row(broker, sum(name == broker.name for name, _ in slaves)))
         else:
-            rows.append(_slave_row(broker, replica, since_ms, now_ms))
+            master = next((item for item in brokers if item.name == broker.name and item.broker_id == MASTER_ID), None)
+            rows.append(_slave_row(broker, replica, master, since_ms=since_ms, now_ms=now_ms))
     return rows
+
+
+def controller_rows(brokers: Sequence[BrokerSnapshot]) -> list[ControllerRow]:
+    """Returns the controllers that brokers are set to, each once."""
+    names: dict[tuple[str, str | None, bool], set[str]] = {}
+    for broker in brokers:
+        for seen in broker.replication.controllers if broker.replication is not None else ():
+            names.setdefault((seen.address, seen.leader, seen.answered), set()).add(broker.name or "")
+    return [
+        ControllerRow(
+            address=address,
+            state="silent" if not answered else "leads" if leader == address else "follows" if leader else "leaderless",
+            leader=leader,
+            brokers=sorted(known),
+        )
+        for (address, leader, answered), known in sorted(names.items(), key=lambda item: item[0][0])
+    ]
 
 
 def _master_row(broker: BrokerSnapshot, slave_count: int) -> ReplicaRow:
@@ -58,6 +77,8 @@ def _master_row(broker: BrokerSnapshot, slave_count: int) -> ReplicaRow:
         sync_state=None if sets is None else _shown(sets),
         in_sync=None if sets is None else list(sets.in_sync),
         out_of_sync=None if sets is None else list(sets.out_of_sync),
+        dead=None if sets is None else list(sets.dead),
+        epochs=None if view is None else _epochs(view.epochs),
         connections=", ".join(f"{one.address} at {one.acknowledged_offset:,}" for one in view.connections)
         if view is not None
         else None,
@@ -70,10 +91,20 @@ def _shown(sets: SyncState) -> str:
     return "; ".join([", ".join(sets.in_sync), *outside, f"epoch {sets.master_epoch}"])
 
 
+def _epochs(epochs: tuple[Epoch, ...] | None) -> str | None:
+    return None if epochs is None else ", ".join(f"{item.epoch}@{item.start:,}" for item in epochs)
+
+
 def _slave_row(
-    broker: BrokerSnapshot, replica: Replica, since_ms: Mapping[tuple[str, int], int], now_ms: int
+    broker: BrokerSnapshot,
+    replica: Replica,
+    master: BrokerSnapshot | None,
+    *,
+    since_ms: Mapping[tuple[str, int], int],
+    now_ms: int,
 ) -> ReplicaRow:
     stored_ms = since_ms.get((replica.name, replica.broker_id))
+    view = broker.replication
     return ReplicaRow(
         cluster=broker.cluster or "",
         broker=replica.name,
@@ -85,5 +116,18 @@ def _slave_row(
         behind_bytes=replica.behind_bytes,
         behind_ms=None if stored_ms is None else max(0, now_ms - stored_ms),
         state=replica.state.value,
+        epochs=None if view is None else _epochs(view.epochs),
+        epochs_meet_at=_meeting(broker, replica, master),
+        connections=f"connects to {view.master_address}" if view is not None and view.master_address else None,
+        silent_ms=None if view is None or view.written_ms is None else max(0, now_ms - view.written_ms),
         undispatched_bytes=replica.undispatched_bytes if replica.end is not None else None,
     )
+
+
+def _meeting(broker: BrokerSnapshot, replica: Replica, master: BrokerSnapshot | None) -> int | None:
+    """Returns where the slave would be cut by both brokers' epochs; None where that is not known."""
+    views = (broker.replication, master.replication if master is not None else None)
+    own, other = (view.epochs if view is not None else None for view in views)
+    if own is None or other is None or replica.end is None or replica.master_end is None:
+        return None
+    return meeting_point(own, replica.end, other, replica.master_end)

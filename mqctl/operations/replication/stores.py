@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mqctl.errors import MqctlError
+from mqctl.model.epochs import Epoch, meeting_point
 from mqctl.model.progress import Progress
 from mqctl.operations.replication.consumers import Shares, consumer_effects
 from mqctl.operations.replication.tables import CONSUMER_OFFSETS_TABLE, compare_tables
@@ -22,7 +23,7 @@ from mqctl.store import config_files as configs
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.compare_logs import LogComparison, compare_logs, only_here, written_end
 from mqctl.store.directory import StoreDirectory
-from mqctl.store.epochs import EPOCH_FILE, Epoch, meeting_point, read_epochs, was_cut_at
+from mqctl.store.epochs import EPOCH_FILE, read_epochs, was_cut_at
 from mqctl.store.log_holdings import log_holdings
 
 

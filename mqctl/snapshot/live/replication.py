@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.broker_messages import message_at
-from mqctl.errors import NotFoundError
 from mqctl.model.gap import Part
-from mqctl.model.replication import CopiedTables, HaConnection, HaView, SyncState
-from mqctl.protocol.bodies_ha import HaRuntimeInfo, ReplicasInfo
+from mqctl.model.replication import CopiedTables, HaConnection, HaView
+from mqctl.protocol.bodies_ha import HaRuntimeInfo
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.snapshot.live.controllers import ask_controllers, is_controlled
 
 # A broker that does not know request 907 (before 5.0) answers 3.
 _NOT_SUPPORTED = frozenset({3})
@@ -26,11 +25,7 @@ def ask_replication(asking: Asking, brokers: list[LiveBroker]) -> None:
         for broker in brokers
         if not broker.lost
         and broker.runtime.get("brokerVersionDesc", "").startswith("V5")
-        and (
-            names.count(broker.name) > 1
-            or broker.config.get("brokerRole") == "SYNC_MASTER"
-            or _is_controlled_master(broker)
-        )
+        and (names.count(broker.name) > 1 or broker.config.get("brokerRole") == "SYNC_MASTER" or is_controlled(broker))
     ]
     answers = asking.put((number, item.address.address, ask.ha_status()) for number, item in enumerate(wanted))
     for number, broker in enumerate(wanted):
@@ -39,53 +34,7 @@ def ask_replication(asking: Asking, brokers: list[LiveBroker]) -> None:
             broker.replication = _view(answers.values[number])
         elif not refused_with(error, _NOT_SUPPORTED):
             broker.miss(Part.RUNTIME, error)
-    _ask_controllers(asking, [broker for broker in wanted if _is_controlled_master(broker)])
-
-
-def _is_controlled_master(broker: LiveBroker) -> bool:
-    return broker.address.is_master and broker.config.get("enableControllerMode") == "true"
-
-
-def _ask_controllers(asking: Asking, masters: list[LiveBroker]) -> None:
-    """Asks the controllers that masters name for their leader, and the leader who is in sync with them."""
-    groups: dict[str, list[LiveBroker]] = {}
-    for master in masters:
-        groups.setdefault(master.config.get("controllerAddr", ""), []).append(master)
-    places = [
-        (group, address.strip())
-        for group in groups
-        for address in group.replace(",", ";").split(";")
-        if address.strip()
-    ]
-    heard = asking.put(((group, address), address, ask.controller_metadata()) for group, address in places)
-    leaders = {
-        group: reply.controller_leader_address
-        for (group, _), reply in heard.values.items()
-        if reply.controller_leader_address
-    }
-    questions = [(group, leader, sorted({item.name for item in groups[group]})) for group, leader in leaders.items()]
-    states = asking.put((group, leader, ask.sync_states(names)) for group, leader, names in questions)
-    for group, members in groups.items():
-        table = states.values[group].replicas_info_table if group in states.values else {}
-        refused = states.errors.get(group) or next((e for (key, _), e in heard.errors.items() if key == group), None)
-        for master in members:
-            info = table.get(master.name)
-            if info is not None and master.replication is not None:
-                master.replication = replace(master.replication, sync_state=_sync_state(info))
-            elif info is None:
-                error = refused or NotFoundError(
-                    f"The sync state set of {master.name} is not known",
-                    reason=f"no controller of {group or 'an empty controllerAddr'} names a leader or the broker",
-                )
-                master.miss(Part.REPLICATION, error)
-
-
-def _sync_state(info: ReplicasInfo) -> SyncState:
-    return SyncState(
-        in_sync=tuple(item.broker_address for item in info.in_sync_replicas),
-        out_of_sync=tuple(item.broker_address for item in info.not_in_sync_replicas),
-        master_epoch=info.master_epoch,
-    )
+    ask_controllers(asking, [broker for broker in wanted if is_controlled(broker)])
 
 
 def ask_copies(asking: Asking, brokers: list[LiveBroker]) -> None:

@@ -297,6 +297,7 @@ def test_every_rule_that_a_live_cluster_supports_has_a_fault_here_or_beside() ->
         "MQ13",
         "MQ140",
         "MQ141",
+        "MQ142",
         "MQ220",
         "MQ403",
         "MQ628",

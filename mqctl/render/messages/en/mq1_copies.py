@@ -1,4 +1,4 @@
-"""MQ139 to MQ141: the words of `mqctl.diagnosis.mq1_copies` in English."""
+"""MQ139, MQ140: the words of `mqctl.diagnosis.mq1_copies` in English."""
 
 from __future__ import annotations
 
@@ -41,16 +41,5 @@ RULES: dict[str, Text] = {
         "4.9 does not report who is connected; there an empty log is the evidence.",
         next_command="mqctl broker list {source}",
         live_command="mqctl broker reach {source} {broker}",
-    ),
-    "MQ141": Text(
-        title="A master is alone in its sync state set",
-        what={"": "{broker} runs under a controller and nobody is in sync with it, though it has {slave_count:slave}."},
-        effect="If it fails now, no master can be elected; with enableElectUncleanMaster the new master is missing "
-        "messages.",
-        advice="Check that the slaves run, that their heartbeats reach the leader of the controllers, and that they catch up. `mqadmin getSyncStateSet` shows the "
-        "controller's view.",
-        explain="A slave leaves the set when its connection closes, or after 15 s behind; it returns when it has "
-        "caught up. The leading controller tells the set, also of slaves that died; a master with no slave is not judged.",
-        next_command=_STATUS,
     ),
 }

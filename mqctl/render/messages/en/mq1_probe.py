@@ -27,7 +27,7 @@ RULES: dict[str, Text] = {
         what={
             "": "{broker} accepts messages, but its VIP port (listenPort - 2) does not answer from here.",
             "old": "{broker} accepts messages, but its VIP port (listenPort - 2) does not answer from here; "
-            "{client_count:client is/clients are} older than 4.6 and may send through it ({clients}).",
+            "{client_count:client is/are} older than 4.6 and may send through it ({clients}).",
         },
         effect="Clients with vipChannelEnabled=true wait for it until they time out: sendDefaultImpl call timeout.",
         advice="Open listenPort - 2 (10909) where 10911 is open, or set vipChannelEnabled=false in the clients.",

@@ -70,7 +70,7 @@ RULES: dict[str, Text] = {
     "MQ134": Text(
         title="Connections to the replication port that are not slaves",
         what={
-            "": "{mute_count:connection} to the replication port of {broker} never reported anything ({addresses}); {slave_count:slave is/slaves are} registered.",
+            "": "{mute_count:connection} to the replication port of {broker} never reported anything ({addresses}); {slave_count:slave is/are} registered.",
             "impossible": "{address} reported offset {reported_offset} to the replication port of {broker}, which is beyond the end of its log.",
         },
         effect="Each counts as a slave: synchronous sends wait for it, or are confirmed although no slave has the message. Connections of health "

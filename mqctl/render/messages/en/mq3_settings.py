@@ -9,8 +9,8 @@ RULES: dict[str, Text] = {
         title="A consumer is held back by its own settings",
         what={
             "interval": "{client} of group {group} pauses {interval_ms} after each pull of {batch_count:message} "
-            "(pullInterval): it can take {limit_tps} at most, and {waiting_count:message waits/messages wait}.",
-            "threshold": "{client} of group {group} stops pulling at {limit_count:cached message} (pullThresholdForQueue) in {queue_count:queue}, and {waiting_count:message waits/messages wait}.",
+            "(pullInterval): it can take {limit_tps} at most, and {waiting_count:message waits/wait}.",
+            "threshold": "{client} of group {group} stops pulling at {limit_count:cached message} (pullThresholdForQueue) in {queue_count:queue}, and {waiting_count:message waits/wait}.",
         },
         effect="More threads or instances help little: the setting limits each queue.",
         advice="Set pullInterval to 0, or pullThresholdForQueue to its default of 1000, unless the listener must be "

@@ -49,7 +49,7 @@ RULES: dict[str, Text] = {
     "MQ643": Text(
         title="A master waits for slaves that are not there",
         what={
-            "": "{broker} is a synchronous master that waits for {wanted_count:copy} of each message, and {process_count:process is/processes are} registered under its name."
+            "": "{broker} is a synchronous master that waits for {wanted_count:copy} of each message, and {process_count:process is/are} registered under its name."
         },
         effect="Producers get SLAVE_NOT_AVAILABLE, or that too few replicas are in sync; messages have no second copy.",
         advice="Bring the slave back, or set brokerRole=ASYNC_MASTER if there is to be none.",

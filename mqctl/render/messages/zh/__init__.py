@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.render.messages import Text
 from mqctl.render.messages.zh import (
     mq1_brokers,
+    mq1_controllers,
     mq1_copies,
     mq1_host,
     mq1_probe,
@@ -44,6 +45,7 @@ from mqctl.render.messages.zh.phrases import PHRASES
 
 RULES: dict[str, Text] = {
     **mq1_brokers.RULES,
+    **mq1_controllers.RULES,
     **mq1_copies.RULES,
     **mq1_host.RULES,
     **mq1_probe.RULES,

@@ -11,7 +11,7 @@ consumer group=消费组|group=消费组|producer group=生产组|broker=Broker|
 queue=队列|queues=队列|offset=位点|tag=Tag|tags=Tag|key=Key|keys=Key|message id=消息 ID|messages=消息|id=ID|name=名称
 dead letters=死信|oldest=最早|newest=最新|perm=权限|oldest stored=最早存储|newest stored=最新存储|age=已过时间|failed=失败
 role=角色|first message=首条消息|retained=保留时长|settings that are not the default=非默认设置|replica=副本|log from=日志起点|log to=日志终点|behind=落后|behind for=落后时间|slaves=从节点|sync state set=同步副本集合|replication port=复制端口|not dispatched=未分发
-directory=目录|confirmed to=已确认到|table=表|only in A=仅在 A|only in B=仅在 B|in all=合计|for instance=例如|epochs=Epoch|from offset=起始位点|to offset=结束位点|stored from=最早存储|stored to=最晚存储|served by=提供服务的一方|read again=重复消费|missed=错过|queues without offset=没有位点的队列
+directory=目录|confirmed to=已确认到|table=表|only in A=仅在 A|only in B=仅在 B|in all=合计|for instance=例如|epochs=Epoch|calls in sync=自称同步数|reported ago=距上次上报|controller=控制器|its leader=它认的 leader|from offset=起始位点|to offset=结束位点|stored from=最早存储|stored to=最晚存储|served by=提供服务的一方|read again=重复消费|missed=错过|queues without offset=没有位点的队列
 no broker is registered=没有注册的 Broker
 python=Python|system=系统|resource=资源|decision=决策|actions=操作|policy=策略类型|by entry=依据条目|overridden=被覆盖的条目
 given up=已放弃|origin topic=原 Topic|dead letter id=死信 ID|origin id=原消息 ID|given up at=放弃时间|first failed by=首次失败不晚于|born=生成时间|state=状态
@@ -73,7 +73,7 @@ disk then=起始磁盘|disk now=当前磁盘|most disk=最大磁盘|disk change/
 mean to rollback, ms=平均回滚毫秒|longest=最长|ended=结束|mode=模式|consume mode=消费方式|invisible=不可见|next back at=下次可见|held since=持有起始于|ready=可取|ordered blocks=顺序阻塞|retry=重试|unique key=唯一键|what it finds=检查内容|in RocketMQ=RocketMQ 中|port of=端口属于|speaks=应答者|promise=承诺|looked at=已检查|broken=违反|explained=可由事件解释|connected after=连接耗时|answered after=应答耗时
 """
 _TITLES = """
-Tables that differ=不一致的表|no table differs=没有不一致的表
+Tables that differ=不一致的表|Controllers=控制器|no table differs=没有不一致的表
 what the brokers report=Broker 自报的数据
 Queues by client=各客户端的队列|What each queue gets of the messages that producers send=各队列分到的消息|Queues that producers use which stay in their room=留在本机房的生产者所用队列|Not read=未读取
 What brokers filter by=Broker 的过滤条件|Queues=队列|Rates of the last minute=最近一分钟的速率|Subscriptions=订阅|Properties=属性

@@ -1,4 +1,4 @@
-"""MQ139 to MQ141: the words of `mqctl.diagnosis.mq1_copies` in Chinese."""
+"""MQ139, MQ140: the words of `mqctl.diagnosis.mq1_copies` in Chinese."""
 
 from __future__ import annotations
 
@@ -27,12 +27,5 @@ RULES: dict[str, Text] = {
         effect="没有任何数据被复制。4.9 的 SYNC_MASTER 对发送返回 SLAVE_NOT_AVAILABLE，5.x 在 inSyncReplicas=2 时返回 FLUSH_SLAVE_TIMEOUT。",
         advice="放通 haListenPort（默认为 listenPort + 1），并把 brokerIP2 设置为从节点可达的地址：NAT 和容器注册的往往是别的地址。",
         explain="配置表走请求端口，日志走 haServerAddr，即 brokerIP2:haListenPort。自身或主节点启动一分钟内的从节点不判断。4.9 不提供连接信息，只能从空日志看出。",
-    ),
-    "MQ141": Text(
-        title="主节点独自在同步副本集合中",
-        what={"": "{broker} 由控制器管理，它有 {slave_count} 个从节点，但没有任何节点与它同步。"},
-        effect="此时它若宕机，将选不出主节点；启用 enableElectUncleanMaster 时会选出缺消息的主节点。",
-        advice="检查从节点是否在运行、心跳是否到达控制器的 leader、是否在追赶。`mqadmin getSyncStateSet` 显示控制器的视角。",
-        explain="从节点连接断开或落后 15 秒即离开集合，追上后回来。集合由控制器的 leader 给出，包括已宕机的从节点；没有从节点的主节点不判断。",
     ),
 }

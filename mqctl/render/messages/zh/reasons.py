@@ -36,6 +36,7 @@ PARTS = {
     Part.RECORDS: "消息记录",
     Part.ACCESS: "访问控制",
     Part.REPLICATION: "主从复制",
+    Part.CONTROLLERS: "控制器",
     Part.PAST: "历史录制",
 }
 _CAUSES = {

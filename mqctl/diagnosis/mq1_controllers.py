@@ -1,0 +1,94 @@
+"""MQ141, MQ142: brokers under a controller, who is in sync with them, and whether anybody could elect a master."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.model.gap import Part
+from mqctl.model.replicas import replicas
+from mqctl.model.replication import SeenController, SyncState
+from mqctl.model.route import MASTER_ID
+
+_NAMED = 3
+
+
+@cluster_rule(
+    "MQ141",
+    Severity.ERROR,
+    source="AutoSwitchHAService",
+    needs=(Part.RUNTIME, Part.CONFIG, Part.REPLICATION, Part.CONTROLLERS),
+    playbook="failover-drill",
+)
+def alone_in_sync_state_set(case: ClusterCase) -> Iterator[Verdict]:
+    """A master under a controller with nobody beside it in the sync state set: if it fails, there is no master."""
+    for broker in case.snapshot.brokers:
+        view = broker.replication
+        if broker.broker_id != MASTER_ID or view is None or broker.config.get("enableControllerMode") != "true":
+            continue
+        slaves = sum(item.name == broker.name for item in replicas(case.snapshot.brokers))
+        alone = not any(connection.is_in_sync for connection in view.connections)
+        if view.sync_state is not None:  # the controller knows of members that died, and of sets of one
+            slaves = len(view.sync_state.in_sync) + len(view.sync_state.out_of_sync) - 1
+            alone = len(view.sync_state.in_sync) <= 1
+        if alone and slaves > 0:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=broker.name),
+                params={"broker": broker.name},
+                evidence={"slave_count": slaves, "connection_count": len(view.connections)},
+            )
+
+
+@cluster_rule(
+    "MQ142",
+    Severity.ERROR,
+    source="ControllerManager",
+    needs=(Part.CONFIG,),
+    playbook="failover-drill",
+)
+def nobody_elects(case: ClusterCase) -> Iterator[Verdict]:
+    """Controllers that do not answer or have no leader, or that could elect no master: nothing fails over then."""
+    groups: dict[str, tuple[SeenController, ...]] = {}
+    members: dict[str, set[str]] = {}
+    sets: dict[str, SyncState] = {}
+    for broker in case.snapshot.brokers:
+        view, name = broker.replication, broker.name or ""
+        if view is None or not view.controllers:
+            continue
+        group = broker.config.get("controllerAddr", "")
+        groups[group] = view.controllers
+        members.setdefault(group, set()).add(name)
+        if view.sync_state is not None:
+            sets[name] = view.sync_state
+    for group, controllers in sorted(groups.items()):
+        yield from _of_controllers(controllers, len(members[group]))
+    for name, state in sorted(sets.items()):
+        if state.master is None:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.BROKER, broker=name),
+                params={"broker": name},
+                evidence={"candidate_count": len(state.in_sync), "dead_count": len(state.dead)},
+                variant="no-master",
+            )
+
+
+def _of_controllers(controllers: tuple[SeenController, ...], broker_count: int) -> Iterator[Verdict]:
+    silent = [item.address for item in controllers if not item.answered]
+    has_leader = any(item.leader for item in controllers)
+    if has_leader and not silent:
+        return
+    variant = "some" if has_leader else "leaderless" if len(silent) < len(controllers) else None
+    named = silent if silent else [item.address for item in controllers]
+    yield Verdict(
+        subject=Subject(kind=SubjectKind.CLUSTER),
+        params={"addresses": ", ".join(named[:_NAMED]) + (" ..." if len(named) > _NAMED else "")},
+        evidence={
+            "silent_count": len(silent),
+            "controller_count": len(controllers),
+            "broker_count": broker_count,
+        },
+        variant=variant,
+        severity=Severity.WARNING if has_leader else None,
+        confidence=Confidence.HIGH if variant == "leaderless" else Confidence.MEDIUM,
+    )
