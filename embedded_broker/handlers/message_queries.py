@@ -9,10 +9,12 @@ from base64 import b64encode
 
 from embedded_broker.broker import Broker
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
+from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.remoting.slices import Steps
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.fastjson import dumps
-from mqctl.protocol.frame import RemotingCommand
+from mqctl.protocol.frame import MAX_FRAME_BYTES, RemotingCommand
 from mqctl.protocol.requests_admin import QueryConsumeQueue, QueryMessage, QueryMessageReply, ViewMessage
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT, EXT_UNIT_BYTES
 
@@ -31,18 +33,30 @@ def view_message(broker: Broker, request: ViewMessage, call: Call) -> RemotingCo
 
 
 @handles(QueryMessage)
-def query_message(broker: Broker, request: QueryMessage, call: Call) -> RemotingCommand:
+def query_message(broker: Broker, request: QueryMessage, call: Call) -> None:
     limit = _UNIQUE_MESSAGES if request.unique_key_query else min(request.max_num, _MOST_MESSAGES)
-    matches = broker.storage.find_by_key(
-        request.topic, request.key, request.begin_timestamp, request.end_timestamp, limit
-    )
-    reply = QueryMessageReply(
-        index_last_update_timestamp=matches.index_ms, index_last_update_phyoffset=matches.index_physical_offset
-    )
-    if not matches.records:
+    broker.slices.answer(call, _found(broker, request, call, limit))
+
+
+def _found(broker: Broker, request: QueryMessage, call: Call, limit: int) -> Steps:
+    begin_ms, end_ms = request.begin_timestamp, request.end_timestamp
+    offsets = yield from broker.storage.find_by_key(request.topic, request.key, begin_ms, end_ms, limit)
+    records, size = [], 0
+    for offset in offsets:
+        record = broker.storage.message_at(offset)
+        if record is not None:
+            records.append(record)
+            size += len(record)
+        if size > MAX_FRAME_BYTES:
+            remark = f"the answer is too large: the first {len(records)} messages have {size} bytes"
+            raise Refusal(ResponseCode.SYSTEM_ERROR, f"{remark}, peers accept {MAX_FRAME_BYTES}")
+        yield
+    last = broker.storage.index.last
+    reply = QueryMessageReply(index_last_update_timestamp=last.end_ms, index_last_update_phyoffset=last.end_physical)
+    if not records:
         remark = "can not find message, maybe time range not correct"
         return call.answer(ResponseCode.QUERY_NOT_FOUND, remark=remark, reply=reply)
-    return call.answer(reply=reply, body=b"".join(matches.records))
+    return call.answer(reply=reply, body=b"".join(records))
 
 
 @handles(QueryConsumeQueue, support="partial: no data of SQL92 filters, and units beside entries without a verdict")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
 from embedded_broker.broker import Broker
 from embedded_broker.handlers.send_checks import (
@@ -21,6 +22,7 @@ from embedded_broker.log.intake import MULTI_TAGS, TRANSACTION_BITS, Incoming, s
 from embedded_broker.log.settings import SYNC_FLUSH
 from embedded_broker.remoting.handler_table import Call, handles
 from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.remoting.slices import Steps
 from mqctl.errors import MqctlError, StorageError
 from mqctl.model.names import RETRY_PREFIX, TIMER_TOPIC, dlq_topic
 from mqctl.model.numbers import decimal
@@ -52,6 +54,21 @@ def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
 
 @handles(SendMessage, SendMessageV2, SendBatchMessage, words=_words)
 def send_message(broker: Broker, request: SendMessage, call: Call) -> None:
+    keys = broker.storage.dispatcher.keys
+    characters = len(request.properties or "") + (len(call.command.body) if request.batch else 0)
+    if keys is not None and keys.is_full(characters):
+        broker.slices.answer(call, _sent_later(broker, request, call, keys.making_room(characters)))
+    else:
+        _send(broker, request, call)
+
+
+def _sent_later(broker: Broker, request: SendMessage, call: Call, room: Iterator[None]) -> Steps:
+    yield from room
+    _send(broker, request, call)
+    return None
+
+
+def _send(broker: Broker, request: SendMessage, call: Call) -> None:
     reply = _batch(broker, request, call) if request.batch else _single(broker, request, call)
     is_synced, master = broker.settings.flush_disk_type == SYNC_FLUSH, broker.replication.master
     if (is_synced or master.waits) and property_of(request.properties or "", "WAIT") != "false":

@@ -71,6 +71,7 @@ class Flusher:
         """Ends flushing by interval; a flush under way is waited for."""
         if self._timer is not None:
             self._timer.cancel()
+        self._dispatcher.stop()
         if self._thread is not None:
             self._thread.join()
 
@@ -78,7 +79,7 @@ class Flusher:
 
     def _tick(self) -> None:
         try:
-            self._dispatcher.write_out()
+            self._dispatcher.write_some()
             if self._waiting or (self._thread is not None and self._thread.is_alive()):
                 return  # those who wait sync what they wait for
             self._settle()

@@ -11,16 +11,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from embedded_broker.clock import Clock
+from embedded_broker.log.index_backlog import IndexBacklog
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import SYSFLAG_INNER_BATCH, SYSFLAG_ROLLBACK, SYSFLAG_TRANSACTION_MASK
-from mqctl.store.dispatch_rules import index_keys, is_consumable, tags_code
+from mqctl.store.dispatch_rules import is_consumable, tags_code
 from mqctl.store.ext_queue import ExtQueues, ExtUnit
-from mqctl.store.index_writer import IndexFiles, Keyed
+from mqctl.store.index_writer import IndexFiles
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import StoredRecord
 
-_CHARACTERS_PER_ENTRY = 512  # of properties, which may be keys: 32 KiB of them are thousands of index entries
 _MOST_PENDING = 64  # written in well under a millisecond, so that no sender waits long
+_RECOVERED_CHARACTERS = 256 * 1024
 
 
 class Dispatched(NamedTuple):
@@ -46,6 +47,7 @@ class RecordDispatcher:
         levels: the delay level table, which gives due times to messages that wait.
         newest_ms: store time of the newest record seen.
         bit_map: computes which SQL92 subscriptions match a message, of topic and properties; None leaves it out.
+        keys: records whose keys are not in the index yet; None without an index.
     """
 
     def __init__(
@@ -61,9 +63,7 @@ class RecordDispatcher:
         self._ext = ext
         self.newest_ms = 0
         self._queues = queues
-        self._index = index
-        self._clock = clock
-        self._to_index: list[tuple[str, str, int, int]] = []
+        self.keys = IndexBacklog(index, clock) if index is not None else None
         self._pending = 0
         self._listeners: list[Listener] = []
         self._topic_listeners: dict[str, Listener] = {}
@@ -81,9 +81,9 @@ class RecordDispatcher:
     def new(self, queue: QueueWriter, entry: Dispatched, properties: str, sys_flag: int) -> None:
         """Takes a record that was just appended."""
         self.newest_ms = entry.store_ms
-        self._pending += 1 + len(properties) // _CHARACTERS_PER_ENTRY
-        if self._index is not None and sys_flag & SYSFLAG_TRANSACTION_MASK != SYSFLAG_ROLLBACK:
-            self._to_index.append((entry.topic, properties, entry.physical_offset, entry.store_ms))
+        self._pending += 1
+        if self.keys is not None and sys_flag & SYSFLAG_TRANSACTION_MASK != SYSFLAG_ROLLBACK:
+            self.keys.add(entry.topic, properties, entry.physical_offset, entry.store_ms)
         if not is_consumable(sys_flag):
             return
         code = entry.tags_code
@@ -100,10 +100,11 @@ class RecordDispatcher:
     def again(self, record: StoredRecord) -> bool:
         """Takes a record that recovery found; tells whether it was new to its queue. Raises StorageError."""
         self.newest_ms = max(self.newest_ms, record.store_ms)
-        self.make_room()
+        if self._pending >= _MOST_PENDING or (self.keys and self.keys.characters > _RECOVERED_CHARACTERS):
+            self.write_out()
         self._pending += 1
-        if self._index is not None and record.sys_flag & SYSFLAG_TRANSACTION_MASK != SYSFLAG_ROLLBACK:
-            self._to_index.append((record.topic, record.properties, record.physical_offset, record.store_ms))
+        if self.keys is not None and record.sys_flag & SYSFLAG_TRANSACTION_MASK != SYSFLAG_ROLLBACK:
+            self.keys.add(record.topic, record.properties, record.physical_offset, record.store_ms)
         if not is_consumable(record.sys_flag):
             return False
         if record.sys_flag & SYSFLAG_INNER_BATCH:  # of 5.x: its offsets count the messages within, not the entries
@@ -128,10 +129,27 @@ class RecordDispatcher:
         address = self._ext.put(queue.topic, queue.queue_id, ExtUnit(code, store_ms, bitmap), last_code)
         return code if address is None else address
 
-    def make_room(self) -> None:
-        """Writes pending entries out when there are many. Raises DiskFullError, StorageError."""
+    def make_room(self, characters: int) -> None:
+        """Writes pending entries out when there are many, before properties of so many characters come.
+
+        Raises:
+            DiskFullError, StorageError: the operating system refuses.
+        """
         if self._pending >= _MOST_PENDING:
-            self.write_out()
+            self.write_some()
+        if self.keys is not None:
+            self.keys.make_room(characters)
+
+    def write_some(self) -> None:
+        """Writes pending entries to their files, of the index a portion; the rest of it follows by itself.
+
+        Raises:
+            DiskFullError, StorageError: the operating system refuses.
+        """
+        self._queues.write_out()
+        if self.keys is not None:
+            self.keys.write_some()
+        self._pending = 0
 
     def write_out(self) -> None:
         """Writes pending entries to their files; those that cannot be written stay pending.
@@ -140,11 +158,11 @@ class RecordDispatcher:
             DiskFullError, StorageError: the operating system refuses.
         """
         self._queues.write_out()
-        if self._to_index and self._index is not None:
-            keyed = [
-                Keyed(topic, index_keys(properties), physical_offset, store_ms)
-                for topic, properties, physical_offset, store_ms in self._to_index
-            ]
-            self._index.put(keyed, self._clock.now_ms())
-            self._to_index.clear()
+        if self.keys is not None:
+            self.keys.write_all()
         self._pending = 0
+
+    def stop(self) -> None:
+        """Writes nothing more by itself."""
+        if self.keys is not None:
+            self.keys.stop()

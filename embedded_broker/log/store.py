@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
 from mqctl.store.disk import Disk, DiskFullError, sync_path
 from mqctl.store.dispatch_rules import is_consumable, tags_code
 from mqctl.store.ext_queue import ExtQueues
-from mqctl.store.index_writer import IndexFiles
+from mqctl.store.index_writer import Finding, IndexFiles
 from mqctl.store.layouts import CHECKPOINT
 from mqctl.store.log_writer import CommitLogWriter
 from mqctl.store.plain_files import read_file
@@ -51,7 +51,6 @@ __all__ = [
     "DiskFullError",
     "Dispatched",
     "Incoming",
-    "KeyMatches",
     "MessageRefused",
     "Read",
     "ReadStatus",
@@ -66,15 +65,6 @@ class Appended(NamedTuple):
     queue_offset: int
     size_bytes: int
     store_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class KeyMatches:
-    """Records that may bear a key (keys of equal hash are not told apart), and how far the index reaches."""
-
-    records: list[bytes]
-    index_ms: int
-    index_physical_offset: int
 
 
 class FollowingError(DiskFullError):
@@ -252,7 +242,7 @@ class Storage:
         if not is_consumable(sys_flag):
             return self.append_batch((message,))[0]
         draft = self._draft(message)
-        queue = self._ready(topic, message.queue_id)
+        queue = self._ready(topic, message.queue_id, len(message.properties))
         store_ms = self.clock.now_ms()
         size = draft.size_bytes
         physical, offset = self.log.place(size), self._next_offset(queue)
@@ -273,13 +263,13 @@ class Storage:
             )
         return self.records.draft(message)
 
-    def _ready(self, topic: str, queue_id: int) -> QueueWriter:
+    def _ready(self, topic: str, queue_id: int, characters: int) -> QueueWriter:
         """Returns the queue of a message that may be appended now. Raises DiskFullError, StorageError."""
         if self.is_copy:
             raise FollowingError(self.log.directory)
         if self.retention.disk_full:
             raise DiskFullError(self.log.directory)
-        self.dispatcher.make_room()
+        self.dispatcher.make_room(characters)
         return self.queues.queue(topic, queue_id)
 
     def append_batch(self, messages: Sequence[Incoming]) -> list[Appended]:
@@ -290,7 +280,7 @@ class Storage:
         """
         topic, queue_id = messages[0].topic, messages[0].queue_id
         drafts = [self._draft(message) for message in messages]
-        queue = self._ready(topic, queue_id)
+        queue = self._ready(topic, queue_id, sum([len(message.properties) for message in messages]))
         store_ms, levels = self.clock.now_ms(), self.dispatcher.levels
         begin = physical = self.log.place(sum([draft.size_bytes for draft in drafts]))
         offset = self._next_offset(queue)
@@ -336,12 +326,14 @@ class Storage:
 
     # Finding
 
-    def find_by_key(self, topic: str, key: str, begin_ms: int, end_ms: int, limit: int) -> KeyMatches:
-        """Finds records by KEYS or UNIQ_KEY within a span of store times, oldest first. Raises StorageError."""
-        self.dispatcher.write_out()
-        messages = [self.message_at(offset) for offset in self.index.find(topic, key, begin_ms, end_ms, limit)]
-        last = self.index.last
-        return KeyMatches([record for record in messages if record is not None], last.end_ms, last.end_physical)
+    def find_by_key(self, topic: str, key: str, begin_ms: int, end_ms: int, limit: int) -> Finding:
+        """Finds physical offsets of records by KEYS or UNIQ_KEY within a span of store times, oldest first.
+
+        Keys that wait are written before; it pauses again and again. Raises StorageError.
+        """
+        if self.dispatcher.keys is not None:
+            yield from self.dispatcher.keys.writing()
+        return (yield from self.index.find(topic, key, begin_ms, end_ms, limit))
 
 
 def _times_in(path: Path) -> Checkpoint | None:

@@ -21,7 +21,7 @@ from mqctl.protocol.frame import RemotingCommand
 SLICE_SECONDS = 0.005
 _MOST_WAITING = 1_000
 
-Steps = Generator[None, None, RemotingCommand]
+Steps = Generator[None, None, RemotingCommand | None]
 
 
 class Slices:
@@ -33,6 +33,8 @@ class Slices:
 
     def answer(self, call: Call, steps: Steps) -> None:
         """Answers a request with what `steps` return in the end, or with what their errors become.
+
+        They return None when the answer was given, or comes later.
 
         Raises:
             Refusal: too many wait already.
@@ -62,7 +64,8 @@ class Slices:
             while monotonic() < end:
                 next(steps)
         except StopIteration as done:
-            call.respond(done.value)
+            if done.value is not None:
+                call.respond(done.value)
             return True
         except (Refusal, MqctlError) as error:
             call.resume(lambda error=error: _raise(error))  # type: ignore[misc]

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from math import isfinite
 from struct import Struct
 from struct import error as StructError
 
 from mqctl.errors import BadInputError
+from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.protocol.codes import V4_9_8, Language
 from mqctl.protocol.fastjson import FastjsonError, dumps, json_string, loads
 
@@ -306,12 +308,11 @@ def _decode_json(header: bytes, body: bytes) -> RemotingCommand:
 
 
 def _integer(value: object) -> int:
-    if type(value) is not int:
-        try:
-            value = int(value or 0) if isinstance(value, str | float | None) else None
-        except (ValueError, OverflowError):
-            value = None
-    if not isinstance(value, int) or not -0x80000000 <= value <= 0x7FFFFFFF:
+    if isinstance(value, str):
+        value = decimal(value or "0", -MOST_INT32 - 1)
+    elif value is None or isinstance(value, float):
+        value = int(value or 0) if value is None or isfinite(value) else None
+    if type(value) is not int or not -0x80000000 <= value <= MOST_INT32:
         raise FrameError("A header cannot be read", reason="a field that must be an integer is none")
     return value
 

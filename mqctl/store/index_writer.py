@@ -8,7 +8,7 @@ that a reader never follows a slot to an entry that is not there. Source: `Index
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from struct import Struct
@@ -29,6 +29,10 @@ _SLOT = Struct(">i")
 _SLOT_BYTES = 4
 _INT_MAX = (1 << 31) - 1
 _NAME_DIGITS = 17
+_PASSED = 256
+"""Entries of a chain between two pauses."""
+
+Finding = Generator[None, None, list[int]]
 
 
 class Keyed(NamedTuple):
@@ -197,36 +201,40 @@ class IndexFiles:
     def _entry(self, path: str, number: int) -> tuple[int, int, int, int]:
         return _ENTRY.unpack(self._disk.read(path, INDEX_ENTRY_BYTES, self._entry_at(number)))
 
-    def find(self, topic: str, key: str, begin_ms: int, end_ms: int, limit: int) -> list[int]:
-        """Returns up to `limit` physical offsets of records that may bear `key`, ascending.
+    def find(self, topic: str, key: str, begin_ms: int, end_ms: int, limit: int) -> Finding:
+        """Finds up to `limit` physical offsets of records that may bear `key`, ascending.
 
-        Newest files are asked first. Keys of equal hash are not told apart.
+        Newest files are asked first. Keys of equal hash are not told apart. It pauses again and again, for a chain may
+        lead through every entry of its file.
 
         Raises:
             StorageError: a file cannot be read.
         """
         code = key_hash(topic, key)
-        offsets: list[int] = []
-        for path, header in reversed(self.files.items()):
+        offsets: set[int] = set()
+        for path, header in list(reversed(self.files.items())):
             if header.count > 1 and header.begin_ms <= end_ms and header.end_ms >= begin_ms:
-                for physical_offset in self._chain(path, header, code, begin_ms, end_ms):
+                for passed, physical_offset in enumerate(self._chain(path, header, code, begin_ms, end_ms)):
+                    if physical_offset is not None:
+                        offsets.add(physical_offset)
                     if len(offsets) >= limit:
                         break
-                    offsets.append(physical_offset)
+                    if passed % _PASSED == _PASSED - 1:
+                        yield
             if header.begin_ms < begin_ms or len(offsets) >= limit:
                 break
-        return sorted(set(offsets))
+        return sorted(offsets)
 
-    def _chain(self, path: str, header: Header, code: int, begin_ms: int, end_ms: int) -> Iterator[int]:
+    def _chain(self, path: str, header: Header, code: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
+        """Returns an offset, or None, for each entry of a chain."""
         slot = code % self._slots
         number = self._newest(path, (slot,), header.count)[slot]
-        while number > 0:
+        while number > 0 and path in self.files:
             entry_code, physical_offset, seconds, previous = self._entry(path, number)
             stored_ms = header.begin_ms + seconds * 1_000
             if seconds < 0:
                 return
-            if entry_code == code and begin_ms <= stored_ms <= end_ms:
-                yield physical_offset
+            yield physical_offset if entry_code == code and begin_ms <= stored_ms <= end_ms else None
             if previous >= number or stored_ms < begin_ms:
                 return
             number = previous

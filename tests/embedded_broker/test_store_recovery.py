@@ -31,7 +31,7 @@ from mqctl.store.record_writer import Incoming
 from mqctl.store.recovery import RecordScan
 from mqctl.store.verify import verify
 from tests.conftest import REPOSITORY
-from tests.embedded_broker.test_storage import NOW_MS, SMALL, opened, put, put_numbered
+from tests.embedded_broker.test_storage import NOW_MS, SMALL, found_by_key, opened, put, put_numbered
 from tests.store.builder import StoreBuilder, message
 
 QUEUES = 3
@@ -390,7 +390,7 @@ def test_a_full_disk_refuses_and_damages_nothing(steps: list[int | None], *, cle
         again = opened(root, clock)
         assert bodies(again) == list(range(count))
         for number in range(count):
-            (record,) = again.find_by_key("TopicTest", f"k{number}", 0, 1 << 62, 64).records
+            (record,) = found_by_key(again, "TopicTest", f"k{number}", 0, 1 << 62, 64)
             assert decode_message(record).body.startswith(b"%d " % number)
         again.close()
         assert sound(root)

@@ -102,6 +102,13 @@ def test_lenient_json_headers() -> None:
     assert decode(_json_frame('{"language":"NOSUCH"}')).language is None
 
 
+def test_names_of_fields_that_are_numbers_become_text() -> None:
+    """As keys of a map of texts; such a command could be read, and not be written again."""
+    command = decode(_json_frame('{code:30,extFields:{7:"a",topic:"T"}}'))
+    assert command.ext_fields == {"7": "a", "topic": "T"}
+    assert decode(encode(command)) == command
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -115,6 +122,11 @@ def test_lenient_json_headers() -> None:
         _json_frame("null"),
         _json_frame('{"code":"x"}'),
         _json_frame('{"opaque":4294967296}'),
+        _json_frame('{"opaque":"1_000"}'),
+        _json_frame('{"opaque":"\u0661"}'),
+        _json_frame('{"opaque":" 1"}'),
+        _json_frame('{"opaque":"' + "9" * 5_000 + '"}'),
+        _json_frame('{"opaque":1e999}'),
         _json_frame('{"extFields":[1]}'),
         struct.pack(">iI", 8, 1 << 24 | 4) + b"\0\0\0\0",
         struct.pack(">iIhBhiii", 25, 1 << 24 | 21, 1, 0, 0, 0, 0, -5) + b"\0\0\0\0",

@@ -20,7 +20,7 @@ from mqctl.model.names import HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.disk import Disk, DiskFullError
 from mqctl.store.layouts import TIMER_CHECK
-from tests.embedded_broker.test_storage import NOW_MS, put
+from tests.embedded_broker.test_storage import NOW_MS, found_by_key, put
 from tests.embedded_broker.test_store_recovery import bodies, sound
 from tests.reliability.faulty import faulty_files
 from tests.reliability.test_deletions import SHAPE, kill_with_entries_missing, opened
@@ -216,7 +216,7 @@ def test_an_index_file_whose_header_was_lost_is_made_anew(tmp_path: Path) -> Non
     data = path.read_bytes()
     path.write_bytes(bytes(40) + b"\1" * 400 + data[440:])
     again = opened(tmp_path, NOW_MS + 1_000)
-    records = again.find_by_key("TopicTest", "k1", 0, NOW_MS + 1_000, 10).records
+    records = found_by_key(again, "TopicTest", "k1", 0, NOW_MS + 1_000, 10)
     assert [decode_message(record).body for record in records] == [b"0", b"1", b"2"]
     again.close()
     assert sound(tmp_path)
