@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from embedded_broker.delay.timer_records import DEFAULT, DELETE, NO_POSITION, ROLL, TimerRecord
 from embedded_broker.settings import BrokerSettings
@@ -18,18 +19,31 @@ _LATEST_MS = 1 << 46
 _topic_hash = lru_cache(maxsize=1_024)(java_string_hash)
 
 
+class Moment(NamedTuple):
+    """What the properties of a timer message say of it; `out_ms` is None when they name no time."""
+
+    out_ms: int | None
+    topic: str
+    deletes: bool = False
+
+
+def moment_of(text: str) -> Moment:
+    """Reads the properties of a timer message."""
+    properties = parse_properties(text)
+    out_ms = decimal(properties.get(OUT_MS), high=_LATEST_MS)
+    return Moment(out_ms, properties.get(REAL_TOPIC, ""), DELETE_KEY in properties)
+
+
 def timer_record(
-    text: str, place: tuple[int, int], now_ms: int, read_units: int, settings: BrokerSettings
+    moment: Moment, place: tuple[int, int], now_ms: int, read_units: int, settings: BrokerSettings
 ) -> TimerRecord | None:
     """Returns how a message hangs in the wheel; None when it names no time.
 
     Args:
-        text: its properties.
         place: its physical offset and its size.
         read_units: the next slot to be emptied.
     """
-    properties, precision_ms = parse_properties(text), settings.timer_precision_ms
-    out_ms = decimal(properties.get(OUT_MS), high=_LATEST_MS)
+    out_ms, precision_ms = moment.out_ms, settings.timer_precision_ms
     if out_ms is None:
         return None
     write_ms = now_ms // precision_ms * precision_ms
@@ -38,7 +52,7 @@ def timer_record(
     if out_ms - now_ms >= window_ms:
         magic |= ROLL
         out_ms = now_ms + (window_ms // 2 if out_ms - now_ms - window_ms < window_ms // 3 else window_ms)
-    if DELETE_KEY in properties:
+    if moment.deletes:
         magic |= DELETE
     units = out_ms // precision_ms
     if units < read_units < now_ms // precision_ms:
@@ -51,5 +65,5 @@ def timer_record(
         write_ms,
         units * precision_ms - write_ms,
         *place,
-        _topic_hash(properties.get(REAL_TOPIC, "")),
+        _topic_hash(moment.topic),
     )

@@ -307,7 +307,7 @@ class TimerFiles:
         slots: dict[int, Slot] = {}
         for record, units in hung:
             slot = slots.get(units) or self.slot(units)
-            parts.append(RECORD.pack(*record._replace(previous_pos=slot.last_pos if slot else NO_POSITION)))
+            parts.append(RECORD.pack(record.size_bytes, slot.last_pos if slot else NO_POSITION, *record[2:]))
             slots[units] = slot_with(slot, record, position, units)
             position += TIMER_LOG_RECORD_BYTES
         start = self.log_pos // self._file_bytes * self._file_bytes

@@ -72,7 +72,7 @@ def slot_with(slot: Slot | None, record: TimerRecord, position: int, units: int)
     step = -1 if record.magic & DELETE else 1
     if slot is None:
         return Slot(units, position, position, step, 0)
-    return slot._replace(last_pos=position, net_count=slot.net_count + step)
+    return Slot(slot.units, slot.first_pos, position, slot.net_count + step, slot.magic)
 
 
 class LogPlaces:

@@ -21,7 +21,7 @@ from functools import partial
 from itertools import islice, repeat
 
 from embedded_broker.clock import Handle, Periodic
-from embedded_broker.delay.hanging import DELETE_KEY, OUT_MS, timer_record
+from embedded_broker.delay.hanging import DELETE_KEY, OUT_MS, moment_of, timer_record
 from embedded_broker.delay.timer_files import SLOTS, TimerFiles
 from embedded_broker.delay.timer_records import DELETE, ROLL, TimerCheckpoint, TimerRecord
 from embedded_broker.log.copies import copy_of, target_of
@@ -307,10 +307,10 @@ class Timers:
 
     def _record(self, physical_offset: int, size: int) -> TimerRecord | None:
         """Returns how a message hangs in the wheel; None when it names no time, and is set aside."""
-        text = self._intake.taken_hung_text(physical_offset)
-        if text is None:
-            text = text_of_properties(self._storage.message_at(physical_offset, size) or b"")
-        record = timer_record(text, (physical_offset, size), self._clock.now_ms(), self.read_units, self._settings)
+        moment = self._intake.taken_moment(physical_offset)
+        if moment is None:
+            moment = moment_of(text_of_properties(self._storage.message_at(physical_offset, size) or b""))
+        record = timer_record(moment, (physical_offset, size), self._clock.now_ms(), self.read_units, self._settings)
         if record is None:
             self._set_aside(physical_offset, "it names no time")
         return record

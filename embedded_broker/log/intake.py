@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from embedded_broker.clock import Clock
+from embedded_broker.delay.hanging import Moment, moment_of
 from embedded_broker.log.store import Appended, Storage
 from embedded_broker.release import Release
 from embedded_broker.remoting.refusals import Refusal
@@ -59,7 +60,7 @@ class Intake:
         self._offset_id_host = ""
         self._levels = storage.dispatcher.levels
         self._has_wheel = release.is_v5 and settings.timer_wheel_enable
-        self._hung: dict[int, str] = {}
+        self._hung: dict[int, Moment] = {}
 
     def store_as(self, address: str) -> None:
         """Has records name `address`, `ip:port`, as their broker from now on."""
@@ -85,6 +86,17 @@ class Intake:
             if _TIMER in message.properties and message.topic not in (SCHEDULE_TOPIC, HALF_TOPIC, TIMER_TOPIC):
                 self._hang(message)
             self._end(message)
+        return self.put_ready(message)
+
+    def put_ready(self, message: Incoming, moment: Moment | None = None) -> Appended:
+        """Stores a message of the broker's own that is as it is to be stored already.
+
+        Args:
+            moment: what its properties say when it is one for the timer topic, if that is known.
+
+        Raises:
+            DiskFullError, MessageRefused, StorageError: nothing was stored.
+        """
         message.store_host = self.store_host
         started_ms = self.clock.now_ms()
         try:
@@ -95,11 +107,11 @@ class Intake:
         self.stats.time_put(self.clock.now_ms() - started_ms)
         self.stats.count_put(message.topic, 1, appended.size_bytes)
         if message.topic == TIMER_TOPIC and len(self._hung) < _HUNG_KEPT:
-            self._hung[appended.physical_offset] = message.properties
+            self._hung[appended.physical_offset] = moment or moment_of(message.properties)
         return appended
 
-    def taken_hung_text(self, physical_offset: int) -> str | None:
-        """Returns, once, the properties of a message that was just stored in the timer topic; None of any other."""
+    def taken_moment(self, physical_offset: int) -> Moment | None:
+        """Returns, once, what a message says that was just stored in the timer topic; None of any other."""
         return self._hung.pop(physical_offset, None)
 
     def forget_hung(self) -> None:

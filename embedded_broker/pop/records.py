@@ -7,6 +7,7 @@ become visible, an acknowledgement at that moment. Source: `PopMessageProcessor.
 
 from __future__ import annotations
 
+from embedded_broker.delay.hanging import Moment
 from embedded_broker.pop.ground import Ground
 from mqctl.model.names import TIMER_TOPIC, revive_topic
 from mqctl.protocol.bodies_pop import CK_TAG, AckRecord, PopCheckPoint
@@ -51,13 +52,14 @@ class PopRecords:
         self._store(ack.tag, ack.unique_key, ack.to_bytes(), due_ms, revive_queue)
 
     def _store(self, tag: str, unique_key: str, body: bytes, deliver_ms: int, revive_queue: int) -> None:
-        intake, topic, queue_id = self._ground.intake, self.topic, revive_queue
+        intake, topic, queue_id, moment = self._ground.intake, self.topic, revive_queue, None
         properties = f"TAGS{NV}{tag}{SEP}TIMER_DELIVER_MS{NV}{deliver_ms}{SEP}UNIQ_KEY{NV}{unique_key}{SEP}"
         out_ms = intake.out_ms(deliver_ms)
         if out_ms is not None:  # said here what the intake would work out from the text
             properties += f"TIMER_OUT_MS{NV}{out_ms}{SEP}REAL_TOPIC{NV}{topic}{SEP}REAL_QID{NV}{queue_id}{SEP}"
+            moment = Moment(out_ms, topic)
             topic, queue_id = TIMER_TOPIC, 0
-        intake.put(
+        intake.put_ready(
             Incoming(
                 topic=topic,
                 queue_id=queue_id,
@@ -65,5 +67,6 @@ class PopRecords:
                 properties=properties,
                 born_ms=self._ground.clock.now_ms(),
                 born_host=intake.store_host,
-            )
+            ),
+            moment,
         )

@@ -10,11 +10,14 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Self
 
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.body import EMPTY, Body, BodyError, QueueId
 from mqctl.protocol.declared import field
+from mqctl.protocol.fastjson import json_string
+from mqctl.protocol.receipts import numbers_text
 
 POP, PULL = "POP", "PULL"
 CK_TAG, ACK_TAG, BATCH_ACK_TAG = "ck", "ack", "bAck"
@@ -90,8 +93,15 @@ class BatchAck(Body):
 
     def offsets(self) -> list[int]:
         """Returns the acknowledged queue offsets. Raises BodyError."""
-        data = _bit_set(self.bits)
-        return [self.start_offset + number for number in range(8 * len(data)) if data[number >> 3] >> (number & 7) & 1]
+        data, start = _bit_set(self.bits), self.start_offset
+        bits = int.from_bytes(data, "little")
+        if not bits & (bits + 1):  # all from the first on
+            return list(range(start, start + bits.bit_length()))
+        return [start + number for number in range(8 * len(data)) if data[number >> 3] >> (number & 7) & 1]
+
+
+_quoted = lru_cache(maxsize=1_024)(json_string)
+"""Names repeat."""
 
 
 _SHORT = {
@@ -157,6 +167,17 @@ class PopCheckPoint(Body):
     start_offset: int = field("so")
     topic: str = field("t")
 
+    def to_bytes(self, *, is_v5: bool = False, browser_compatible: bool = False) -> bytes:
+        """Writes a checkpoint as it is first stored; every pop of a queue writes one."""
+        if self.put_again is not None or self.offset_differences is None or not self.broker_name:
+            return super().to_bytes(is_v5=is_v5, browser_compatible=browser_compatible)
+        return (
+            f'{{"bm":{self.bits},"bn":{_quoted(self.broker_name)},"c":{_quoted(self.consumer_group)},'
+            f'"d":[{numbers_text(self.offset_differences)}],"it":{self.invisible_ms},"n":{self.count},"pt":{self.pop_ms},'
+            f'"q":{self.queue_id},"reviveTime":{self.revive_ms},"ro":{self.revive_offset},"so":{self.start_offset},'
+            f'"t":{_quoted(self.topic)}}}'
+        ).encode("utf-8", "replace")
+
     @property
     def due_ms(self) -> int:
         """When the messages become visible again."""
@@ -192,6 +213,16 @@ class AckRecord(Body):
     queue_id: int = field("q")
     start_offset: int = field("so")
     topic: str = field("t")
+
+    def to_bytes(self, *, is_v5: bool = False, browser_compatible: bool = False) -> bytes:
+        """Writes an acknowledgement; every one that is not spared writes one."""
+        if not self.broker_name:
+            return super().to_bytes(is_v5=is_v5, browser_compatible=browser_compatible)
+        offsets = "" if self.ack_offsets is None else f'"aol":[{numbers_text(self.ack_offsets)}],'
+        return (
+            f'{{"ao":{self.ack_offset},{offsets}"bn":{_quoted(self.broker_name)},"c":{_quoted(self.consumer_group)},'
+            f'"pt":{self.pop_ms},"q":{self.queue_id},"so":{self.start_offset},"t":{_quoted(self.topic)}}}'
+        ).encode("utf-8", "replace")
 
     @property
     def offsets(self) -> tuple[int, ...]:

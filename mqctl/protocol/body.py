@@ -79,7 +79,7 @@ class Body(Declared):
         ]
         if missing:
             raise BodyError(f"{cls.__name__} cannot be read", reason=f"{', '.join(missing)} missing")
-        return cls(**values)
+        return cls._complete(values)
 
     def to_json(self, *, is_v5: bool = False) -> dict[str, object]:
         """Returns the value that `fastjson.dumps` writes; `is_v5` adds what a 5.x sender adds to configurations."""
