@@ -51,17 +51,16 @@ def test_nothing_grows_and_nothing_gets_lost() -> None:
 
 
 def test_planted_leaks_are_found_by_a_run() -> None:
+    """A leak that was planted is seen in each run; latency only in one during which the machine is even enough."""
+    leaks = {"broker 4.9.8 sockets", "broker 5.3.3 handles", "client rss_kib", "client threads"}
     kinds = ("connections", "memory", "threads", "latency")
-    status, figures = soaked("--minutes", "0.09", *(word for kind in kinds for word in ("--plant", kind)))
-    assert status == 1
-    series = {series_of(line) for line in figures["problems"]}
-    assert {
-        "broker 4.9.8 sockets",
-        "broker 5.3.3 handles",
-        "client rss_kib",
-        "client threads",
-        "4.9.8 send p50_ms",
-    } <= series
+    for _ in range(_RUNS):
+        status, figures = soaked("--minutes", "0.09", *(word for kind in kinds for word in ("--plant", kind)))
+        series = {series_of(line) for line in figures["problems"]}
+        assert (status, leaks - series) == (1, set())
+        if "4.9.8 send p50_ms" in series:
+            return
+    pytest.fail(f"no latency in {_RUNS} runs; the last one: {figures['problems']}")
 
 
 def noisy(random: Random, number: int) -> dict[str, float]:
