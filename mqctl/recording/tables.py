@@ -115,7 +115,7 @@ def coded_table_in(kind: RowKind, data: bytes, where: str) -> Arrow:
     texts = [field.name for field in schema_of(kind) if field.type == pa.string()]
     try:
         opened(data, where)
-        table = pq.ParquetFile(io.BytesIO(data), read_dictionary=texts).read().select(schema_of(kind).names)
+        table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts).read().select(schema_of(kind).names)
         coded = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in table.schema]
         return table if coded == schema_of(kind).types else table.cast(schema_of(kind))
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
@@ -124,7 +124,9 @@ def coded_table_in(kind: RowKind, data: bytes, where: str) -> Arrow:
 
 def opened(data: bytes, where: str) -> tuple[Arrow, str]:
     """Reads the end of a file, and tells the cluster it is of. Raises BadInputError, and what Arrow raises."""
-    file = pq.ParquetFile(io.BytesIO(data))
+    # A buffer of Arrow's: its threads would take the interpreter's lock for an object of Python, which aborts the process
+    # (exit code 134) where it is ending.
+    file = pq.ParquetFile(pa.BufferReader(data))
     metadata = file.schema_arrow.metadata or {}
     version = (metadata.get(FORMAT_ENTRY) or b"none").decode(errors="replace")
     if version != FORMAT:
