@@ -117,6 +117,7 @@ def coverage(
 def with_standing(diagnosis: Diagnosis, backlogs: Iterable[BacklogAdvice]) -> Diagnosis:
     """Adds the groups that consumed nothing between two looks, and of which no finding says why: that is not well."""
     named = {item.subject.group for item in diagnosis.findings}
+    named |= {item.subject.group for item in diagnosis.not_judged if item.code == "MQ410"}
     standing = [
         NotJudged(
             code="MQ410",

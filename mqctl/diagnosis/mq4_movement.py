@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
@@ -22,8 +23,8 @@ from mqctl.diagnosis.backlog_rates import Outlook
 from mqctl.diagnosis.backlog_remedies import Effect
 from mqctl.diagnosis.group_view import queue_names
 from mqctl.diagnosis.mq3_parallelism import queues_in_turn
-from mqctl.diagnosis.rule import ClusterCase, Verdict, any_window, cluster_rule
-from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
+from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, any_window, cluster_rule, restarting
+from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import RunningInfo
 from mqctl.model.names import DLQ_PREFIX, group_of, is_retry_topic, is_system_group
@@ -73,22 +74,27 @@ def _queue(key: _Key) -> Subject:
     topics=SUBSCRIBED,
     least_window=lambda settings: settings.blocked_ms,
 )
-def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
+def stuck_offset(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """An offset that stands still while its queue grows and the group has members."""
     before = case.snapshot.earlier
     if before is None:
         return
-    online = {view.group for view in case.views if not case.settling(view)}
+    settling = {view.group: case.settling(view) for view in case.views}
+    moving_on: Counter[tuple[str, str]] = Counter()
     then, ends_then, ends = _committed(before), _ends(before), _ends(case.snapshot)
     in_turn = queues_in_turn(case)
     for key, offset in sorted(_committed(case.snapshot).items()):
         group, topic, broker, queue_id = key
         end, end_then = ends.get((topic, broker, queue_id)), ends_then.get((topic, broker, queue_id))
-        if group not in online or is_retry_topic(topic) or end is None or end_then is None:
+        if group not in settling or is_retry_topic(topic) or end is None or end_then is None:
             continue
         if (group, MessageQueue(topic, broker, queue_id)) in in_turn:
             continue  # MQ315 tells of them
-        if then.get(key) == offset and end > end_then and end > offset:
+        if then.get(key) != offset or end <= end_then or end <= offset:
+            continue
+        if settling[group]:
+            moving_on[group, topic] += 1
+        else:
             yield Verdict(
                 subject=_queue(key),
                 params={"group": group, "topic": topic, "broker": broker, "queue_id": queue_id},
@@ -99,6 +105,9 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict]:
                     "window_ms": case.window_ms,
                 },
             )
+    for (group, topic), count in sorted(moving_on.items()):
+        subject = Subject(kind=SubjectKind.GROUP, group=group, topic=topic)
+        yield restarting(subject, Reason.RESTARTING_STANDING, count)
 
 
 @cluster_rule(
@@ -201,7 +210,7 @@ def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     topics=LAGGING - {TopicKind.RETRY},
     least_window=lambda settings: settings.drain_window_ms,
 )
-def endless_backlog(case: ClusterCase) -> Iterator[Verdict]:
+def endless_backlog(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A group that consumes more slowly than messages arrive, or too slowly for the retention of what waits.
 
     One that does not move at all is the matter of MQ309 and MQ410.
@@ -209,11 +218,16 @@ def endless_backlog(case: ClusterCase) -> Iterator[Verdict]:
     settling = {view.group for view in case.views if case.settling(view)}
     for advice in backlog_advice(case.snapshot, case.settings):
         moving = any(flow.behind and flow.out_tps for flow in advice.queues)
-        if not moving or advice.group in settling:
+        never = advice.drain.outlook is Outlook.NEVER
+        late = advice.loses and advice.drain.outlook is Outlook.DRAINS
+        if not moving or not (never or late):
             continue
-        if advice.drain.outlook is Outlook.NEVER:
+        if advice.group in settling:
+            subject = Subject(kind=SubjectKind.GROUP, group=advice.group, topic=advice.topic)
+            yield restarting(subject, Reason.RESTARTING_BACKLOG, advice.lag_count or 0)
+        elif never:
             yield _verdict(advice, case.window_ms, "never", Severity.ERROR)
-        elif advice.loses and advice.drain.outlook is Outlook.DRAINS:
+        else:
             yield _verdict(advice, case.window_ms, "late", Severity.FATAL)
 
 
@@ -289,7 +303,7 @@ def moves_unseen(case: ClusterCase) -> Iterator[Verdict]:
     playbook="skip-and-replay",
     groups=SHARING,
 )
-def progress_not_stored(case: ClusterCase) -> Iterator[Verdict]:
+def progress_not_stored(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A member that is further than what its broker stores, long after it consumed: its commits do not arrive."""
     for view in case.views:
         for client, info in sorted(view.running.items()):
@@ -301,9 +315,12 @@ def progress_not_stored(case: ClusterCase) -> Iterator[Verdict]:
                     continue
                 if held.commit_offset > stored and held.cached_count == 0 and not info.stacks:
                     ahead[held.queue] = held.commit_offset - stored
-            if ahead and not case.settling(view):
+            subject = Subject(kind=SubjectKind.CLIENT, group=view.group, client=client)
+            if ahead and case.settling(view):
+                yield restarting(subject, Reason.RESTARTING_AHEAD, len(ahead))
+            elif ahead:
                 yield Verdict(
-                    subject=Subject(kind=SubjectKind.CLIENT, group=view.group, client=client),
+                    subject=subject,
                     params={"group": view.group, "client": client, "queues": queue_names(list(ahead))},
                     evidence={"ahead_count": sum(ahead.values()), "queue_count": len(ahead)},
                 )
@@ -317,7 +334,7 @@ def progress_not_stored(case: ClusterCase) -> Iterator[Verdict]:
     playbook="skip-and-replay",
     groups=SHARING,
 )
-def cached_below_offset(case: ClusterCase) -> Iterator[Verdict]:
+def cached_below_offset(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A member that still holds messages below the offset that the broker has: lag leaves them out.
 
     A member commits the lowest offset that it holds, and members are asked after offsets: what they consume between
@@ -327,11 +344,15 @@ def cached_below_offset(case: ClusterCase) -> Iterator[Verdict]:
     for view in case.views:
         for client, info in sorted(view.running.items()):
             below = _below(info, case.committed)
-            if not below or case.settling(view):
+            if not below:
+                continue
+            subject = Subject(kind=SubjectKind.CLIENT, group=view.group, client=client)
+            if case.settling(view):
+                yield restarting(subject, Reason.RESTARTING_CACHED, len(below))
                 continue
             cached = sum(held.cached_count for held in info.queues if held.queue in below)
             yield Verdict(
-                subject=Subject(kind=SubjectKind.CLIENT, group=view.group, client=client),
+                subject=subject,
                 params={"group": view.group, "client": client, "queues": queue_names(list(below))},
                 evidence={
                     "below_count": sum(below.values()),

@@ -46,12 +46,17 @@ def _verdict(view: GroupView, info: RunningInfo, queues: list[HeldQueue], **evid
     playbook="stuck-consumer",
     groups=frozenset({GroupKind.ORDERLY}),
 )
-def unlocked_queues(case: ClusterCase) -> Iterator[Verdict]:
+def unlocked_queues(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Queues of an orderly consumer that the broker has not locked for it: another one's lock has not run out."""
     for view, info in _orderly(case):
         waiting = [held for held in info.queues if not held.dropped and not held.locked]
-        if waiting and not case.settling(view):
-            yield _verdict(view, info, waiting)
+        if not waiting:
+            continue
+        verdict = _verdict(view, info, waiting)
+        if case.settling(view):
+            yield restarting(verdict.subject, Reason.RESTARTING_UNLOCKED, len(waiting))
+        else:
+            yield verdict
 
 
 @cluster_rule(

@@ -26,7 +26,8 @@ _ROOM_STRATEGIES = frozenset({"MACHINE_ROOM", "MACHINE_ROOM_NEARBY"})
 class _Shared:
     """One topic that a group shares out, with its queues and members by room; an empty room is one that is not told.
 
-    `confidence` is how far the evidence carries that the group shares out by rooms at all.
+    `confidence` is how far the evidence carries that the group shares out by rooms at all; while it is `settling`, a
+    room may have consumers again in a moment. A name that tells no room does not pass.
     """
 
     def __init__(
@@ -36,7 +37,10 @@ class _Shared:
         clients: Counter[str],
         untold: list[str],
         confidence: Confidence,
+        *,
+        settling: bool,
     ) -> None:
+        self.settling = settling
         self.confidence = confidence
         self.subject = subject
         self.members = members
@@ -78,8 +82,6 @@ def _shared(case: ClusterCase) -> Iterator[_Shared | Unknown]:
         if rule is None:
             yield Unknown(subject=view.subject, why=Why(Reason.ROOMS))
             continue
-        if case.settling(view):
-            continue
         clients = Counter(rule.client_room(client) or "" for client in view.client_ids)
         silent = [client for client in view.client_ids if not rule.client_room(client)]
         for topic, queues in case.shared_topics(view):
@@ -93,6 +95,7 @@ def _shared(case: ClusterCase) -> Iterator[_Shared | Unknown]:
                 clients,
                 [*silent, *(name for name in brokers if not rule.broker_room(name))],
                 sure,
+                settling=case.settling(view),
             )
 
 
@@ -155,7 +158,11 @@ def dead_room(case: ClusterCase) -> Iterator[Verdict | Unknown]:
             yield shared
             continue
         for room, count in sorted(shared.queues.items()):
-            if room and room not in shared.clients:
+            if not room or room in shared.clients:
+                continue
+            if shared.settling:
+                yield restarting(shared.subject, Reason.RESTARTING_ROOMS, count)
+            else:
                 yield Verdict(
                     subject=shared.subject,
                     confidence=shared.confidence,
@@ -195,6 +202,9 @@ def uneven_rooms(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         }
         if len(loads) > 1 and max(loads.values()) > _UNEVEN * min(loads.values()):
             heavy, light = max(loads, key=loads.__getitem__), min(loads, key=loads.__getitem__)
+            if shared.settling:
+                yield restarting(shared.subject, Reason.RESTARTING_ROOMS, shared.queues[heavy])
+                continue
             yield Verdict(
                 subject=shared.subject,
                 confidence=shared.confidence,

@@ -137,6 +137,10 @@ class Cast:
         """Changes what a member tells of itself from now on; brokers hear nothing of it."""
         self._said[member.group, member.client_id] = member
 
+    def told(self, client_id: str, group: str = "G") -> Scripted:
+        """Returns what a member tells of itself."""
+        return self._said[group, client_id]
+
     def change(self, client_id: str, group: str = "G", **parts: object) -> None:
         """Changes some of what a member tells."""
         self.say(replace(self._said[group, client_id], **parts))  # type: ignore[arg-type]
