@@ -152,7 +152,11 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
                 f"{row.broker} itself calls {row.claimed_in_sync_count} of its connections in sync: that says no more "
                 "than less than 256 MiB behind, or not a word so far."
             )
-    ill = [row for row in slaves if not ReplicaState(row.state).follows]
+    silent = [row for row in slaves if row.state == ReplicaState.UNKNOWN]
+    if silent:
+        named = ", ".join(f"{row.broker} ({row.broker_id})" for row in silent)
+        yield f"Not known of {named}: a slave or its master did not tell where its log ends."
+    ill = [row for row in slaves if row not in silent and not ReplicaState(row.state).follows]
     if ill:
         yield (
             f"Slaves that do not follow as they should: {len(ill)} of {len(slaves)}; mqctl doctor says what that means."
