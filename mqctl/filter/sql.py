@@ -162,6 +162,7 @@ class _Parser:
                     raise self.tokens.error("expected BETWEEN, IN or the like")
                 return left
             left = self._special(left, token.text, negated=negation is not None)
+            self._chain()
 
     def _special(self, left: Node, operator: str, *, negated: bool) -> Node:
         if operator == "BETWEEN":

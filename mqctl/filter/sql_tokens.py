@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from mqctl.errors import UsageError
+from mqctl.model.remark import LONGEST_REMARK, quoted
 
 KEYWORDS = frozenset({"NOT", "AND", "OR", "BETWEEN", "IN", "TRUE", "FALSE", "NULL", "IS"})
 FIVE_KEYWORDS = KEYWORDS | {"CONTAINS", "STARTSWITH", "ENDSWITH"}
@@ -105,8 +106,9 @@ class Tokens:
         """Makes the error for the token ahead, or for another place."""
         at = self.ahead.start if position is None else position
         seen = f", found {self.text[at : at + 20]!r}" if at < len(self.text) else ", found the end"
+        shown = repr(self.text) if len(self.text) <= LONGEST_REMARK else quoted(self.text)
         return SqlSyntaxError(
-            f"cannot read the SQL92 expression {self.text!r}",
+            f"cannot read the SQL92 expression {shown}",
             reason=f"{reason} at character {at + 1}{seen}",
             remedy="compare names with = <> > >= < <=, BETWEEN, IN ('a', 'b'), IS NULL; join with AND, OR, NOT (...)",
             position=at,

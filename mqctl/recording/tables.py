@@ -124,8 +124,8 @@ def coded_table_in(kind: RowKind, data: bytes, where: str) -> Arrow:
 
 def opened(data: bytes, where: str) -> tuple[Arrow, str]:
     """Reads the end of a file, and tells the cluster it is of. Raises BadInputError, and what Arrow raises."""
-    # A buffer of Arrow's: its threads would take the interpreter's lock for an object of Python, which aborts the process
-    # (exit code 134) where it is ending.
+    # A buffer of Arrow's: its threads would take the interpreter's lock for an object of Python, and a process that is
+    # ending aborts by that (exit code 134).
     file = pq.ParquetFile(pa.BufferReader(data))
     metadata = file.schema_arrow.metadata or {}
     version = (metadata.get(FORMAT_ENTRY) or b"none").decode(errors="replace")

@@ -69,3 +69,16 @@ def test_collisions_and_bits(mqctl: Run) -> None:
 def test_what_cannot_be_read(mqctl: Run, words: tuple[str, ...]) -> None:
     outcome = mqctl("filter", *words)
     assert (outcome.exit_code, "Traceback" in outcome.stderr) == (64, False)
+
+
+@pytest.mark.parametrize(
+    "link", [" = 'x'", " <> 'x'", " IS NULL", " CONTAINS 'x'", " NOT STARTSWITH 'x'", " ENDSWITH 'x'"]
+)
+@pytest.mark.parametrize("count", [150, 5_000])
+def test_a_chain_of_comparisons_is_read_or_refused(mqctl: Run, link: str, count: int) -> None:
+    """Each link nests one deeper, and readers of the tree call themselves."""
+    for words in (("lint",), ("test", "--prop", "a=x")):
+        outcome = mqctl("filter", *words, "a" + link * count)
+        assert outcome.exit_code in ((64,) if count > 1_000 else (0, 1)), outcome.stderr[:1_000]
+        assert ("too long a chain of comparisons" in outcome.stderr) == (count > 1_000)
+        assert len(outcome.stderr) < 1_000
