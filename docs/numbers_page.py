@@ -46,6 +46,8 @@ def _drain(lag_count: int, in_tps: float, out_tps: float) -> object:
         queue=queue,
         owner="c",
         lag_count=lag_count,
+        next_offset=0,
+        waiting_count=lag_count,
         lag_ms=None,
         in_tps=in_tps,
         out_tps=out_tps,

@@ -30,6 +30,7 @@ class BacklogAdvice:
 
     Attributes:
         lag_count: what waits in all queues with an offset; None when there is no offset at all.
+        waiting_count: the same, of queues without an offset by what members hold; None when nobody knows of a queue.
         in_tps, out_tps: sums of what was measured, `out_tps` by how offsets moved; None when nothing was.
         consumed_tps: what its members say that they consume; None when one does not tell.
         drain: when the backlog is gone at these rates; by what is consumed where that is known.
@@ -48,6 +49,7 @@ class BacklogAdvice:
     member_count: int
     queue_count: int
     lag_count: int | None
+    waiting_count: int | None
     lag_ms: int | None
     in_tps: float | None
     consumed_tps: float | None
@@ -93,7 +95,9 @@ def backlog_advice(snapshot: ClusterSnapshot, settings: Settings) -> list[Backlo
     modes = snapshot.consume_modes()
     advices = [replace(advice, consume_mode=modes.get(advice.group)) for advice in advices]
     order = {Outlook.NEVER: 0, Outlook.UNKNOWN: 1, Outlook.DRAINS: 2, Outlook.KEEPS_UP: 3}
-    return sorted(advices, key=lambda item: (order[item.drain.outlook], -(item.lag_count or 0), item.group, item.topic))
+    return sorted(
+        advices, key=lambda item: (order[item.drain.outlook], -(item.waiting_count or 0), item.group, item.topic)
+    )
 
 
 def _advice(
@@ -110,12 +114,14 @@ def _advice(
     bound = case.bound()
     target_ms = case.target_ms(expires_in_ms, drain)
     lags = [flow.lag_count for flow in flows if flow.lag_count is not None]
+    waiting = [flow.waiting_count for flow in flows if flow.waiting_count is not None]
     return BacklogAdvice(
         group=view.group,
         topic=topic,
         member_count=len(view.client_ids),
         queue_count=len(flows),
         lag_count=sum(lags) if lags else None,
+        waiting_count=sum(waiting) if len(waiting) == len(flows) else None,
         lag_ms=max((flow.lag_ms for flow in flows if flow.lag_ms is not None), default=None),
         in_tps=total(flow.in_tps for flow in flows),
         consumed_tps=case.consumed_tps,

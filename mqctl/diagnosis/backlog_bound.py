@@ -100,7 +100,7 @@ class BacklogCase:
         if by_offsets.outlook is not Outlook.DRAINS or not consumed_tps:
             return by_offsets
         net = consumed_tps - sum(flow.in_tps or 0.0 for flow in unit)
-        waiting = sum(flow.lag_count or 0 for flow in unit if flow.behind)
+        waiting = sum(flow.waiting_count or 0 for flow in unit if flow.behind)
         return Drain(Outlook.DRAINS, round(waiting / net * 1000)) if net > 0 else Drain(Outlook.NEVER, None)
 
     def _tps_of(self, client: str) -> float:
@@ -169,15 +169,15 @@ class BacklogCase:
 
     def _one_is_hot(self) -> bool:
         """One queue has nearly all of the backlog, and more than its share of what arrives, if anything does."""
-        waiting = sum(flow.lag_count or 0 for flow in self.flows)
+        waiting = sum(flow.waiting_count or 0 for flow in self.flows)
         arriving = sum(flow.in_tps or 0.0 for flow in self.flows)
-        if len(self.flows) < 2 or (self._hottest.lag_count or 0) < self.settings.hot_lag_share * waiting:
+        if len(self.flows) < 2 or (self._hottest.waiting_count or 0) < self.settings.hot_lag_share * waiting:
             return False
         return (self._hottest.in_tps or 0.0) * len(self.flows) >= self.settings.hot_queue_factor * arriving
 
     @property
     def _hottest(self) -> QueueFlow:
-        return max(self.flows, key=lambda flow: flow.lag_count or 0)
+        return max(self.flows, key=lambda flow: flow.waiting_count or 0)
 
     @property
     def hot_stands_alone(self) -> bool:

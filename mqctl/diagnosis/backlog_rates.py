@@ -62,6 +62,8 @@ class QueueFlow:
     Attributes:
         owner: the instance that holds it; None when none says so.
         lag_count: broker offset minus committed offset, at least 0; None when the group never committed there.
+        next_offset: as committed, or else the first message that its owner has not finished; None when nobody knows.
+        waiting_count: the lag, or else what is from `next_offset` on; None when nobody knows.
         lag_ms: age of the next message to consume; None when not known or nothing waits.
         in_tps, out_tps: messages that arrive and that the group passes, a second.
         expires_in_ms: time until retention may delete the next message to consume; None when its age is not known.
@@ -72,6 +74,8 @@ class QueueFlow:
     queue: MessageQueue
     owner: str | None
     lag_count: int | None
+    next_offset: int | None
+    waiting_count: int | None
     lag_ms: int | None
     in_tps: float | None
     out_tps: float | None
@@ -81,8 +85,8 @@ class QueueFlow:
 
     @property
     def behind(self) -> bool:
-        """Whether something waits that the group does not simply have in hand."""
-        return bool(self.lag_count) and self.movement is not Movement.OK
+        """Whether something waits, or may, that the group does not simply have in hand."""
+        return self.waiting_count != 0 and self.movement is not Movement.OK
 
     @property
     def drain(self) -> Drain:
@@ -99,7 +103,7 @@ def drain_of(flows: Iterable[QueueFlow]) -> Drain:
     if any(flow.movement is Movement.UNKNOWN for flow in behind):
         return Drain(Outlook.UNKNOWN, None)
     net = sum((flow.out_tps or 0.0) - (flow.in_tps or 0.0) for flow in listed)
-    waiting = sum(flow.lag_count or 0 for flow in behind)
+    waiting = sum(flow.waiting_count or 0 for flow in behind)
     return Drain(Outlook.DRAINS, round(waiting / net * 1000)) if net > _STILL else Drain(Outlook.NEVER, None)
 
 
@@ -122,12 +126,17 @@ class _Look:
     held: Mapping[tuple[str, MessageQueue], tuple[RunningInfo, HeldQueue]]
 
     def position(self, group: str, queue: MessageQueue) -> int | None:
-        """Returns how far a group is: as committed, or as its owner has it in memory where that is further."""
+        """Returns how far a group is: as committed, or as its owner has it in memory where that is further.
+
+        An owner that has finished nothing yet is at the first message that it holds.
+        """
         key = group, queue
         committed, owner = self.offsets.get(key), self.held.get(key)
         in_memory = owner[1].commit_offset if owner else 0
         if committed is None:
-            return in_memory if in_memory > 0 else None
+            if in_memory > 0:
+                return in_memory
+            return owner[1].first_held_offset if owner else None
         return max(committed.offset, in_memory) if in_memory > 0 else committed.offset
 
 
@@ -205,11 +214,15 @@ def _flow(
         movement = Movement.WAITING
     if movement is Movement.STALLED and not trusted:
         movement = Movement.UNKNOWN
+    next_offset = committed.offset if committed else here
+    unread_count = 0 if now.ends[queue].min_offset == end else None
     return QueueFlow(
         group=group,
         queue=queue,
         owner=owner[0].client_id if owner else None,
         lag_count=max(0, end - committed.offset) if committed else None,
+        next_offset=next_offset,
+        waiting_count=unread_count if next_offset is None else max(0, end - next_offset),
         lag_ms=lag_ms,
         in_tps=in_tps,
         out_tps=out_tps,

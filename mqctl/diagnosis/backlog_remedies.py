@@ -169,4 +169,4 @@ def _keys(case: BacklogCase, bound: Bound) -> list[Remedy]:
 
 def _work_tps(flow: QueueFlow, target_ms: int) -> float:
     """What has to be passed a second, so that what waits and what arrives is consumed within the target."""
-    return (flow.lag_count or 0) * 1000 / target_ms + (flow.in_tps or 0.0)
+    return (flow.waiting_count or 0) * 1000 / target_ms + (flow.in_tps or 0.0)

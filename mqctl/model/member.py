@@ -159,6 +159,12 @@ class HeldQueue:
     last_consume_time_ms: int = 0
     dropped: bool = False
 
+    @property
+    def first_held_offset(self) -> int | None:
+        """The first message that is not finished, those with an orderly listener included; None where none is held."""
+        firsts = (self.transaction_count, self.transaction_min_offset), (self.cached_count, self.cached_min_offset)
+        return min((offset for count, offset in firsts if count), default=None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRates:

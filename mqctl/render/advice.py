@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mqctl.allocation.key_forecast import KeyForecast
@@ -124,6 +124,7 @@ class FlowRow:
     drain: str
     drain_ms: int | None
     expires_in_ms: int | None
+    waiting_count: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,8 @@ class AdviceRow:
         bound: what keeps the group from being faster.
         parallelism: batches that its instances can work on at once: of an orderly one no more than it has queues.
         target_ms: time that `needed_count` of the remedies is computed for.
+        waiting_count: the lag, and in queues without a committed offset what is from the first message on that a member
+            holds; None when nobody knows of a queue.
     """
 
     group: str
@@ -161,6 +164,7 @@ class AdviceRow:
     consume_ms: float | None
     target_ms: int
     confidence: str
+    waiting_count: int | None
     remedies: list[RemedyRow]
     queues: list[FlowRow]
 
@@ -223,6 +227,9 @@ def advice_document(
                 each=units.duration(round(advice.consume_ms or 0)),
             )
             blocks.append(Table(_REMEDY_COLUMNS, [_shown_remedy(item, lang) for item in advice.remedies], title=title))
+    uncommitted = [line for advice in advices for line in _uncommitted(advice, lang)]
+    if uncommitted:
+        blocks.append(Paragraphs(uncommitted))
     if window_ms and any(advice.confidence is Confidence.LOW for advice in advices if advice.remedies):
         blocks.append(Paragraphs([phrase("uncertain", lang).format(window=units.duration(window_ms))]))
     if detail:
@@ -235,6 +242,17 @@ def advice_document(
         csv_columns=CSV_COLUMNS,
         blocks=blocks,
     )
+
+
+def _uncommitted(advice: BacklogAdvice, lang: Lang | None) -> Iterator[str]:
+    """Says of queues without a committed offset where what waits is counted from, or that nobody knows."""
+    flows = [flow for flow in advice.queues if flow.lag_count is None and flow.waiting_count != 0]
+    held = [flow.waiting_count for flow in flows if flow.waiting_count is not None]
+    known = {"group": advice.group, "topic": advice.topic}
+    if held:
+        yield phrase("uncommitted_held", lang).format(**known, queues=len(held), waiting=f"{sum(held):,}")
+    if len(flows) > len(held):
+        yield phrase("uncommitted_unknown", lang).format(**known, queues=len(flows) - len(held))
 
 
 def backlog_line(advice: BacklogAdvice) -> BacklogLine:
@@ -276,6 +294,7 @@ def _row(advice: BacklogAdvice) -> AdviceRow:
         consume_ms=_rounded(advice.consume_ms),
         target_ms=advice.target_ms,
         confidence=advice.confidence.value,
+        waiting_count=advice.waiting_count,
         remedies=[
             RemedyRow(
                 what=item.what,
@@ -303,6 +322,7 @@ def _flow_row(flow: QueueFlow) -> FlowRow:
         drain=flow.drain.outlook.value,
         drain_ms=flow.drain.after_ms,
         expires_in_ms=flow.expires_in_ms,
+        waiting_count=flow.waiting_count,
     )
 
 
@@ -325,7 +345,7 @@ def _shown(advice: BacklogAdvice, lang: Lang | None) -> _Shown:
     return _Shown(
         group=with_mode(advice.group, advice.consume_mode),
         topic=advice.topic,
-        lag_count=advice.lag_count,
+        lag_count=advice.lag_count if advice.lag_count is None else max(advice.lag_count, advice.waiting_count or 0),
         lag_ms=advice.lag_ms,
         in_tps=_rate(advice.in_tps),
         consumed_tps=_rate(advice.consumed_tps),

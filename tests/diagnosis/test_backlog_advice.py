@@ -296,6 +296,8 @@ def test_a_drain_is_a_time_only_where_it_can_end(rows: list[tuple[int, float | N
             queue=MessageQueue("T", "b", number),
             owner=None,
             lag_count=lag,
+            next_offset=0,
+            waiting_count=lag,
             lag_ms=None,
             in_tps=in_tps,
             out_tps=out_tps,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -93,7 +94,12 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     for group in who.groups or ():
         if not gaps and not any(advice.group == group for advice in advices):
             require_group(state, group, options)
-            raise NotFoundError(f"group {group} has no offsets there", remedy="mqctl group lag")
+            raise NotFoundError(
+                f"group {group} has no offsets there",
+                reason="it never committed one, and no member holds a queue: how far it is behind depends on where its "
+                "first member begins",
+                remedy=f"mqctl offset reset -g {shlex.quote(group)} -t TOPIC --to-latest",
+            )
     advices, key_gaps = _with_keys(who, state, advices)
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0

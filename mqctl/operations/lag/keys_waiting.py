@@ -11,7 +11,6 @@ from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_remedies import of_keys
 from mqctl.errors import MqctlError
 from mqctl.model.gap import Gap, GapSubject, Part
-from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.messages.key_samples import live_sample
 from mqctl.snapshot.live.asking import Asking
@@ -30,21 +29,17 @@ def with_keys(
     Returns:
         The advices, those of the first backlogs with what their keys say, and what could not be read.
     """
-    offsets = {
-        (state.group, MessageQueue(state.topic, broker.name or "", state.queue_id)): state.offset
-        for broker in snapshot.brokers
-        for state in broker.consumer_offsets
-    }
     gaps: list[Gap] = []
     advised = list(advices)
     fitting = [number for number, advice in enumerate(advised) if _has_reason(advice)][:_MOST]
     with target.open() as cluster:
         for number in fitting:
             advice = advised[number]
+            waiting = {flow.queue: flow.waiting_count for flow in advice.queues if flow.waiting_count}
             begins = {
-                flow.queue: offsets[advice.group, flow.queue]
+                flow.queue: flow.next_offset
                 for flow in advice.queues
-                if flow.lag_count and (advice.group, flow.queue) in offsets
+                if flow.waiting_count and flow.next_offset is not None
             }
             asking = Asking(cluster, target.deadline())
             try:
@@ -54,7 +49,7 @@ def with_keys(
                 continue
             gaps += sample.gaps
             forecast = key_forecast(
-                {flow.queue: flow.lag_count for flow in advice.queues if flow.lag_count},
+                waiting,
                 {flow.queue: flow.owner for flow in advice.queues},
                 sample.messages,
                 thread_count=max(1, (advice.thread_count or 0) // max(1, advice.member_count)),

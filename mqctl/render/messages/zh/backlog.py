@@ -60,6 +60,8 @@ PHRASES = {
     "reason_downstream_untold": "不清楚瓶颈在哪里",
     "reason_downstream_elsewhere": "瓶颈不在监听器",
     "reason_downstream_faster": "每条消息耗时减半，速率就翻倍",
+    "uncommitted_held": "{group} 在 {topic} 的 {queues} 个队列上没有提交过位点；从成员持有的第一条消息算起，共有 {waiting} 条等待。",
+    "uncommitted_unknown": "{group} 在 {topic} 的 {queues} 个队列上没有提交过位点，也没有成员持有其中的消息：不知道有多少条等待。",
     "uncertain": "不确定：两次观察相隔 {window}，短于消费者提交的间隔，或有成员未作答。",
     "remedies": "{group} 在 {topic} 上：哪些手段有效，{target} 内消化积压总共需要多少",
     "remedies_timed": "{group} 在 {topic} 上：监听器每次耗时 {each}；哪些手段有效，{target} 内消化积压总共需要多少",
