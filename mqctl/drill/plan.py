@@ -330,7 +330,7 @@ def _step_mistakes(plan: DrillPlan, step: Step) -> Iterator[str]:
     if isinstance(step, BrokerStep):
         if plan.cluster is None:
             yield f"{step.broker} is not the drill's own; `ask` asks the operator"
-        elif step.broker not in plan.cluster.brokers:
+        elif step.broker not in (*plan.cluster.brokers, *plan.cluster.slave_names):
             yield f"there is no broker {step.broker}"
 
 

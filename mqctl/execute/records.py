@@ -160,6 +160,21 @@ class Doubt(msgspec.Struct, kw_only=True):
     reason: str
 
 
+class WatchedCopy(msgspec.Struct, kw_only=True, frozen=True):
+    """A copy that a follower may have sent twice, to be looked up when one ends.
+
+    Attributes:
+        key: its provenance key.
+        since_ms: when its original was stored, epoch milliseconds.
+    """
+
+    key: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    since_ms: int
+
+
 P = TypeVar("P", QueuePart, SettingPart, StepPart, LetterPart, StretchPart)
 
 
@@ -268,6 +283,7 @@ class ReplayRecord(ChangeRecord[StretchPart], kw_only=True, tag="replay"):
         found: messages that a look-up by key found stored although their answer was lost.
         selector: of a follower, how it chooses a queue by key; None for a replay, which has an end.
         resumed_at_ms: when a follower was taken up again.
+        watched: what a follower may have sent twice, and has not looked up yet.
     """
 
     source: str
@@ -281,6 +297,7 @@ class ReplayRecord(ChangeRecord[StretchPart], kw_only=True, tag="replay"):
     store: str | None = None
     selector: str | None = None
     resumed_at_ms: list[int] = []
+    watched: list[WatchedCopy] = []
 
     @property
     def is_follower(self) -> bool:

@@ -51,6 +51,34 @@ def test_a_sound_cluster_keeps_its_promises_while_things_die(mqctl: Run, tmp_pat
     assert mqctl("drill", "check", history).exit_code == 0
 
 
+ROOM = """
+title: The room of broker-b is lost for good, with the slave of broker-a; a group begins afterwards
+cluster: {brokers: [broker-a, broker-b], slaves: 1}
+time_scale: 40
+quota: {messages: 1000, mebibytes: 1, time: 3m}
+limits: {lost_after: 60s}
+producers: [{name: orders, messages: 100, rate: 400}]
+groups: [{name: ledger, mode: concurrent, consumers: 0}]
+schedule:
+  - {at: 1500ms, do: kill-broker, broker: broker-b}
+  - {at: 1500ms, do: kill-broker, broker: broker-a-s}
+  - {at: 1600ms, do: join, group: ledger, consumers: 2}
+"""
+
+
+def test_a_lost_room_takes_its_slaves_along_and_those_of_the_other_room_serve(mqctl: Run, tmp_path: Path) -> None:
+    """Half of the messages are nowhere but on the slave of the broker that never comes back."""
+    (tmp_path / "room.yaml").write_text(ROOM)
+    outcome = mqctl("drill", "run", tmp_path / "room.yaml", "--history", tmp_path / "room.history", "-o", "json")
+    assert outcome.exit_code == 0, (outcome.stdout, outcome.stderr)
+    verdict = outcome.json
+    assert (verdict["state"], verdict["sent"], verdict["acknowledged"]) == ("kept", 100, 100)
+    assert "broker-a-s was killed" in outcome.stderr
+    (tmp_path / "room.yaml").write_text(ROOM.replace("broker-a-s", "broker-a-s2"))
+    wrong = mqctl("drill", "run", tmp_path / "room.yaml")
+    assert (wrong.exit_code, "there is no broker broker-a-s2" in wrong.stderr) == (65, True)
+
+
 def own_things(cluster: EmbeddedCluster) -> set[str]:
     """The topics and groups of drills that the broker has."""
     with Cluster(cluster.namesrv) as admin:

@@ -35,6 +35,15 @@ _WATCHED = 32
 _SUSPEND_MS = 500
 
 
+@dataclass(frozen=True, slots=True)
+class FollowedCopy:
+    """A copy to be looked up: its key, its queue, and when its original was stored, epoch milliseconds."""
+
+    key: str
+    target: MessageQueue
+    since_ms: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowOrder:
     """What is followed into what.
@@ -43,6 +52,8 @@ class FollowOrder:
         selector: how the queue of a key is chosen.
         wait: returns when the next message may be sent.
         noted: the offset behind what is on record as copied, by queue of the old topic: that is not counted again.
+        watched: copies that earlier followers may have sent twice, and did not look up.
+        watch: keeps a copy on record that may be there twice, before it is sent: whoever is killed cannot tell of it.
     """
 
     old: str
@@ -50,6 +61,8 @@ class FollowOrder:
     selector: KeySelector = KeySelector.HASH
     wait: Callable[[], None] = lambda: None
     noted: Mapping[MessageQueue, int] = field(default_factory=dict)
+    watched: Sequence[FollowedCopy] = ()
+    watch: Callable[[FollowedCopy], None] = lambda _: None
 
     @property
     def group(self) -> str:
@@ -70,15 +83,6 @@ class _Place:
     looking: bool = True
     watch_count: int = 0
     new_count: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Copy:
-    """A copy to be looked up: its key, its queue, and when its original was stored, epoch milliseconds."""
-
-    key: str
-    target: MessageQueue
-    since_ms: int
 
 
 @dataclass(slots=True)
@@ -124,7 +128,7 @@ class TopicFollower:
         self._order = order
         self._lock = Lock()
         self._places: dict[MessageQueue, _Place] = {}
-        self._watched: list[_Copy] = []
+        self._watched: list[FollowedCopy] = list(order.watched)
         wanted = replace(settings or ConsumerSettings(batch_size=32), consume_from=ConsumeFrom.FIRST_OFFSET)
         self.consumer = PushConsumer(order.group, client, self._consume, wanted, mode=ConsumeMode.ORDERLY)
         self.consumer.subscribe(order.old)
@@ -170,16 +174,18 @@ class TopicFollower:
             place.looking = True  # somebody else has read the queue meanwhile
         again = republished(message.stored, queue, message.body, self._order.group)
         target = self._order.selector.choose(ordering_key(message.stored, queue), self._queues())
-        copy = _Copy(again.key, target, message.stored.store_time_ms)
+        copy = FollowedCopy(again.key, target, message.stored.store_time_ms)
         if place.looking:
             count = self._count(copy)
             if count:
                 self._add(already_there=1)
                 return
-            # Where the broker does not tell, the message is sent again: one that is there twice is told, a gap never.
+            # Where the broker does not tell, the message is sent again, and the next one looked up, too: one that is
+            # there twice is told, a gap never.
             place.looking, place.watch_count = count is None, _WATCHED
         if place.watch_count:
             place.watch_count -= 1
+            self._order.watch(copy)
             self._watched.append(copy)
         self._order.wait()
         message_again = OutgoingMessage(
@@ -195,7 +201,7 @@ class TopicFollower:
                 self._targets = self._producer.queues(self._order.new)
             return self._targets
 
-    def _count(self, copy: _Copy) -> int | None:
+    def _count(self, copy: FollowedCopy) -> int | None:
         """Returns how many copies with a key the new topic has; None when its broker does not answer."""
         instance = self.consumer.instance
         address = instance.routes.master(copy.target.broker_name)

@@ -16,6 +16,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Gap, Part
 
 if TYPE_CHECKING:  # who asks for no advice does not wait for it
+    from mqctl.cli.sources.snapshot_source import LiveOptions
     from mqctl.diagnosis.backlog_advice import BacklogAdvice
     from mqctl.model.snapshot import ClusterSnapshot
 
@@ -54,7 +55,6 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     """
     from mqctl.cli.gaps import tell_gaps
     from mqctl.cli.options.doctor import time_scale_of
-    from mqctl.cli.sources.named import require_group
     from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
     from mqctl.cli.times import parse_span_ms
     from mqctl.diagnosis.backlog_advice import backlog_advice
@@ -91,8 +91,21 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         for gap in unanswered
         if gap.part in _EVIDENCE
     ]
-    for group in who.groups or ():
-        if not gaps and not any(advice.group == group for advice in advices):
+    if not gaps:
+        _require_groups(state, options, {advice.group for advice in advices})
+    advices, key_gaps = _with_keys(who, state, advices)
+    moment_ms = state.origin.observed_at_ms
+    seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
+    emit(advice_document(moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups)), output)
+    return tell_gaps([*gaps, *key_gaps])
+
+
+def _require_groups(state: ClusterSnapshot, options: LiveOptions, advised_groups: set[str]) -> None:
+    """Raises NotFoundError for a group that was asked for and of which no offset is known."""
+    from mqctl.cli.sources.named import require_group
+
+    for group in options.groups or ():
+        if group not in advised_groups:
             require_group(state, group, options)
             raise NotFoundError(
                 f"group {group} has no offsets there",
@@ -100,11 +113,6 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
                 "first member begins",
                 remedy=f"mqctl offset reset -g {shlex.quote(group)} -t TOPIC --to-latest",
             )
-    advices, key_gaps = _with_keys(who, state, advices)
-    moment_ms = state.origin.observed_at_ms
-    seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
-    emit(advice_document(moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups)), output)
-    return tell_gaps([*gaps, *key_gaps])
 
 
 def _with_keys(

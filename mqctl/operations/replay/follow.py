@@ -277,6 +277,8 @@ def _follow(
         selector=request.selector,
         wait=_Pacing(request.rate_per_s),
         noted=notes.noted,
+        watched=notes.watched,
+        watch=notes.watch,
     )
     settings = ConsumerSettings(batch_size=32, threads=max(1, min(64, planned.plan.old_queue_count)))
     follower = TopicFollower(order, client, settings)

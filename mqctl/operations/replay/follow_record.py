@@ -7,12 +7,13 @@ same command takes it up: what was copied since the last look is counted then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from threading import Lock
 
-from mqctl.client.producer.topic_follower import FollowedTo, Repeats
+from mqctl.client.producer.topic_follower import FollowedCopy, FollowedTo, Repeats
 from mqctl.errors import BadInputError
 from mqctl.execute.journal import Drawer
 from mqctl.execute.record_files import new_id, who
-from mqctl.execute.records import CONFIRMED, Doubt, ReplayRecord, StretchPart
+from mqctl.execute.records import CONFIRMED, Doubt, ReplayRecord, StretchPart, WatchedCopy
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.plans.changing import now_ms
 from mqctl.render.follow import FollowPlan
@@ -40,6 +41,7 @@ class FollowNotes:
         goes_on: bool,
     ) -> None:
         self._drawer = drawer
+        self._writing = Lock()
         earlier = _open_record(drawer, plan, cluster, addresses) if goes_on else None
         if earlier is not None:
             earlier.resumed_at_ms.append(now_ms())
@@ -47,18 +49,38 @@ class FollowNotes:
         _add_queues(self.record, plan.queues)
         self.noted = {part.queue: part.next for part in self.record.parts}
         self._before = {part.queue: part.published for part in self.record.parts}
+        self.watched = [
+            FollowedCopy(copy.key, MessageQueue(copy.topic, copy.broker_name, copy.queue_id), copy.since_ms)
+            for copy in self.record.watched
+        ]
         drawer.write(self.record)
 
     def write(self, reached: Mapping[MessageQueue, FollowedTo]) -> None:
         """Writes how far it is, where that is farther than before. Raises StorageError."""
-        if self._take(reached):
-            self._drawer.write(self.record)
+        with self._writing:
+            if self._take(reached):
+                self._drawer.write(self.record)
+
+    def watch(self, copy: FollowedCopy) -> None:
+        """Writes down a copy that may be there twice soon; threads of the follower call this. Raises StorageError."""
+        watched = WatchedCopy(
+            key=copy.key,
+            topic=copy.target.topic,
+            broker_name=copy.target.broker_name,
+            queue_id=copy.target.queue_id,
+            since_ms=copy.since_ms,
+        )
+        with self._writing:
+            if watched not in self.record.watched:
+                self.record.watched.append(watched)
+                self._drawer.write(self.record)
 
     def end(
         self, reached: Mapping[MessageQueue, FollowedTo], repeats: Repeats, found_count: int, *, drained: bool
     ) -> None:
         """Writes what came of it; only one that copied everything is complete. Raises StorageError."""
         record = self.record
+        record.watched = [copy for copy in record.watched if copy.key in repeats.unknown]
         self._take(reached)
         record.found += found_count
         doubts = {doubt.key: doubt for doubt in record.in_doubt}

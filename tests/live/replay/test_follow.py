@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 import pytest
 
-from embedded_broker import Answer, EmbeddedCluster
+from embedded_broker import Answer, Drop, EmbeddedCluster
 from mqctl.client.admin.broker_changes import commit_offset, put_group, put_topic
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.producer import Producer
@@ -34,6 +34,7 @@ _KEYS = 24
 FOLLOW = ("replay", "follow", "-t", "Few", "--to", "Many")
 DO = ("--execute", "--confirm", "Many", "-o", "json")
 _SEND = 310
+_QUERY = 12
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,21 @@ def copies(live: Run) -> list[Copy]:
     return sorted(listed, key=lambda copy: (copy.queue, copy.offset))
 
 
+def whole_and_in_order(found: list[Copy], count: int) -> set[tuple[str, str, str]]:
+    """Holds that nothing is missing and each key is in one queue, in its order; returns the originals copied twice."""
+    assert {copy.number for copy in found} == set(range(count))
+    homes: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
+    order: defaultdict[str, list[int]] = defaultdict(list)
+    for copy in found:
+        homes[copy.key].add(copy.queue)
+        if copy.number not in order[copy.key]:
+            order[copy.key].append(copy.number)
+    assert {len(queues) for queues in homes.values()} == {1}
+    assert len({queue for queues in homes.values() for queue in queues}) > 2
+    assert all(numbers == sorted(numbers) for numbers in order.values())
+    return {origin for origin, times in Counter(copy.origin for copy in found).items() if times > 1}
+
+
 def on_record(live: Run, state: Path) -> dict[str, str | None]:
     """Returns the one change that `history` knows."""
     outcome = live("history", "-o", "json", env={"MQCTL_STATE_DIR": str(state)})
@@ -125,7 +141,7 @@ def test_a_killed_follower_leaves_no_gap_keeps_each_keys_order_and_tells_what_is
 
     writing = Thread(target=keep_writing)
     writing.start()
-    with started(topics, tmp_path, "--rate", "20"):
+    with started(topics, tmp_path, "--rate", "8"):
         wait_until(lambda: len(copies(live)) >= 30, "some copies")
     writing.join()
     assert len(copies(live)) < 256
@@ -137,17 +153,7 @@ def test_a_killed_follower_leaves_no_gap_keeps_each_keys_order_and_tells_what_is
     assert second.returncode == 0, errors
     report = json.loads(out)
     after = copies(live)
-    assert {copy.number for copy in after} == set(range(256))
-    homes: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
-    order: defaultdict[str, list[int]] = defaultdict(list)
-    for copy in after:
-        homes[copy.key].add(copy.queue)
-        if copy.number not in order[copy.key]:
-            order[copy.key].append(copy.number)
-    assert {len(queues) for queues in homes.values()} == {1}
-    assert len({queue for queues in homes.values() for queue in queues}) > 2
-    assert all(numbers == sorted(numbers) for numbers in order.values())
-    twice = {origin for origin, count in Counter(copy.origin for copy in after).items() if count > 1}
+    twice = whole_and_in_order(after, 256)
     assert len(report["repeated"]) == len(twice)
     assert (report["state"], report["left_count"], report["unknown_count"]) == ("drained", 0, 0)
     # What the first had sent after its last commit was not sent again, but looked up.
@@ -169,6 +175,41 @@ def test_a_killed_follower_leaves_no_gap_keeps_each_keys_order_and_tells_what_is
     assert (undo.exit_code, "copied 256 messages to Many, and what was sent stays sent" in undo.stderr) == (76, True)
     resume = live("replay", "resume", report["id"], env=env)
     assert (resume.exit_code, "mqctl replay follow -t Few --to Many" in resume.stderr) == (76, True)
+
+
+@pytest.mark.slow
+def test_a_follower_that_is_killed_again_and_again_leaves_no_gap(
+    live: Run, topics: EmbeddedCluster, producer: Producer, tmp_path: Path
+) -> None:
+    """Both releases; one is killed before it copied anything, one while brokers do not tell what is there already."""
+    produce(producer, range(64))
+    sent = 64
+    for more in (7, 0, 1, 24, 3):
+        before = len(copies(live))
+        if more == 3:
+            topics.fault(_QUERY, Drop())
+        with started(topics, tmp_path, "--rate", "40") as follower:
+            produce(producer, range(sent, sent + 24))
+            sent += 24
+            assert follower.stderr is not None
+            assert any("following Few into Many" in line for line in iter(follower.stderr.readline, ""))
+            wait_until(lambda: len(copies(live)) >= before + more, "some copies")  # noqa: B023 - called at once
+        topics.clear_faults()
+    told_late = {origin for origin, times in Counter(copy.origin for copy in copies(live)).items() if times > 1}
+    assert told_late, "the one that brokers did not tell copied nothing again"
+    with started(topics, tmp_path, "--drain") as last:
+        out, errors = last.communicate(timeout=_SECONDS)
+    assert last.returncode == 0, errors
+    report = json.loads(out)
+    after = copies(live)
+    twice = whole_and_in_order(after, sent)
+    assert told_late <= twice
+    assert len(report["repeated"]) == len(twice)
+    assert (report["state"], report["left_count"], report["unknown_count"]) == ("drained", 0, 0)
+    env = {"MQCTL_STATE_DIR": str(tmp_path)}
+    status = live("replay", "status", report["id"], "-o", "json", env=env).json
+    assert (status["left_count"], status["published_count"], len(status["resumed_at_ms"])) == (0, sent, 5)
+    assert on_record(live, tmp_path)["state"] == "in-doubt"
 
 
 @pytest.mark.parametrize("shared_cluster", ["5.3.3"], indirect=True)
