@@ -1,6 +1,11 @@
-"""docs/kafka.md and its Chinese: Kafka's terms in RocketMQ's, from the catalogue behind `mqctl explain kafka`."""
+"""docs/kafka.md and its Chinese: Kafka's terms in RocketMQ's, from the catalogue behind `mqctl explain kafka`.
+
+What follows below the table, the examples, is written by hand and kept.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from mqctl.model.lang import Lang
 from mqctl.render.messages.kafka import kafka_terms
@@ -30,4 +35,6 @@ def page(lang: Lang) -> str:
     for term in kafka_terms(lang):
         words = f"**{term.name}**" + (f"<br>{', '.join(term.also)}" if term.also else "")
         rows.append(f"| {words} | {term.rocketmq} | {term.text} | `{term.command}` |")
-    return "\n".join((title, "", begin, "", head, "|---|---|---|---|", *rows, ""))
+    name = "kafka.md" if lang is Lang.EN else "kafka.zh.md"
+    _, _, examples = (Path(__file__).parent / name).read_text(encoding="utf-8").partition("\n## ")
+    return "\n".join((title, "", begin, "", head, "|---|---|---|---|", *rows, "", f"## {examples}"))

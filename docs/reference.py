@@ -11,6 +11,7 @@ from docs.dependencies import page as dependency_page
 from docs.incident_page import page as incident_page
 from docs.incident_page import readme
 from docs.kafka_page import page as kafka_page
+from docs.literature_page import page as literature_page
 from docs.man import pages as man_pages
 from docs.numbers_page import page as numbers_page
 from docs.playbook_scripts import scripts
@@ -74,6 +75,8 @@ def files() -> dict[str, str]:
         "docs/incidents.md": incident_page(),
         "docs/kafka.md": kafka_page(Lang.EN),
         "docs/kafka.zh.md": kafka_page(Lang.ZH),
+        "docs/literature.md": literature_page(Lang.EN),
+        "docs/literature.zh.md": literature_page(Lang.ZH),
         "docs/numbers.md": numbers_page(Lang.EN),
         "docs/numbers.zh.md": numbers_page(Lang.ZH),
         "README.md": readme(),

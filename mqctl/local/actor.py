@@ -125,7 +125,8 @@ def consumer(task: ActorTask, declared: ConsumerDeclared) -> PushConsumer:
                 return outcome
         return Consumed.SUCCESS
 
-    client = client_settings(task.namesrv, task.time_scale, name=declared.name, room=declared.room)
+    name = declared.instance or declared.name
+    client = client_settings(task.namesrv, task.time_scale, name=name, room=declared.room)
     settings = consumer_settings(declared, task.time_scale)
     if declared.invisible_s is not None:
         from mqctl.client.consumer.pop_consumer import PopConsumer

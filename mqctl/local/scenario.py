@@ -125,6 +125,7 @@ class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     Attributes:
         name: instance name; its client id is `127.0.0.1@name`, with the room before it where it has one.
+        instance: another instance name than its own; processes that share one have one client id.
         client: `grpc` is the push consumer of `rocketmq-python-client`, in a cluster that serves gRPC; its client id is
             its own, and it heeds `group`, `topics`, `does`, `slow_ms` and `threads`.
         topics: topic -> expression (tags, `*`).
@@ -141,6 +142,7 @@ class ConsumerDeclared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     name: str
     group: str
     topics: dict[str, str]
+    instance: str | None = None
     client: Literal["remoting", "grpc"] = "remoting"
     does: Behaviour = "healthy"
     slow_ms: int = 20
