@@ -38,6 +38,7 @@ MQ139: a slave lacks a topic and all groups of its master | its master made the 
 MQ140: a slave has its master's tables and nothing of its log | so has one that started five seconds ago
 MQ141: nobody is in sync with a master under a controller | a master under a controller that never had a slave
 MQ142: the only controller does not answer | both controllers answer and one of them leads
+MQ143: a slave was cut, and its files have older records behind the cut | a slave under a controller that was never cut
 MQ201: a group with offsets has no settings | a tool's group has offsets and needs no settings
 MQ202: one of two members does not subscribe the topic | both subscribe the same topics, listed in another order
 MQ203: members want different tags of one topic | members want the same two tags

@@ -217,7 +217,9 @@ def clock_skew(case: Case) -> Iterator[Verdict | Unknown]:
             "max_born_ahead_ms": clocks.max_born_ahead_ms,
         }
         yield Verdict(subject=_store(case), variant="producer", evidence=evidence)
-    if clocks.step_back_count and (clocks.max_step_back_ms or 0) >= case.settings.clock_step_ms:
+    cut = case.broker.storage.cut if case.broker.storage else None
+    by_cut = cut is not None and (clocks.step_back_count, clocks.first_step_back_offset) == (1, cut.physical_offset)
+    if clocks.step_back_count and not by_cut and (clocks.max_step_back_ms or 0) >= case.settings.clock_step_ms:
         evidence = {
             "step_back_count": clocks.step_back_count,
             "max_step_back_ms": clocks.max_step_back_ms,
@@ -246,3 +248,12 @@ def files_set_aside(case: Case) -> Iterator[Verdict]:
             variant="torn" if torn else "cut" if part.reason == "cut" else None,
             severity=Severity.INFO if torn else None,
         )
+
+
+@rule("MQ143", Severity.WARNING, source="AutoSwitchHAClient", needs=_STORE, playbook="damaged-store")
+def cut_records(case: Case) -> Iterator[Verdict]:
+    """Records that a slave was cut of: they stay in its files, and its next start takes them for messages."""
+    cut = case.broker.storage.cut if case.broker.storage else None
+    if cut is not None:
+        evidence = {"physical_offset": cut.physical_offset, "cut_bytes": cut.size_bytes}
+        yield Verdict(subject=_store(case), evidence=evidence)

@@ -20,12 +20,17 @@ class CheckpointStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointState:
-    """Store times up to which commit log, consume queues and index were flushed."""
+    """Store times up to which commit log, consume queues and index were flushed.
+
+    Attributes:
+        confirm_offset: of a broker of 5.x: physical offset up to which its log was confirmed.
+    """
 
     status: CheckpointStatus
     physic_time_ms: int | None = None
     logics_time_ms: int | None = None
     index_time_ms: int | None = None
+    confirm_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +49,19 @@ class CommitLogState:
     file_count: int
     oldest_store_time_ms: int | None = None
     newest_store_time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutTail:
+    """What a controller's slave was cut of, and is still in its files.
+
+    Attributes:
+        physical_offset: where its log was cut.
+        size_bytes: of the records behind.
+    """
+
+    physical_offset: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +175,7 @@ class StorageState:
         mapped_file_count: files that a broker on this store maps into memory.
         map_limit: mappings that this machine lets one process have (vm.max_map_count); None where it does not say.
         file_system: type of the file system that the directory lies on, `ext4` say; None where it cannot be told.
+        cut: what the broker was cut of as a slave under a controller.
     """
 
     has_abort: bool
@@ -175,3 +194,4 @@ class StorageState:
     mapped_file_count: int | None = None
     map_limit: int | None = None
     file_system: str | None = None
+    cut: CutTail | None = None

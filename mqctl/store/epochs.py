@@ -14,6 +14,7 @@ import numpy as np
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.model.epochs import Epoch
 from mqctl.model.numbers import decimal
+from mqctl.model.storage_state import CutTail
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.layouts import CRC_MASK
 from mqctl.store.plain_files import read_file
@@ -55,6 +56,18 @@ def was_cut_at(log: CommitLog, confirmed: int) -> bool:
     before = starts[starts < confirmed][-1:]
     earlier, later = log.store_times(np.append(before, [confirmed] * (2 - len(before))))
     return len(before) > 0 and -1 < later < earlier
+
+
+def cut_of(root: Path, log: CommitLog, confirmed: int | None) -> CutTail | None:
+    """Returns what a slave under a controller was cut of; None for a log that is as long as its files tell.
+
+    Args:
+        confirmed: the confirm offset of its checkpoint.
+    """
+    is_controlled = any((root / name).exists() for name in (EPOCH_FILE, f"{EPOCH_FILE}.bak"))
+    if not is_controlled or not confirmed or not was_cut_at(log, confirmed):
+        return None
+    return CutTail(physical_offset=confirmed, size_bytes=log.max_offset - confirmed)
 
 
 def _parsed(data: bytes) -> tuple[Epoch, ...]:

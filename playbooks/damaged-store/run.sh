@@ -33,7 +33,7 @@ step "0" mqctl store describe --store "${STORE}"
 step "0 1 2 3" mqctl store verify --store "${STORE}"
 
 # 3. What does it mean for messages and groups?
-step "0 1 2 3" mqctl doctor --store "${STORE}" --only MQ104 --only MQ105 --only MQ106 --only MQ404
+step "0 1 2 3" mqctl doctor --store "${STORE}" --only MQ104 --only MQ105 --only MQ106 --only MQ143 --only MQ404
 
 # 4. What can still be read of the topic?
 if [ -n "$TOPIC" ]; then

@@ -337,3 +337,18 @@ def test_files_of_another_size_are_told(mqctl: Run, diverged: tuple[Path, Path],
     assert (difference.exit_code(), difference.a_file_bytes, difference.b_file_bytes) == (1, FILE_BYTES, 4 * FILE_BYTES)
     shown = mqctl("ha", "compare", "--store", diverged[0], "--store", other).stdout
     assert "Log files differ in size: 131,072 bytes in A, 524,288 in B." in shown
+
+
+def test_doctor_names_records_that_a_slave_was_cut_of_and_blames_no_clock(
+    mqctl: Run, controlled: Callable[[str], Path]
+) -> None:
+    """Both stores of the recording have the same records; one broker was cut of them, the other wrote them."""
+    codes = {}
+    for name in ("c1-truncated", "c1-dirty", "c2-elected"):
+        outcome = mqctl("doctor", "--store", controlled(name), "--only", "MQ143", "--only", "MQ107", "-o", "json")
+        codes[name] = [(item["code"], item["evidence"]) for item in outcome.json["findings"]]
+    assert codes == {
+        "c1-truncated": [("MQ143", {"physical_offset": 12_800, "cut_bytes": 12_800})],
+        "c1-dirty": [],
+        "c2-elected": [],
+    }

@@ -266,6 +266,7 @@ STATES: dict[str, State] = {
     ),
     "MQ121": _store(file_system="tmpfs"),
     "MQ122": _store(holder=LockHolder(pid=7, since_ms=NOW, open_file_count=900, open_file_limit=65_536, deleted=())),
+    "MQ143": _store(clocks=ClockState(sampled_count=9), cut=None),
     "MQ108": _store(has_abort=False, set_aside=(replace(ASIDE, acknowledged=True),)),
     "MQ110": live.telling(commitLogDiskRatio="0.74", consumeQueueDiskRatio="0.74"),
     "MQ111": live.telling(pageCacheLockTimeMills="900"),

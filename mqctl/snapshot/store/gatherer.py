@@ -144,4 +144,5 @@ def checkpoint_state(reading: Reading) -> CheckpointState:
         physic_time_ms=checkpoint.physical_time_ms,
         logics_time_ms=checkpoint.queue_time_ms,
         index_time_ms=checkpoint.index_time_ms,
+        confirm_offset=checkpoint.confirm_physical_offset or None,
     )

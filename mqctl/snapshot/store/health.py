@@ -9,6 +9,7 @@ from mqctl.model.config_file import ConfigFileState
 from mqctl.model.gap import Cause, GapSubject, Part
 from mqctl.model.storage_state import CheckpointState, CommitLogState, LockHolder, StorageState
 from mqctl.snapshot.store.reading import Reading
+from mqctl.store.epochs import cut_of
 from mqctl.store.host import MAPPED, file_system_of, map_limit, with_open_files
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.set_aside import set_aside_parts
@@ -37,6 +38,7 @@ def storage_state(
         mapped_file_count=_mapped_files(store.path),
         map_limit=map_limit(),
         file_system=file_system_of(store.path),
+        cut=cut_of(store.path, store.commit_log, checkpoint.confirm_offset),
     )
 
 

@@ -115,4 +115,18 @@ RULES: dict[str, Text] = {
         explain="The store time is the broker's clock, written under the append lock, so it must not fall along the log; the "
         "born time is the producer's clock and must not lie after it by more than 10 s.",
     ),
+    "MQ143": Text(
+        title="Messages that a slave was cut of are still in its files",
+        what={
+            "": "As a slave this log was cut at physical offset {physical_offset}; {cut_bytes} of older records follow there in its files."
+        },
+        effect="Whoever reads the files takes them for messages, mqctl's other findings on this store included. A restart of the "
+        "broker brings them back until its master cuts it again; if it is elected before that, it serves them.",
+        advice="Start the broker as a slave, with its master running, before anybody elects it. Save these messages first if their "
+        "senders got an OK: no other replica has them. Compare with the master's store: `mqctl ha compare`.",
+        explain="A slave under a controller is cut to the point up to which its epochs and its master's agree. That moves the position at "
+        "which it writes; bytes, magic and offsets behind stay. The checkpoint's confirm offset tells the cut, and the "
+        "record behind it was stored before the one in front of it, which would otherwise look like a clock that went back (MQ107).",
+        next_command="mqctl store describe {source}",
+    ),
 }
