@@ -83,10 +83,15 @@ def log_bounds(broker: BrokerSnapshot) -> tuple[int | None, int | None]:
     return _number(broker, "commitLogMinOffset"), _number(broker, "commitLogMaxOffset")
 
 
+def undispatched_bytes(broker: BrokerSnapshot) -> int | None:
+    """Returns how much of a broker's own log is in no queue yet; None where it does not tell."""
+    return _number(broker, "dispatchBehindBytes")
+
+
 def _replica(slave: BrokerSnapshot, master: BrokerSnapshot | None) -> Replica:
     start, end = log_bounds(slave)
     master_start, master_end = log_bounds(master) if master is not None else (None, None)
-    undispatched = _number(slave, "dispatchBehindBytes") or 0
+    undispatched = undispatched_bytes(slave) or 0
     return Replica(
         name=slave.name or "",
         broker_id=slave.broker_id or 0,

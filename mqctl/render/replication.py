@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -145,12 +146,13 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
                 f"By its epochs slave {row.broker_id} of {row.broker} is cut to {row.epochs_meet_at:,} when it "
                 f"connects: {row.log_end - row.epochs_meet_at:,} bytes go."
             )
-    following = {row.broker for row in slaves if ReplicaState(row.state).follows}
+    following = Counter(row.broker for row in slaves if ReplicaState(row.state).follows)
     for row in rows:
-        if row.claimed_in_sync_count and row.broker not in following:
+        if row.claimed_in_sync_count and row.claimed_in_sync_count > following[row.broker]:
             yield (
-                f"{row.broker} itself calls {row.claimed_in_sync_count} of its connections in sync: that says no more "
-                "than less than 256 MiB behind, or not a word so far."
+                f"{row.broker} itself calls {row.claimed_in_sync_count} of its connections in sync, and "
+                f"{following[row.broker]} of its slaves follow: that word says no more than less than 256 MiB behind, "
+                "or that nothing was reported so far."
             )
     silent = [row for row in slaves if row.state == ReplicaState.UNKNOWN]
     if silent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mqctl.model.epochs import Epoch, meeting_point
-from mqctl.model.replicas import Replica, log_bounds, replicas
+from mqctl.model.replicas import Replica, log_bounds, replicas, undispatched_bytes
 from mqctl.model.replication import SyncState
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
@@ -74,6 +74,7 @@ def _master_row(broker: BrokerSnapshot, slave_count: int) -> ReplicaRow:
         log_end=end,
         state="master" if end is not None else "unknown",
         slave_count=slave_count,
+        undispatched_bytes=undispatched_bytes(broker),
         sync_state=None if sets is None else _shown(sets),
         in_sync=None if sets is None else list(sets.in_sync),
         out_of_sync=None if sets is None else list(sets.out_of_sync),
@@ -120,7 +121,7 @@ def _slave_row(
         epochs_meet_at=_meeting(broker, replica, master),
         connections=f"connects to {view.master_address}" if view is not None and view.master_address else None,
         silent_ms=None if view is None or view.written_ms is None else max(0, now_ms - view.written_ms),
-        undispatched_bytes=replica.undispatched_bytes if replica.end is not None else None,
+        undispatched_bytes=undispatched_bytes(broker),
     )
 
 

@@ -65,6 +65,8 @@ def test_a_slave_that_follows_is_in_sync_and_doctor_has_nothing_to_say(mqctl: Ru
     (row,) = slaves(mqctl, pair)
     assert (row["state"], row["behind_bytes"], row["role"]) == ("in-sync", 0, "SLAVE")
     assert row["log_end"] == end(pair.broker("broker-a"))
+    everybody = mqctl("ha", "status", "--namesrv", pair.namesrv, "-o", "json").json["replicas"]
+    assert [item["undispatched_bytes"] for item in everybody] == [0, 0]
     assert findings(mqctl, pair) == {}
     shown = mqctl("ha", "status", "broker-a", "--namesrv", pair.namesrv).stdout
     assert "in-sync" in shown and "ASYNC_MASTER" in shown
@@ -130,9 +132,12 @@ def test_a_probe_of_the_replication_port_counts_as_a_slave_and_is_named(mqctl: R
             lambda: pair.broker("broker-a").on_loop(lambda running: len(running.replication.master.connections)) == 2
         )
         by_code = findings(mqctl, pair)
+        shown = mqctl("ha", "status", "--namesrv", pair.namesrv, "-o", "wide").stdout
     if pair.spec.version == "5.3.3":
         assert by_code["MQ134"]["evidence"] == {"mute_count": 1, "slave_count": 1}
+        assert "broker-a itself calls 2 of its connections in sync, and 1 of its slaves follow:" in shown
     else:
+        assert "connections in sync" not in shown
         assert "MQ134" not in by_code  # nothing of 4.9 tells who is connected
 
 
