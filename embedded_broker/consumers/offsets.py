@@ -93,7 +93,7 @@ class ConsumerOffsets:
 
     def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:
         """Returns the offset of a reset that no pull has seen yet, once."""
-        return self._resets.pop((topic, group, queue_id), None)
+        return self._resets.pop((topic, group, queue_id), None) if self._resets else None
 
     def note_pull(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Remembers where a group's next pull will begin (5.x, in memory): what lies before is in flight."""
@@ -106,8 +106,12 @@ class ConsumerOffsets:
 
     def query(self, group: str, topic: str, queue_id: int) -> int:
         """Returns the offset of a reset that no pull has seen yet, or the stored one, or -1."""
-        reset = self._resets.get((topic, group, queue_id))
-        return self._table.get((topic, group), {}).get(queue_id, -1) if reset is None else reset
+        if self._resets:
+            reset = self._resets.get((topic, group, queue_id))
+            if reset is not None:
+                return reset
+        queues = self._table.get((topic, group))
+        return -1 if queues is None else queues.get(queue_id, -1)
 
     def queues(self, group: str, topic: str) -> Mapping[int, int]:
         """Returns the stored offsets of a topic's queues."""

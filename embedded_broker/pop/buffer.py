@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,7 +52,7 @@ class _Held:
 
     @property
     def finished(self) -> bool:
-        return self.all_acked or (self.stored and self.acked == self.written)
+        return (self.stored and self.acked == self.written) or self.all_acked
 
 
 class PopBuffer:
@@ -88,10 +87,11 @@ class PopBuffer:
 
     def _may_hold(self, checkpoint: PopCheckPoint) -> bool:
         settings = self._ground.settings
+        if not settings.enable_pop_buffer_merge:
+            return False
         left_ms = checkpoint.due_ms - self._ground.clock.now_ms()
         return (
-            settings.enable_pop_buffer_merge
-            and left_ms >= settings.pop_ck_stay_buffer_time_out + _SHORTEST_MARGIN_MS
+            left_ms >= settings.pop_ck_stay_buffer_time_out + _SHORTEST_MARGIN_MS
             and len(self._held) < settings.pop_ck_max_buffer_size
             and checkpoint.merge_key not in self._held
         )
@@ -111,6 +111,8 @@ class PopBuffer:
 
     def ack(self, ack: AckRecord) -> bool:
         """Takes an acknowledgement; returns False when it has to be written down."""
+        if not self._held:
+            return False
         settings, now_ms = self._ground.settings, self._ground.clock.now_ms()
         held = self._held.get(ack.merge_key(self._ground.name))
         if held is None or held.checkpoint is None or not settings.enable_pop_buffer_merge:
@@ -124,8 +126,12 @@ class PopBuffer:
         return True
 
     @staticmethod
-    def _mark(held: _Held, checkpoint: PopCheckPoint, offsets: Set[int]) -> None:
-        for index, offset in enumerate(checkpoint.offsets):
+    def _mark(held: _Held, checkpoint: PopCheckPoint, offsets: frozenset[int]) -> None:
+        own = checkpoint.offsets
+        if offsets.issuperset(own):
+            held.acked = (1 << checkpoint.count) - 1
+            return
+        for index, offset in enumerate(own):
             if offset in offsets:
                 held.acked |= 1 << index
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -68,7 +69,7 @@ class Taken:
     count: int = 0
     rest: int = 0
     starts: dict[Place, int] = field(default_factory=dict)
-    offsets: dict[Place, list[int]] = field(default_factory=dict)
+    offsets: dict[Place, tuple[int, ...]] = field(default_factory=dict)
     order_counts: list[str] = field(default_factory=list)
 
 
@@ -77,7 +78,7 @@ class _Part(NamedTuple):
 
     place: Place
     start: int
-    offsets: list[int]
+    offsets: tuple[int, ...]
     order_counts: list[str]
     data: Sequence[bytes | memoryview]
 
@@ -185,7 +186,7 @@ def _note(pop: Pop, options: PopOptions, queue: Queue, start: int, read: Read) -
     topic, queue_id = queue
     ground = pop.ground
     whole = read.count == read.next_offset - start  # nothing is missing between them
-    offsets = list(range(start, read.next_offset)) if whole else _offsets(read.data)
+    offsets = tuple(range(start, read.next_offset)) if whole else _offsets(read.data)
     flag = retry_flag(topic, options.group)
     counts: list[str] = []
     if options.ordered:
@@ -202,7 +203,7 @@ def _note(pop: Pop, options: PopOptions, queue: Queue, start: int, read: Read) -
         checkpoint = PopCheckPoint(
             broker_name=ground.name,
             consumer_group=options.group,
-            offset_differences=tuple(range(len(offsets)) if whole else [offset - start for offset in offsets]),
+            offset_differences=_first(len(offsets)) if whole else tuple([offset - start for offset in offsets]),
             invisible_ms=options.invisible_ms,
             count=len(offsets),
             pop_ms=options.pop_ms,
@@ -229,7 +230,12 @@ def _add(ground: Ground, options: PopOptions, taken: Taken, part: _Part) -> None
         taken.data += _renamed(ground, options, part)
 
 
-def _offsets(data: Sequence[bytes | memoryview]) -> list[int]:
+@lru_cache(maxsize=64)
+def _first(count: int) -> tuple[int, ...]:
+    return tuple(range(count))
+
+
+def _offsets(data: Sequence[bytes | memoryview]) -> tuple[int, ...]:
     """Returns the queue offsets of records one behind the other."""
     offsets = []
     for part in data:
@@ -238,7 +244,7 @@ def _offsets(data: Sequence[bytes | memoryview]) -> list[int]:
             size, offset = _PLACE.unpack_from(part, at)
             offsets.append(offset)
             at += size
-    return offsets
+    return tuple(offsets)
 
 
 def _renamed(ground: Ground, options: PopOptions, part: _Part) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 from mqctl.errors import BadInputError
@@ -125,7 +126,12 @@ def msg_offset_info(offsets: Mapping[Place, Iterable[int]]) -> str:
 
 def numbers_text(numbers: Iterable[int]) -> str:
     """Writes numbers with commas between them; twice as fast as joining their texts."""
-    values = tuple(numbers)
+    return _numbers_text(numbers if isinstance(numbers, tuple) else tuple(numbers))
+
+
+@lru_cache(maxsize=256)
+def _numbers_text(values: tuple[int, ...]) -> str:
+    """A pop, its checkpoint and its acknowledgement write the same numbers."""
     return (_FIELD * len(values) % values)[:-1]
 
 
