@@ -32,11 +32,12 @@ def revive_stands_still(case: Case) -> Iterator[Verdict]:
     """Popped messages are due for another try for long, and the broker does not put them into the retry topic."""
     for share in case.broker.pop:
         late_ms = 0 if share.oldest_due_ms is None else case.now_ms - share.oldest_due_ms
-        if share.due_count and late_ms >= case.settings.scaled(case.settings.revive_late_ms):
+        due_count = share.due_count - share.ordered_due_count
+        if due_count and late_ms >= case.settings.scaled(case.settings.revive_late_ms):
             yield Verdict(
                 subject=_share(case, share),
                 params={"group": share.group, "topic": share.topic},
-                evidence={"due_count": share.due_count, "late_ms": late_ms},
+                evidence={"due_count": due_count, "late_ms": late_ms},
             )
 
 

@@ -28,7 +28,10 @@ class PopShare:
         blocked_since_ms: when the batch was popped that blocks an ordered queue for longest, epoch milliseconds.
         blocked_times: how often a message of a blocking batch was delivered before, the most of them.
         last_pop_ms: when a message was popped last, epoch milliseconds; None where no record is left.
-        oldest_due_ms: since when the oldest of the due messages is, epoch milliseconds; None without any.
+        oldest_due_ms: since when the oldest of the due messages is that wait for the broker to bring them back, epoch
+            milliseconds; None without any.
+        ordered_due_count: those of the due messages that were popped in order: their queue gives them out at the next
+            pop, and the broker has nothing to do for it.
         renewed_count: invisible messages whose time was lengthened at least twice, as clients do that work on them.
         held_since_ms: when the first of those was popped, as far back as records reach, epoch milliseconds; None
             without any.
@@ -51,6 +54,7 @@ class PopShare:
     blocked_since_ms: int | None = None
     blocked_times: int = 0
     oldest_due_ms: int | None = None
+    ordered_due_count: int = 0
     last_pop_ms: int | None = None
     renewed_count: int = 0
     held_since_ms: int | None = None
@@ -99,6 +103,7 @@ def _sum(first: PopShare, second: PopShare) -> PopShare:
         invisible_ms=max((span for span in (first.invisible_ms, second.invisible_ms) if span), default=None),
         blocked_since_ms=_earlier(first.blocked_since_ms, second.blocked_since_ms),
         blocked_times=max(first.blocked_times, second.blocked_times),
+        ordered_due_count=first.ordered_due_count + second.ordered_due_count,
         oldest_due_ms=_earlier(first.oldest_due_ms, second.oldest_due_ms),
         last_pop_ms=max((at for at in (first.last_pop_ms, second.last_pop_ms) if at is not None), default=None),
         renewed_count=first.renewed_count + second.renewed_count,

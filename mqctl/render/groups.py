@@ -74,6 +74,9 @@ SHARE_COLUMNS = (
 )
 
 
+_NOT_KNOWN = "members are not known: a store does not tell who is online"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
     """One consumer group, all brokers together; without members its model is not known.
@@ -315,12 +318,14 @@ def members_document(
     pops: Sequence[PopShare] = (),
     refused_by: Sequence[str] = (),
     modes: Iterable[str] = (),
+    online_known: bool = True,
     lang: Lang | None = None,
 ) -> Document:
     """Builds the document of `group members`; with settings, that of `group describe`.
 
     Args:
         modes: how brokers have it consume, for a group without members.
+        online_known: whether the source tells who is online; a store does not.
     """
     members = member_rows(memberships, running)
     by_broker = sorted(memberships.items())
@@ -351,8 +356,13 @@ def members_document(
     )
     kinds = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
     blocks: list[Table | Paragraphs] = [
-        Table(MEMBER_COLUMNS, members, empty=f"no member of {group} is online"),
-        Table(SUBSCRIPTION_COLUMNS, subscriptions, title="What brokers filter by", empty="no subscriptions"),
+        Table(MEMBER_COLUMNS, members, empty=f"no member of {group} is online" if online_known else _NOT_KNOWN),
+        Table(
+            SUBSCRIPTION_COLUMNS,
+            subscriptions,
+            title="What brokers filter by",
+            empty="no subscriptions" if online_known else "not known",
+        ),
     ]
     if pops:
         blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))

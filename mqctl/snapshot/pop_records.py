@@ -226,7 +226,7 @@ def pop_shares(ledger: PopLedger, notes: PopNotes, now_ms: int) -> tuple[PopShar
         unacked = batch.unacked()
         if unacked:
             own = open_shares.setdefault((group, topic), _Open())
-            own.due_ms += [visible_ms for _, visible_ms in unacked]
+            own.ordered_ms += [visible_ms for _, visible_ms in unacked]
             low, end = notes.bounds.get((topic, queue_id), (0, 0))
             committed = notes.offsets.get((group, topic, queue_id), low)
             own.batched_count += max(0, min(end, batch.offsets[-1] + 1) - committed)
@@ -256,11 +256,13 @@ class _Open:
     """What one group popped of one topic and did not finish.
 
     Attributes:
+        due_ms, ordered_ms: when each of them is due, by how it was popped.
         batched_count: messages from the consumer offset to the end of the batch, of ordered queues.
         blocked_count: ordered queues that give out nothing now.
     """
 
     due_ms: list[int] = field(default_factory=list)
+    ordered_ms: list[int] = field(default_factory=list)
     batched_count: int = 0
     blocked_count: int = 0
     blocked_since_ms: int | None = None
@@ -269,7 +271,7 @@ class _Open:
 
 def _share(share: Share, own: _Open, notes: PopNotes, now_ms: int) -> PopShare:
     group, topic = share
-    later = [moment for moment in own.due_ms if moment > now_ms]
+    later = [moment for moment in (*own.due_ms, *own.ordered_ms) if moment > now_ms]
     dead = dlq_topic(group)
     return PopShare(
         group=group,
@@ -277,7 +279,8 @@ def _share(share: Share, own: _Open, notes: PopNotes, now_ms: int) -> PopShare:
         mode=notes.modes.get(share),
         ready_count=max(0, notes.waiting(group, topic) - own.batched_count),
         invisible_count=len(later),
-        due_count=len(own.due_ms) - len(later),
+        due_count=len(own.due_ms) + len(own.ordered_ms) - len(later),
+        ordered_due_count=sum(moment <= now_ms for moment in own.ordered_ms),
         retry_count=sum(notes.waiting(group, pop_retry_topic(group, topic, v2=v2)) for v2 in (False, True)),
         oldest_due_ms=min((moment for moment in own.due_ms if moment <= now_ms), default=None),
         retry_v2_count=notes.waiting(group, pop_retry_topic(group, topic, v2=True)),

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 from mqctl.cli.connection.target import ClusterTarget, cluster_target
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.cluster import BrokerAddress, none_registered
-from mqctl.errors import NotFoundError
+from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.names_alike import meant
+from mqctl.model.origin import OriginKind
 from mqctl.model.route import BrokerEndpoint, NameServerView
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, list_brokers
@@ -43,6 +44,11 @@ class LiveOrSaved:
         self.asking = asking
         self.saved = saved
         self.cluster = cluster
+
+    @property
+    def is_store(self) -> bool:
+        """Whether files of a broker were looked at, which know no connections."""
+        return self.saved is not None and self.saved.origin.kind is OriginKind.STORE
 
     def ask(self, question: Callable[Concatenate[Asking, P], None], /, *args: P.args, **named: P.kwargs) -> None:
         """Puts one of the questions of `live_brokers` to brokers; those of a snapshot know the answer already."""
@@ -192,14 +198,30 @@ def looking(
     timeout: str | None,
     snapshot: Path | None,
     *,
+    store: Path | None = None,
+    at: str | None = None,
     proxies: Iterable[str] | None = None,
 ) -> Iterator[LiveOrSaved]:
-    """Opens the live cluster, or loads the snapshot.
+    """Opens the live cluster, loads the snapshot, or looks at a store.
+
+    Args:
+        at: the moment that a store is looked at for, as it was typed.
 
     Raises:
-        BadInputError: the file is no snapshot.
+        BadInputError: the file is no snapshot, or the directory no store.
+        UsageError: options that do not go together.
         UnreachableError, ConfigurationError: there is no cluster to ask.
     """
+    if store is not None or at is not None:
+        from datetime import datetime
+
+        from mqctl.cli.sources.snapshot_source import read_snapshot
+
+        if store is None:
+            raise UsageError("--at needs --store", reason="a snapshot has its own moment, a live cluster its own clock")
+        now = datetime.now().astimezone()
+        yield LiveOrSaved(None, read_snapshot(store=store, snapshot=snapshot, at=at, now=now, quick=True))
+        return
     if snapshot is not None:
         from mqctl.snapshot.archive import load_snapshot
 

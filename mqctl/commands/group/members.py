@@ -44,7 +44,15 @@ def command(
     gaps = [*broker_gaps(brokers), *(gap for gap in unanswered if gap.cause is not Cause.UNSUPPORTED)]
     minor = [*unseen, *(gap for gap in unanswered if gap.cause is Cause.UNSUPPORTED)]
     return answer(
-        members_document(group, memberships, running, refused_by=refused, modes=modes, lang=spoken()),
+        members_document(
+            group,
+            memberships,
+            running,
+            refused_by=refused,
+            modes=modes,
+            online_known=not look.is_store,
+            lang=spoken(),
+        ),
         gaps,
         output,
         minor=minor,

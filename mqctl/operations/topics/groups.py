@@ -9,7 +9,7 @@ from time import time
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import NotFoundError
 from mqctl.model.config import creates_groups
-from mqctl.model.gap import Gap, Part
+from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.member import GroupMembership
 from mqctl.model.names_alike import meant
 from mqctl.model.pop_share import PopShare, summed_shares
@@ -56,7 +56,12 @@ def memberships_by_broker(source: LiveOrSaved, brokers: list[LiveBroker], group:
 def missing_members(
     source: LiveOrSaved, brokers: list[LiveBroker], memberships: Mapping[str, GroupMembership], group: str
 ) -> list[Gap]:
-    """Returns where a group of which no broker knows a member is probably behind a proxy that nobody named."""
+    """Returns where a group of which no broker knows a member is probably behind a proxy that nobody named.
+
+    Of a store, that it does not tell.
+    """
+    if source.is_store:
+        return [Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason="a store does not tell who is online")]
     if memberships or source.asking is None or source.asking.cluster.proxies:
         return []
     from mqctl.client.admin.broker_queries import consume_stats
