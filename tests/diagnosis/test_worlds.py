@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from docs.rule_worlds import WORLDS
 from mqctl.diagnosis import RULES, diagnose
-from tests.diagnosis.group_faults import popped_undeclared
+from tests.diagnosis.group_faults import popped_by_one_broker, popped_undeclared
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
 from tests.diagnosis.twins import TWINS
 
@@ -39,4 +41,16 @@ def test_members_that_all_pop_need_no_broker_that_is_set_to_it() -> None:
     """Clients may pop by themselves: nothing is mixed, and no queue lacks an owner."""
     diagnosis = diagnose(popped_undeclared())
     assert (diagnosis.findings, diagnosis.not_judged) == ((), ())
+    assert "MQ422" in diagnosis.rules_run
+
+
+def test_a_broker_without_the_topic_need_not_be_set_to_have_it_popped() -> None:
+    """The same two brokers, one of them set to POP: a fault where both have the topic."""
+    mixed = popped_by_one_broker()
+    assert "MQ422" in {item.code for item in diagnose(mixed).findings}
+    first, second = mixed.brokers
+    without = replace(second, topics=tuple(config for config in second.topics if config.name != "Pay"))
+    popping = [replace(info, pops=True, queues=(), held_counts={"Pay": 0}) for info in mixed.running]
+    diagnosis = diagnose(replace(mixed, brokers=(first, without), running=tuple(popping)))
+    assert "MQ422" not in {item.code for item in diagnosis.findings}
     assert "MQ422" in diagnosis.rules_run
