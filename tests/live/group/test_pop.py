@@ -67,12 +67,12 @@ def test_the_figures_of_a_recorded_store_are_what_is_known_of_it(mqctl: Run, tmp
     (row,) = (row for row in later.json["groups"] if row["topic"] == "T1")
     assert [row[name] for name in COUNTS] == [4, 0, 8, 3]
     for (group, topic), counts in expected.items():
-        words = ("group", "describe", "-g", group, "--store", store)
-        shown = mqctl(*words, "--at", known["state_read_ms"], "-o", "json")
+        asked = ("group", "describe", "-g", group, "--store", store)
+        shown = mqctl(*asked, "--at", known["state_read_ms"], "-o", "json")
         assert (shown.exit_code, [row["topic"] for row in shown.json["pops"]]) == (0, [topic]), shown.stderr
         assert [shown.json["pops"][0][name] for name in COUNTS] == counts
         assert "members not read: a store does not tell who is online" in shown.stderr
-        assert "members are not known" in mqctl(*words).stdout
+        assert "members are not known" in mqctl(*asked).stdout
     assert mqctl("group", "describe", "-g", "G1", "--at", "now").exit_code == 64
 
 
