@@ -7,7 +7,8 @@ whatever it asks, show pulls of one message each, and pulls with as many questio
 acknowledging one by one can be faster than these. Messages per second of the broker's own CPU time, by rounds in turn,
 the ratio to pulling, and the requests that a message took; of a broker as it comes, and of one that
 spares checkpoints which are acknowledged within seconds (`enablePopBufferMerge`). `--held N` pops N messages instead
-and keeps them: what an invisible message costs in memory, and what a pop costs before and after.
+and keeps them: what an invisible message costs in memory, and what a pop costs before and after. `--handling` leaves
+sockets out: the broker is in this process, and frames are read, handled and answered in turn.
 """
 
 from __future__ import annotations
@@ -16,18 +17,28 @@ import argparse
 import socket
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from itertools import count
+from typing import TYPE_CHECKING, cast
 
 from benchmarks.broker.run import Server, start, stop
+from embedded_broker import EmbeddedCluster
+from embedded_broker.remoting.handler_table import BROKER, Call, handlers_of
 from mqctl.client.message.popped import PoppedMessage, read_popped
 from mqctl.protocol.bodies_pop import BatchAck, BatchAcks, bit_set
-from mqctl.protocol.frame import FrameDecoder, RemotingCommand, encode
+from mqctl.protocol.frame import FrameDecoder, RemotingCommand, decode, encode
 from mqctl.protocol.header import Request
 from mqctl.protocol.requests_client import GetMaxOffset, PullMessage, SendMessageV2
 from mqctl.protocol.requests_pop import AckMessage, BatchAckMessage, PopMessage
 
 QUEUES, MOST, BODY, TOPIC = 4, 32, b"x" * 1024, "Bench"
+HANDLED = 600
+if TYPE_CHECKING:
+    from embedded_broker.broker import Broker
+    from embedded_broker.remoting.server import ServerConnection
+
 BUFFERED = ("--set", "enablePopBufferMerge=true")
 
 
@@ -66,6 +77,21 @@ def fill(talk: Talk, messages: int) -> None:
         talk.ask(*[(send, BODY) for send in sends])
 
 
+def pull_request(group: str, queue_id: int, offset: int, most: int) -> PullMessage:
+    return PullMessage(
+        consumer_group=group, topic=TOPIC, queue_id=queue_id, queue_offset=offset, max_msg_nums=most,
+        sys_flag=1 | 4, commit_offset=offset, suspend_timeout_millis=0, subscription="*", sub_version=0,
+        expression_type="TAG",
+    )  # fmt: skip
+
+
+def pop_request(group: str) -> PopMessage:
+    return PopMessage(
+        consumer_group=group, topic=TOPIC, queue_id=-1, max_msg_nums=MOST, invisible_time=600_000, exp_type="TAG",
+        exp="*",
+    )  # fmt: skip
+
+
 def pull(talk: Talk, group: str, *, most: int = MOST, asks_each: bool = False) -> int:
     """Pulls every queue to its end, and returns how many messages came.
 
@@ -78,12 +104,7 @@ def pull(talk: Talk, group: str, *, most: int = MOST, asks_each: bool = False) -
         offset = 0
         more: list[tuple[Request, bytes]] = []
         while True:
-            request = PullMessage(
-                consumer_group=group, topic=TOPIC, queue_id=queue_id, queue_offset=offset, max_msg_nums=most,
-                sys_flag=1 | 4, commit_offset=offset, suspend_timeout_millis=0, subscription="*", sub_version=0,
-                expression_type="TAG",
-            )  # fmt: skip
-            answer = talk.ask(*more, (request, b""))[-1]
+            answer = talk.ask(*more, (pull_request(group, queue_id, offset, most), b""))[-1]
             if answer.code:
                 break
             following = int(answer.ext("nextBeginOffset") or 0)
@@ -94,11 +115,7 @@ def pull(talk: Talk, group: str, *, most: int = MOST, asks_each: bool = False) -
 
 def popped(talk: Talk, group: str, *before: tuple[Request, bytes]) -> Sequence[PoppedMessage]:
     """Pops once; `before` goes out with it."""
-    request = PopMessage(
-        consumer_group=group, topic=TOPIC, queue_id=-1, max_msg_nums=MOST, invisible_time=600_000, exp_type="TAG",
-        exp="*",
-    )  # fmt: skip
-    answer = talk.ask(*before, (request, b""))[-1]
+    answer = talk.ask(*before, (pop_request(group), b""))[-1]
     return () if answer.code else read_popped(answer, group, TOPIC, "broker-a").messages
 
 
@@ -201,6 +218,51 @@ def compare(server: Server, messages: int, rounds: int) -> None:
         )
 
 
+class Sink:
+    """The connection of requests that are handed over: it encodes the answers and keeps them."""
+
+    peer, closed, active_ms = "127.0.0.1:1", False, 0
+
+    def __init__(self) -> None:
+        self.answers: list[RemotingCommand] = []
+
+    def send(self, answer: RemotingCommand) -> None:
+        encode(answer)
+        self.answers.append(answer)
+
+
+all_handlers = lru_cache(partial(handlers_of, BROKER))
+
+
+def handled(broker: Broker, request: Request, body: bytes = b"") -> tuple[RemotingCommand, float]:
+    """Has a broker handle a request; returns the answer, and the microseconds of CPU from frame to frame."""
+    sink, frame, handlers = Sink(), encode(request.command(opaque=1, body=body)), all_handlers()
+    began_ns = time.thread_time_ns()
+    command = decode(frame)
+    handler = handlers[command.code]
+    call = Call(command, cast("ServerConnection", sink), 0, command.version, lambda _call, _go_on: None)
+    answer = handler.function(broker, handler.request.from_ext(command.ext_fields), call)
+    if answer is not None:
+        sink.send(answer)
+    taken_us = (time.thread_time_ns() - began_ns) / 1000
+    return sink.answers[0], taken_us
+
+
+def handle(broker: Broker) -> None:
+    """Prints what handling a pull, a pop and its acknowledgement, of 32 messages each, costs: first quartiles."""
+    taken: dict[str, list[float]] = {"pull": [], "pop": [], "acknowledge": []}
+    for number in range(HANDLED):
+        _, taken_us = handled(broker, pull_request("pulls", number % QUEUES, number // QUEUES * MOST, MOST))
+        taken["pull"].append(taken_us)
+        answer, taken_us = handled(broker, pop_request("pops"))
+        taken["pop"].append(taken_us)
+        ((request, body),) = together("pops", read_popped(answer, "pops", TOPIC, "broker-a").messages)
+        taken["acknowledge"].append(handled(broker, request, body)[1])
+    pull_us, pop_us, ack_us = [statistics.quantiles(own)[0] for own in taken.values()]
+    print(f"us of CPU for 32 messages: pull {pull_us:.0f}, pop {pop_us:.0f}, acknowledge {ack_us:.0f};")
+    print(f"pop and acknowledge: {pull_us / (pop_us + ack_us):.2f} of pulling")
+
+
 def hold(server: Server, messages: int) -> None:
     """Prints what invisible messages cost."""
     talk = Talk(server.address)
@@ -224,7 +286,19 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--held", type=int, metavar="N", default=0)
+    parser.add_argument("--handling", action="store_true")
     arguments = parser.parse_args()
+    if arguments.handling:
+        for merge in ("false", "true"):
+            own = {"enablePopBufferMerge": merge}
+            with (
+                tempfile.TemporaryDirectory() as directory,
+                EmbeddedCluster(version="5.3.3", data_dir=directory, settings=own) as cluster,
+            ):
+                print(f"enablePopBufferMerge={merge}")
+                fill(Talk(cluster.broker().address), HANDLED * MOST)
+                cluster.broker().on_loop(handle)
+        return
     for words in ((), BUFFERED):
         with tempfile.TemporaryDirectory() as directory:
             server, _ = start("--as-version", "5.3.3", "--data-dir", directory, *words)

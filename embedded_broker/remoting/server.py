@@ -31,7 +31,7 @@ log = logging.getLogger("embedded_broker")
 OnAnswer = Callable[[RemotingCommand | None], None]
 _WRITE_BUFFER_BYTES = 4 * 1024 * 1024
 _LAST_WORDS_SECONDS = 1.0
-_TURN_SECONDS = 0.005
+_TURN_SECONDS, _FEW_REQUESTS = 0.005, 4
 _GATHERED_BYTES = 64 * 1024
 
 
@@ -264,17 +264,20 @@ class ServerConnection(asyncio.Protocol):
         """Deals with the frames that are complete, until the peer has to read answers first.
 
         After a moment others have their turn: one connection may bring a hundred requests at once that cost something.
+        A few are dealt with in any case, for the moment may pass while the process waits for the processor; answers
+        that could have left together would leave one by one.
         """
         self._later = False
         self._gathered = bytearray()
-        end = monotonic() + _TURN_SECONDS
+        end, left = monotonic() + _TURN_SECONDS, _FEW_REQUESTS
         try:
             while not self._paused and (command := self._frames.next_command()) is not None:
                 self._frame_began_ms = self.active_ms
                 self._deal_with(command)
                 if self._transport is None or self._transport.is_closing() or not self._frames.pending_bytes:
                     return
-                if monotonic() > end:
+                left -= 1
+                if left <= 0 and monotonic() > end:
                     self._go_on_later(self._transport)
                     return
         except FrameError as error:
