@@ -355,15 +355,7 @@ def members_document(
         retries_in_place=_retries_in_place(running),
     )
     kinds = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
-    blocks: list[Table | Paragraphs] = [
-        Table(MEMBER_COLUMNS, members, empty=f"no member of {group} is online" if online_known else _NOT_KNOWN),
-        Table(
-            SUBSCRIPTION_COLUMNS,
-            subscriptions,
-            title="What brokers filter by",
-            empty="no subscriptions" if online_known else "not known",
-        ),
-    ]
+    blocks = _online_tables(value, online_known=online_known)
     if pops:
         blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))
     if any(kinds):
@@ -376,6 +368,21 @@ def members_document(
         blocks.insert(0, Table(CONFIG_COLUMNS, configs, title=f"Consumer group {group}"))
     schema = "group.describe/1" if configs else "group.members/1"
     return Document(schema=schema, value=value, records=members, csv_columns=MEMBER_COLUMNS, blocks=blocks)
+
+
+def _online_tables(value: GroupMembers, *, online_known: bool) -> list[Table | Paragraphs]:
+    """Returns who is online and what brokers filter by for them."""
+    return [
+        Table(
+            MEMBER_COLUMNS, value.members, empty=f"no member of {value.group} is online" if online_known else _NOT_KNOWN
+        ),
+        Table(
+            SUBSCRIPTION_COLUMNS,
+            value.subscriptions,
+            title="What brokers filter by",
+            empty="no subscriptions" if online_known else "not known",
+        ),
+    ]
 
 
 def _retries_in_place(running: Iterable[RunningInfo]) -> int | None:

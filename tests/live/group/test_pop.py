@@ -67,12 +67,12 @@ def test_the_figures_of_a_recorded_store_are_what_is_known_of_it(mqctl: Run, tmp
     (row,) = (row for row in later.json["groups"] if row["topic"] == "T1")
     assert [row[name] for name in COUNTS] == [4, 0, 8, 3]
     for (group, topic), counts in expected.items():
-        asked = ("group", "describe", "-g", group, "--store", store)
-        shown = mqctl(*asked, "--at", known["state_read_ms"], "-o", "json")
+        describe = ("group", "describe", "-g", group, "--store", store)
+        shown = mqctl(*describe, "--at", known["state_read_ms"], "-o", "json")
         assert (shown.exit_code, [row["topic"] for row in shown.json["pops"]]) == (0, [topic]), shown.stderr
         assert [shown.json["pops"][0][name] for name in COUNTS] == counts
         assert "members not read: a store does not tell who is online" in shown.stderr
-        assert "members are not known" in mqctl(*asked).stdout
+        assert "members are not known" in mqctl(*describe).stdout
     assert mqctl("group", "describe", "-g", "G1", "--at", "now").exit_code == 64
 
 
@@ -82,9 +82,9 @@ def test_what_was_popped_in_order_comes_back_without_the_revive_service(mqctl: R
     late = ("--store", store, "--at", known["state_read_ms"] + 600_000)
     (row,) = mqctl("group", "lag", "-g", "GF", *late, "-o", "json").json["groups"]
     assert [row[name] for name in COUNTS] == [3, 0, 2, 0]
-    found = {(item["code"], item["subject"]) for item in mqctl("doctor", *late, "-o", "json").json["findings"]}
-    assert ("MQ416", "G1 T1") in found
-    assert ("MQ416", "GF TF") not in found
+    subjects = {(item["code"], item["subject"]) for item in mqctl("doctor", *late, "-o", "json").json["findings"]}
+    assert ("MQ416", "G1 T1") in subjects
+    assert ("MQ416", "GF TF") not in subjects
 
 
 def test_a_store_without_pops_has_no_figures_of_them(mqctl: Run, tmp_path: Path) -> None:
