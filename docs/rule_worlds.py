@@ -119,6 +119,7 @@ MQ504: a queue lock was renewed a minute ago | a queue lock was renewed 25 secon
 MQ505: an ordered topic is consumed concurrently, or any topic by some members in order only | all members are orderly
 MQ506: an ordered topic lost a broker between two looks | a topic without order lost a broker
 MQ507: an ordered topic got more queues between two looks | a topic without order got more queues
+MQ508: an order configuration counts more queues than the topic has | it lists one of two brokers, as it is
 MQ601: producers use queues that nobody reads | a topic was made smaller after its upper queue was consumed
 MQ602: consumers read queues that nobody writes | producers use more queues than consumers read
 MQ603: a topic cannot be read | a topic has its usual permissions and the bit for inheriting
@@ -146,6 +147,7 @@ MQ624: members ask a name server with which no broker registers | they ask that 
 MQ625: members subscribe a topic that no broker has | the topic is there, and nobody has sent to it
 MQ626: one of two name servers does not answer | it answers, and refuses one route
 MQ627: a topic was deleted on a broker and not at the name servers | the topic is on that broker, closed for sends
+MQ629: a topic has no write queue on any broker | it has none on one broker of two
 MQ630: one of two masters checks nobody, or has no entries of a user | both have the same entries, in another order
 MQ631: an ordinary user on a broker that checks | all ordinary users are disabled
 MQ632: a literal Deny beside an Allow of its prefix | the Deny is of another action, or of the other policy

@@ -29,6 +29,9 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 # What most faults bring along: messages that wait, come again or are dead. Causes as grave are told before them.
 SYMPTOMS = frozenset({"MQ401", "MQ403", "MQ405", "MQ406", "MQ410", "MQ413", "MQ707"})
 
+# Who says more of the same state of the same subject says it alone.
+_SAID_BY = {"MQ720": ("MQ721", "MQ725"), "MQ721": ("MQ725",)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
@@ -86,10 +89,16 @@ def diagnose(
         case = _case(broker, snapshot, used)
         for entry in chosen:
             outcomes += _judge(entry, case, audience)
-    findings = [item for item in outcomes if isinstance(item, Finding)]
+    findings = _each_once([item for item in outcomes if isinstance(item, Finding)])
     gaps = [item for item in outcomes if isinstance(item, NotJudged)]
     findings.sort(key=lambda item: (-item.severity.rank, item.code in SYMPTOMS, item.code))
     return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
+
+
+def _each_once(findings: list[Finding]) -> list[Finding]:
+    """Leaves out what another finding tells as well: one cause is one finding."""
+    told = {(item.code, item.subject) for item in findings}
+    return [item for item in findings if not any((code, item.subject) in told for code in _SAID_BY.get(item.code, ()))]
 
 
 def _window_suffices(entry: Rule, case: ClusterCase) -> bool:

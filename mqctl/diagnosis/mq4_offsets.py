@@ -245,14 +245,21 @@ def consume_disabled(case: Case) -> Iterator[Verdict]:
     disabled = [config.name for config in case.broker.groups if not config.consume_enable]
     if not disabled:
         return
-    lags: dict[str, list[int]] = {}
+    lags: dict[str, int] = {}
     for total in case.lag_totals:
-        lags.setdefault(total.group, []).extend([] if total.lag_count is None else [total.lag_count])
+        lags[total.group] = lags.get(total.group, 0) + (total.lag_count or 0)
+    counted = all(case.broker.lacks(part) is None for part in _OFFSETS)
+    online = {item.group for item in case.broker.memberships}
+    told = case.broker.storage is None and case.broker.lacks(Part.MEMBERS) is None
     for group in disabled:
+        # Who has no members and leaves nothing waiting was closed when it was given up.
+        unused = counted and group not in online and not lags.get(group) and (told or group not in lags)
         yield Verdict(
             subject=Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=group),
             params={"group": group},
-            evidence={"lag_count": sum(lags[group]) if lags.get(group) else None},
+            evidence={"lag_count": lags.get(group, 0) if counted else None},
+            severity=Severity.INFO if unused else None,
+            variant="unused" if unused else None,
         )
 
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mqctl.diagnosis.audience import ORDERED, SHARING, SUBSCRIBED, GroupKind, TopicKind
+from mqctl.diagnosis.audience import APPLICATION, ORDERED, SHARING, SUBSCRIBED, GroupKind, TopicKind
 from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
 from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, any_window, cluster_rule, restarting
 from mqctl.model.finding import Reason, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
+from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import ClusterSnapshot
@@ -215,6 +216,36 @@ def ordered_topic_resized(case: ClusterCase) -> Iterator[Verdict]:
                     "queue_count": new,
                     "moved_share": 1 - min(old, new) / math.lcm(old, new),
                 },
+            )
+
+
+@cluster_rule(
+    "MQ508",
+    Severity.ERROR,
+    source="MQClientInstance.topicRouteData2TopicPublishInfo",
+    needs=(Part.ROUTES,),
+    playbook="broker-down",
+    topics=APPLICATION,
+)
+def unfit_order_conf(case: ClusterCase) -> Iterator[Verdict]:
+    """An order configuration that producers cannot read, or that counts queues which the topic does not have.
+
+    A broker that is gone is MQ617's; one that is not listed gets no messages, which is what the list is for.
+    """
+    for route in case.user_routes:
+        parts = [part.split(":") for part in (route.order_conf or "").split(";")]
+        if not route.order_conf:
+            continue
+        # Producers read the first two parts of each entry, and stumble over what is no number.
+        readable = all(len(part) > 1 and decimal(part[1]) is not None for part in parts)
+        has = {item.broker_name: max(item.read_queue_count, item.write_queue_count) for item in route.queues}
+        short = sorted(part[0] for part in parts if readable and (decimal(part[1]) or 0) > has.get(part[0], math.inf))
+        if not readable or short:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
+                params={"topic": route.topic, "conf": route.order_conf, "brokers": ", ".join(short) or None},
+                evidence={"broker_count": len(short)},
+                variant="unreadable" if not readable else None,
             )
 
 

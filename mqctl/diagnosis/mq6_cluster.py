@@ -136,6 +136,32 @@ def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
+    "MQ629",
+    Severity.WARNING,
+    source="MQClientInstance.topicRouteData2TopicPublishInfo",
+    needs=_ROUTES,
+    playbook="broker-down",
+    topics=APPLICATION,
+)
+def nowhere_to_send(case: ClusterCase) -> Iterator[Verdict]:
+    """A topic that may be written and has no write queue on any broker: producers see no route.
+
+    Where permissions close it, MQ603, MQ605 and MQ610 say so.
+    """
+    for route in case.user_routes:
+        permitted = all(queues.perm & PERM_WRITE for queues in route.queues)
+        if not permitted or any(queues.write_queue_count for queues in route.queues):
+            continue
+        read = sum(queues.read_queue_count for queues in route.queues)
+        yield Verdict(
+            subject=Subject(kind=SubjectKind.TOPIC, topic=route.topic),
+            params={"topic": route.topic},
+            evidence={"read_queue_count": read, "broker_count": len(route.queues)},
+            variant=None if read else "none",
+        )
+
+
+@cluster_rule(
     "MQ608",
     Severity.ERROR,
     source="RouteInfoManager.registerBroker",

@@ -30,6 +30,7 @@ def unreachable_queues(case: Case) -> Iterator[Verdict]:
     """Messages in queues that the topic's read queue count leaves out: no consumer can pull them.
 
     Queues that are not written any more and that all groups have consumed are what shrinking in the right order leaves.
+    Those that are written and still empty get their first messages with the next sends.
     """
     queues, drained = case.queues_by_topic(), _drained(case)
     for config in case.broker.topics:
@@ -40,15 +41,20 @@ def unreachable_queues(case: Case) -> Iterator[Verdict]:
             and queue.message_count
             and (queue.queue_id < config.write_queue_count or (queue.topic, queue.queue_id) not in drained)
         ]
-        if beyond and not is_system_topic(config.name):
+        written = config.write_queue_count if config.writable else 0
+        empty = list(range(config.read_queue_count, written))
+        if (beyond or empty) and not is_system_topic(config.name):
+            ids = [queue.queue_id for queue in beyond] or empty
             yield Verdict(
                 subject=_topic(case, config.name),
-                params={"topic": config.name, "queues": ", ".join(str(queue.queue_id) for queue in beyond)},
+                params={"topic": config.name, "queues": ", ".join(map(str, ids))},
                 evidence={
                     "message_count": sum(queue.message_count for queue in beyond),
                     "read_queue_count": config.read_queue_count,
                     "write_queue_count": config.write_queue_count,
                 },
+                variant=None if beyond else "empty",
+                severity=None if beyond else Severity.ERROR,
             )
 
 

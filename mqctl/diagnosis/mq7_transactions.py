@@ -75,6 +75,7 @@ def many_checks(case: Case) -> Iterator[Verdict]:
                 params={"group": group, "topics": _topics(many)},
                 evidence={
                     "pending_count": len(many),
+                    "oldest_ms": case.now_ms - min(member.born_time_ms for member in many),
                     "most_checks_count": max(member.check_count for member in many),
                 },
             )
@@ -99,6 +100,7 @@ def nobody_to_ask(case: Case) -> Iterator[Verdict]:
                 params={"group": group, "topics": _topics(members)},
                 evidence={
                     "pending_count": len(members),
+                    "oldest_ms": case.now_ms - min(member.born_time_ms for member in members),
                     "most_checks_count": max(member.check_count for member in members),
                 },
             )

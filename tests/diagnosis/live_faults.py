@@ -10,7 +10,7 @@ from mqctl.model.finding import Value
 from mqctl.model.member import HeldQueue, ProducerMembership, RunningInfo, Subscription, TopicRates
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
-from mqctl.model.route import SeenBroker, TopicRoute
+from mqctl.model.route import RouteQueues, SeenBroker, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from tests.diagnosis.live_snapshots import (
     BROKERS,
@@ -70,6 +70,16 @@ def routing(change: Callable[[TopicRoute], TopicRoute], base: ClusterSnapshot = 
     (view,) = base.name_servers
     routes = tuple(change(route) if route.topic == "Pay" else route for route in view.routes)
     return replace(base, name_servers=(replace(view, routes=routes),))
+
+
+def _closed_by_numbers(read: int, brokers: tuple[str, ...] = BROKERS) -> Callable[[TopicRoute], TopicRoute]:
+    """No write queues, and so many read queues, on these brokers."""
+
+    def changed(queues: RouteQueues) -> RouteQueues:
+        gone = queues.broker_name in brokers
+        return replace(queues, write_queue_count=0, read_queue_count=read) if gone else queues
+
+    return lambda route: replace(route, queues=tuple(map(changed, route.queues)))
 
 
 def after(snapshot: ClusterSnapshot, earlier: ClusterSnapshot, window_ms: int = 2 * MINUTE) -> ClusterSnapshot:
@@ -549,6 +559,23 @@ DOUBLE_SCENES: list[tuple[Scene, str]] = [
         ),
         "MQ606",
     ),
+]
+SCENES += [
+    (
+        "MQ508",
+        variant,
+        routing(lambda route, conf=conf: replace(route, order_conf=conf), all_orderly(LIVE)),  # type: ignore[misc]
+        {"broker_count": count},
+    )
+    for variant, conf, count in [
+        (None, "broker-a:8;broker-b:2", 1),
+        ("unreadable", "broker-a", 0),
+        ("unreadable", "broker-a:two;broker-b:2", 0),
+    ]
+]
+SCENES += [
+    ("MQ629", variant, routing(_closed_by_numbers(read)), {"broker_count": 2, "read_queue_count": 2 * read})
+    for variant, read in [(None, 2), ("none", 0)]
 ]
 # The loss of a broker without an order to lose.
 SCENES.append(("MQ606", None, routing(_without_second), {"broker_count": 2, "missing_count": 1}))

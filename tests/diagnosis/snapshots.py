@@ -297,8 +297,18 @@ def _topic_faults() -> list[Fault]:
         Fault("MQ405", _offsets(offset("G", "%RETRY%G", 0, 2, MINUTE))),
         Fault("MQ406", dead),
         Fault("MQ408", replace(HEALTHY, groups=(SubscriptionGroupConfig(name="G", consume_enable=False),))),
+        Fault(
+            "MQ408",
+            replace(HEALTHY, groups=(SubscriptionGroupConfig(name="G", consume_enable=False),), consumer_offsets=()),
+            variant="unused",
+        ),
         Fault("MQ409", replace(HEALTHY, offset_jumps=(jump,))),
         Fault("MQ601", replace(HEALTHY, topics=(TopicConfig(name="Pay", read_queue_count=1, write_queue_count=2),))),
+        Fault(
+            "MQ601",
+            replace(HEALTHY, topics=(TopicConfig(name="Pay", read_queue_count=2, write_queue_count=4),)),
+            variant="empty",
+        ),
         Fault("MQ602", replace(HEALTHY, topics=(TopicConfig(name="Pay", read_queue_count=2, write_queue_count=1),))),
         Fault("MQ604", _offsets(offset("G", "Gone", 0, 12))),
         *(
@@ -365,6 +375,8 @@ def _transaction_faults() -> list[Fault]:
 
     return [
         having("MQ720", replace(TRANSACTIONS, pending=(pending(3, 5 * MINUTE),))),
+        having("MQ721", replace(TRANSACTIONS, pending=(pending(12, HOUR),))),
+        having("MQ725", replace(TRANSACTIONS, pending=(pending(3, 5 * MINUTE),), online={"PG": 0})),
         having("MQ722", replace(TRANSACTIONS, discarded=(DISCARDED,))),
         having("MQ723", replace(TRANSACTIONS, lost_ops=(ended(1),))),
         having("MQ724", replace(TRANSACTIONS, double_commits=(ended(2),))),
@@ -423,12 +435,4 @@ DOUBLE_FAULTS = [
         ),
         "MQ707",
     ),
-    (
-        Fault(
-            "MQ725",
-            replace(HEALTHY, transactions=replace(TRANSACTIONS, pending=(pending(3, 5 * MINUTE),), online={"PG": 0})),
-        ),
-        "MQ720",
-    ),
-    (Fault("MQ721", replace(HEALTHY, transactions=replace(TRANSACTIONS, pending=(pending(12, HOUR),)))), "MQ720"),
 ]

@@ -373,6 +373,8 @@ STATES: dict[str, State] = {
     "MQ505": live._ordered(live.all_orderly(LIVE)),
     "MQ506": live.after(live.routing(live._without_second), LIVE),
     "MQ507": live.after(live.routing(live._wider_everywhere), LIVE),
+    "MQ508": live.routing(lambda route: replace(route, order_conf="broker-a:2"), live.all_orderly(LIVE)),
+    "MQ629": live.routing(live._closed_by_numbers(2, BROKERS[:1])),
     "MQ601": _of(
         topics=(_pay(read_queue_count=1, write_queue_count=1),),
         consumer_offsets=tuple(offset("G", "Pay", number, 1_000) for number in (0, 1)),

@@ -152,7 +152,8 @@ def check(sentence: str, lang: Lang) -> None:
 
 
 LISTED = re.compile(
-    r"(?<!of )\{(brokers|clients|topics|names|groups|members|slaves)\} (?:is|has|was|does|do|are|have|were)\b"
+    r"(?<!of )\{(brokers|clients|topics|names|groups|members|slaves)\}"
+    r",? (?:which )?(?:is|has|was|does|do|are|have|were)\b"
 )
 
 

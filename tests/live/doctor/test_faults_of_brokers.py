@@ -18,6 +18,7 @@ from mqctl.protocol.bodies_client import HeartbeatData, ProducerData
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, ConsumerOffsetTable
 from mqctl.protocol.codes import Language
 from mqctl.protocol.requests_client import Heartbeat
+from mqctl.protocol.requests_namesrv import UpdateNamesrvConfig
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.doctor.stage import BROKERS, LATER_MS, Act, Fault, Stage, all_of, prove, staged
@@ -62,6 +63,15 @@ def ordered(stage: Stage) -> None:
             config.order for broker in snapshot.brokers for config in broker.topics if config.name == "Pay"
         )
     )
+
+
+def ordered_wrongly(stage: Stage) -> None:
+    """Name servers that give producers an order configuration with more queues than a broker has."""
+    stage.order("Pay", "broker-a:8;broker-b:2")
+    with Cluster(stage.cluster.namesrv) as whole:
+        for address in whole.name_servers.addresses():
+            with Peer(address) as peer:
+                assert peer.call(UpdateNamesrvConfig(), b"orderMessageEnable=true\n").code == 0
 
 
 def lost_to_half(stage: Stage) -> None:
@@ -233,6 +243,12 @@ FAULTS: dict[str, Fault] = {
         # Members of 4.x get no offset of the new, empty queues from 5.x brokers.
         beside=frozenset({"MQ505", "MQ309", "MQ415"}),
         says={"earlier_queue_count": 4, "queue_count": 6},
+    ),
+    "MQ508": Fault(inject=ordered_wrongly, says={"broker_count": 1}, beside=frozenset({"MQ505"})),
+    "MQ629": Fault(
+        inject=topic_everywhere("Drained", write_queue_count=0),
+        says={"read_queue_count": 4},
+        beside=frozenset({"MQ602"}),
     ),
     "MQ601": Fault(inject=shrunk_too_early, says={"message_count": 5}),
     "MQ602": Fault(

@@ -18,6 +18,8 @@ from mqctl.protocol.bodies_pop import MessageRequestMode, MessageRequestModes
 from mqctl.protocol.bodies_stats import ConsumeTimeSpan, ConsumeTimeSpans
 from mqctl.protocol.codes import Language, RequestCode
 from tests.conftest import Outcome
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
 from tests.live.doctor.stage import BROKERS, ONE, TWO, Stage, staged
 
@@ -303,6 +305,45 @@ def test_a_mode_of_consumption_that_only_one_broker_has_is_named(asked: Run, sta
     (finding,) = asked("-g", "G").json["findings"]
     assert (finding["code"], finding["names"]["brokers"]) == ("MQ422", BROKERS[1])
     assert "another one each time" in finding["what"]
+
+
+def test_queues_that_only_producers_know_are_named_before_anything_lies_in_them(asked: Run, stage: Stage) -> None:
+    stage.topic(BROKERS[0], "Pay", 2, write_queue_count=4)
+    outcome = asked("-t", "Pay")
+    assert (outcome.exit_code, ("MQ601", "high") in found(outcome)) == (2, True)
+    assert "empty so far (2, 3); the next sends go there" in outcome.json["findings"][0]["what"]
+
+
+def test_a_topic_that_nobody_can_send_to_is_named_and_one_broker_may_be_drained(asked: Run, stage: Stage) -> None:
+    stage.topic(BROKERS[0], "Pay", 2, write_queue_count=0)
+    assert "MQ629" not in dict(found(asked("-t", "Pay")))
+    stage.topic(BROKERS[1], "Pay", 2, write_queue_count=0)
+    outcome = asked("-t", "Pay")
+    assert (outcome.exit_code, found(outcome)[0]) == (1, ("MQ629", "high"))
+    for broker in BROKERS:
+        stage.topic(broker, "None", 0)
+    (none,) = asked("-t", "None").json["findings"]
+    assert "neither read nor write queues on 2 brokers" in none["what"]
+
+
+def test_a_group_that_was_given_up_and_closed_is_no_alarm(asked: Run, stage: Stage) -> None:
+    for broker in BROKERS:
+        stage.ask(broker, put_group(SubscriptionGroupConfig(name="Old", consume_enable=False)))
+    outcome = asked()
+    assert (outcome.exit_code, {item["severity"] for item in outcome.json["findings"]}) == (0, {"info"})
+    assert outcome.json["findings"][0]["effect"].endswith("Messages waiting there: 0.")
+    stage.commit(BROKERS[0], 0, group="Old")
+    assert asked().exit_code == 2  # a message waits for it
+
+
+def test_one_cause_of_pending_transactions_is_one_finding(asked: Run, stage: Stage) -> None:
+    half = {"TRAN_MSG": "true", "PGROUP": "PG", "UNIQ_KEY": "0A0B"}
+    with Peer(stage.cluster.broker(BROKERS[0]).address) as peer:
+        assert peer.call(send("Pay", properties=half, sys_flag=4), b"x").code == 0
+    outcome = asked("--only", "MQ72*")
+    assert found(outcome) == [("MQ725", "high")]
+    assert "1 transaction of producer group PG (Pay) pending, the oldest for " in outcome.json["findings"][0]["what"]
+    assert found(asked("--only", "MQ720")) == [("MQ720", "high")]
 
 
 def test_a_topic_that_was_made_smaller_too_early_keeps_messages_from_its_groups(asked: Run, stage: Stage) -> None:

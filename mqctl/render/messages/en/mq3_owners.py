@@ -12,7 +12,7 @@ RULES: dict[str, Text] = {
         what={
             "": "Nobody in group {group} consumes {orphan_count} of {queue_count:queue} of {topic}: {queues}.",
             "topic": "Nobody in group {group} consumes {orphan_count} of {queue_count:queue} of {topic}: {queues}. They "
-            "are allocated to {clients}, which do not subscribe to it.",
+            "are allocated to members that do not subscribe to it: {clients}.",
             "locked": "Nobody in orderly group {group} owns {orphan_count} of {queue_count:queue} of {topic}: {queues}. If "
             "a consumer was killed, its broker locks keep the new owner out until {over_time_ms} at the latest; "
             "then this resolves itself.",

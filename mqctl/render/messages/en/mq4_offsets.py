@@ -86,8 +86,11 @@ RULES: dict[str, Text] = {
     ),
     "MQ408": Text(
         title="Consumption is disabled",
-        what={"": "Group {group} has consumeEnable=false: the broker refuses its pulls."},
-        effect="The group consumes nothing; {lag_count:message} waiting.",
+        what={
+            "": "Group {group} has consumeEnable=false: the broker refuses its pulls.",
+            "unused": "Group {group} has consumeEnable=false, no members, and nothing that waits for it.",
+        },
+        effect="The group consumes nothing from this broker. Messages waiting there: {lag_count}.",
         advice="Enable it unless somebody disabled it on purpose; the broker does it itself to groups that read too slowly "
         "when disableConsumeIfConsumerReadSlowly is on.",
         explain="consumeEnable is a setting of the group on each broker.",

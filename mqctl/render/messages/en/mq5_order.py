@@ -74,6 +74,17 @@ RULES: dict[str, Text] = {
         "number when a broker is away.",
         next_command="mqctl topic route {source} -t {topic}",
     ),
+    "MQ508": Text(
+        title="An order configuration does not fit its topic",
+        what={
+            "": "The order configuration of {topic} ({conf}) counts more queues than the topic has on {brokers}.",
+            "unreadable": "The order configuration of {topic} is {conf}; producers read BROKER:QUEUES;BROKER:QUEUES.",
+        },
+        effect="Sends to a queue that does not exist are refused; what producers cannot read leaves them without a route, and every send fails.",
+        advice="Correct it on all name servers: `mqctl topic order`.",
+        explain="Where a name server runs with orderMessageEnable, producers take the queues of such a topic from ORDER_TOPIC_CONFIG and not from the topic's settings.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
     "MQ507": Text(
         title="An ordered topic has another number of queues than before",
         what={"": "Ordered topic {topic} had {earlier_queue_count:queue} and has {queue_count} now."},

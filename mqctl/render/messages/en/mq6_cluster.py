@@ -51,6 +51,17 @@ RULES: dict[str, Text] = {
         explain="Senders take queues in turn, so a broker with twice the queues gets twice the messages.",
         next_command="mqctl topic route {source} -t {topic}",
     ),
+    "MQ629": Text(
+        title="A topic without write queues",
+        what={
+            "": "{topic} has {read_queue_count:read queue} and no write queues on {broker_count:broker}.",
+            "none": "{topic} has neither read nor write queues on {broker_count:broker}.",
+        },
+        effect="Every send fails in the producer, which says that the topic has no route.",
+        advice="Give it write queues again unless it is being drained before it is deleted.",
+        explain="Producers take their queues from writeQueueNums of all brokers in the route. Zero is how a topic is drained, and looks like a topic that does not exist.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
     "MQ608": Text(
         title="Name servers disagree",
         what={"": "{name_servers} of {name_server_count:name server} show another route of {topic}."},

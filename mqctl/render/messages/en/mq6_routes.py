@@ -8,9 +8,11 @@ RULES: dict[str, Text] = {
     "MQ601": Text(
         title="Messages in queues that nobody can read",
         what={
-            "": "{topic} has {read_queue_count:read queue}; queues {queues} beyond them hold {message_count:message}."
+            "": "{topic} has {read_queue_count:read queue}; queues {queues} beyond them hold {message_count:message}.",
+            "empty": "{topic} has {read_queue_count:read queue} and {write_queue_count:write queue}. Queues beyond the "
+            "read queues are empty so far ({queues}); the next sends go there as well.",
         },
-        effect="No consumer can pull these messages; they expire unread.",
+        effect="No consumer can pull what is in these queues; it expires unread.",
         advice="Raise readQueueNums to writeQueueNums until the queues are drained, then shrink in the right order: write "
         "queues first, read queues last.",
         explain="Consumers see queue ids below readQueueNums only; a pull beyond is refused. Shrinking both numbers at once "

@@ -21,7 +21,7 @@ RULES: dict[str, Text] = {
         title="Transactions will soon be discarded",
         what={
             "": "{pending_count:transaction} of producer group {group} ({topics}) had up to {most_checks_count:check} "
-            "without an answer."
+            "without an answer; the oldest is {oldest_ms} old."
         },
         effect="At 15 checks the broker gives up on them and the business data may be inconsistent.",
         advice="Start a producer of the group whose listener answers, now.",
@@ -64,8 +64,8 @@ RULES: dict[str, Text] = {
     "MQ725": Text(
         title="Nobody answers the checks of pending transactions",
         what={
-            "": "{pending_count:transaction} of producer group {group} ({topics}) are pending, checked up to "
-            "{most_checks_count:time}, and no producer of the group is connected to this broker."
+            "": "{pending_count:transaction} of producer group {group} ({topics}) pending, the oldest for {oldest_ms}; checked "
+            "at most {most_checks_count:time}, and no producer of the group is connected to this broker."
         },
         effect="The broker's checks reach nobody and count all the same; at 15 it gives up on the transactions.",
         advice="Start a producer of the group with its transaction listener; after that, resume what was discarded.",

@@ -63,8 +63,11 @@ RULES: dict[str, Text] = {
     ),
     "MQ408": Text(
         title="消费已被禁用",
-        what={"": "消费组 {group} 的 consumeEnable=false：broker 拒绝它的拉取请求。"},
-        effect="该组无法消费任何消息，积压 {lag_count} 条。",
+        what={
+            "": "消费组 {group} 的 consumeEnable=false：broker 拒绝它的拉取请求。",
+            "unused": "消费组 {group} 的 consumeEnable=false，没有成员在线，也没有积压。",
+        },
+        effect="该组无法从这个 broker 消费任何消息，积压 {lag_count} 条。",
         advice="如果不是有意禁用，请重新启用；开启 disableConsumeIfConsumerReadSlowly 时，broker 会自动禁用读得太慢的消费组。",
         explain="consumeEnable 是消费组在每个 broker 上的配置。",
     ),

@@ -50,6 +50,16 @@ RULES: dict[str, Text] = {
         advice="恢复该 broker；如果 mqctl broker list 中仍有它，则是 topic 在其上被删除，请重建；设置 ORDER_TOPIC_CONFIG，让发送方等待而不是改换队列。",
         explain="选择器用 key 的哈希对路由中的队列数取模。顺序配置在 broker 缺席时保持队列数不变。",
     ),
+    "MQ508": Text(
+        title="顺序配置与 topic 不符",
+        what={
+            "": "{topic} 的顺序配置（{conf}）中的队列数超过了 topic 在 {brokers} 上的队列数。",
+            "unreadable": "{topic} 的顺序配置是 {conf}；生产者只认 BROKER:QUEUES;BROKER:QUEUES 的格式。",
+        },
+        effect="发送到不存在的队列会被拒绝；生产者读不懂的配置会让它得不到路由，每次发送都失败。",
+        advice="在所有 NameServer 上改正：mqctl topic order。",
+        explain="NameServer 以 orderMessageEnable 运行时，生产者从 ORDER_TOPIC_CONFIG 而不是 topic 的配置得到队列。",
+    ),
     "MQ507": Text(
         title="顺序主题的队列数变了",
         what={"": "顺序主题 {topic} 原有 {earlier_queue_count} 个队列，现有 {queue_count} 个。"},

@@ -40,6 +40,16 @@ RULES: dict[str, Text] = {
         advice="除非有意为之，请让所有 broker 的队列数相同。",
         explain="发送方轮流使用队列，队列多一倍的 broker 收到的消息也多一倍。",
     ),
+    "MQ629": Text(
+        title="topic 没有写队列",
+        what={
+            "": "{topic} 在 {broker_count} 个 broker 上有 {read_queue_count} 个读队列，没有写队列。",
+            "none": "{topic} 在 {broker_count} 个 broker 上既没有读队列也没有写队列。",
+        },
+        effect="生产者每次发送都会失败，报 topic 没有路由。",
+        advice="除非是在删除之前排空它，请恢复写队列。",
+        explain="生产者的队列来自路由中各 broker 的 writeQueueNums。把它设为 0 是排空 topic 的做法，看起来与 topic 不存在一样。",
+    ),
     "MQ608": Text(
         title="名称服务器不一致",
         what={"": "{name_server_count} 个名称服务器中，{name_servers} 给出的 {topic} 路由不同。"},

@@ -7,8 +7,11 @@ from mqctl.render.messages import Text
 RULES: dict[str, Text] = {
     "MQ601": Text(
         title="消息落在不可读的队列中",
-        what={"": "{topic} 有 {read_queue_count} 个读队列；超出范围的队列 {queues} 中还有 {message_count} 条消息。"},
-        effect="任何消费者都拉不到这些消息，它们会在未被消费的情况下过期。",
+        what={
+            "": "{topic} 有 {read_queue_count} 个读队列；超出范围的队列 {queues} 中还有 {message_count} 条消息。",
+            "empty": "{topic} 有 {read_queue_count} 个读队列、{write_queue_count} 个写队列。超出读队列范围的队列（{queues}）目前是空的，但之后的消息也会发送到那里。",
+        },
+        effect="任何消费者都拉不到这些队列中的消息，它们会在未被消费的情况下过期。",
         advice="把 readQueueNums 调大到 writeQueueNums，等队列消费完再按正确顺序缩容：先减写队列，最后减读队列。",
         explain="消费者只能看到编号小于 readQueueNums 的队列，超出的拉取会被拒绝。读写队列数同时缩小，会让高编号队列中的消息滞留。",
     ),

@@ -18,7 +18,7 @@ RULES: dict[str, Text] = {
     "MQ721": Text(
         title="事务消息即将被丢弃",
         what={
-            "": "生产者组 {group} 的 {pending_count} 个事务（{topics}）最多已回查 {most_checks_count} 次，仍没有答复。"
+            "": "生产者组 {group} 的 {pending_count} 个事务（{topics}）最多已回查 {most_checks_count} 次，仍没有答复，最早的已有 {oldest_ms}。"
         },
         effect="回查满 15 次 broker 就会放弃，业务数据可能不一致。",
         advice="立即让该组中能正确答复回查的生产者上线。",
@@ -50,7 +50,7 @@ RULES: dict[str, Text] = {
     "MQ725": Text(
         title="悬而未决的事务没有生产者可回查",
         what={
-            "": "生产者组 {group} 有 {pending_count} 个事务（{topics}）悬而未决，最多已回查 {most_checks_count} 次，而该组没有任何生产者"
+            "": "生产者组 {group} 有 {pending_count} 个事务（{topics}）悬而未决，最早的已有 {oldest_ms}，最多已回查 {most_checks_count} 次，而该组没有任何生产者"
             "连接到这个 broker。"
         },
         effect="broker 的回查无人接收，次数却照样累计；满 15 次后事务将被放弃。",
