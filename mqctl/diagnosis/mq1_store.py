@@ -101,7 +101,11 @@ def damage(case: Case) -> Iterator[Verdict]:
     damages = case.broker.storage.damages if case.broker.storage else ()
     yield from _queues_gone(case, damages)
     real = sorted(
-        (item for item in damages if item.grade is DamageGrade.DAMAGE and item.code not in _ELSEWHERE),
+        (
+            item
+            for item in damages
+            if (item.grade is DamageGrade.DAMAGE and item.code not in _ELSEWHERE) or _is_odd(item)
+        ),
         key=_kind_and_file,
     )
     for (code, file), group in groupby(real, key=_kind_and_file):
@@ -118,10 +122,19 @@ def damage(case: Case) -> Iterator[Verdict]:
                 **{f"first_{name}": value for name, value in first.params.items()},
             },
             variant=_variant(first),
+            severity=Severity.INFO if _is_odd(first) else None,
+            confidence=Confidence.LOW if _is_odd(first) else Confidence.HIGH,
         )
 
 
+def _is_odd(damage: Damage) -> bool:
+    """Tells whether it is a size that somebody may have chosen."""
+    return damage.code is DamageCode.WRONG_FILE_SIZE and damage.grade is DamageGrade.ODD
+
+
 def _variant(first: Damage) -> str | None:
+    if _is_odd(first):
+        return "odd"
     if first.code is DamageCode.WRONG_FILE_SIZE:
         return "size" if "expected" in first.params else "cut"
     return "no-log" if first.code is DamageCode.MISSING_PART else None

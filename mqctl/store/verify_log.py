@@ -66,13 +66,15 @@ class _Tally:
 _MIB = 1 << 20
 
 
-def _is_usual(size_bytes: int, start: int) -> bool:
-    """Tells whether brokers are set to files of this size: powers of two or whole MiB, at multiples of their size.
+def _oddness(size_bytes: int, start: int) -> DamageGrade | None:
+    """Tells how odd the size of the only file of a log is, which has no other to be compared with; None for the sizes
+    that brokers are set to.
 
-    The only file of a log has no other to be compared with, and may have been cut to whole pages.
+    These are powers of two, at multiples of their size. Other whole MiB may be chosen as well, or be left of a cut.
     """
-    usual = size_bytes % _MIB == 0 or (size_bytes % PAGE_BYTES == 0 and size_bytes & (size_bytes - 1) == 0)
-    return usual and start % size_bytes == 0
+    if size_bytes % PAGE_BYTES == 0 and size_bytes & (size_bytes - 1) == 0 and start % size_bytes == 0:
+        return None
+    return DamageGrade.ODD if size_bytes % _MIB == 0 and start % size_bytes == 0 else DamageGrade.DAMAGE
 
 
 class LogVerifier:
@@ -129,8 +131,8 @@ class LogVerifier:
             return False
         if nominal is not None and file.size_bytes != nominal:
             self.damage(DamageCode.WRONG_FILE_SIZE, file, None, expected=nominal, found=file.size_bytes)
-        elif len(self.store.commit_log.files) == 1 and not _is_usual(file.size_bytes, file.start):
-            self.damage(DamageCode.WRONG_FILE_SIZE, file, None, found=file.size_bytes)
+        elif len(self.store.commit_log.files) == 1 and (grade := _oddness(file.size_bytes, file.start)) is not None:
+            self.damage(DamageCode.WRONG_FILE_SIZE, file, None, grade=grade, found=file.size_bytes)
         try:
             return file.buffer is not None
         except MqctlError as error:

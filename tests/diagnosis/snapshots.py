@@ -216,6 +216,7 @@ _LENGTH = replace(_damaged(DamageCode.WRONG_FILE_SIZE), offset=None)
 _MISSHAPEN = {
     "size": replace(_LENGTH, params={"found": 900_000, "expected": 1_048_576}),
     "cut": _LENGTH,
+    "odd": replace(_LENGTH, grade=DamageGrade.ODD, params={"found": 7 << 20}),
     "no-log": Damage(code=DamageCode.MISSING_PART, grade=DamageGrade.DAMAGE, file="commitlog", count=9),
     "gone": _LOST_QUEUE,
     "gone-or-anew": replace(_LOST_QUEUE, grade=DamageGrade.ODD),

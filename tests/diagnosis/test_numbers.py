@@ -51,6 +51,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ104": {"deviation_count": 1, "byte_offset": 77, "physical_offset": 77, "first_found": 3},
     "MQ104-size": {"deviation_count": 1, "first_found": 900_000, "first_expected": 1_048_576},
     "MQ104-cut": {"deviation_count": 1, "first_found": 3},
+    "MQ104-odd": {"deviation_count": 1, "first_found": 7 << 20},
     "MQ104-no-log": {"deviation_count": 9},
     "MQ104-gone": {"deviation_count": 2, "queue_count": 1},
     "MQ104-gone-or-anew": {"deviation_count": 2, "queue_count": 1},

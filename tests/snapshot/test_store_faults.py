@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from mqctl.diagnosis import diagnose
-from mqctl.model.finding import Finding
+from mqctl.model.finding import Finding, Severity
 from mqctl.snapshot.store.gatherer import gather_store
 from tests.store.builder import StoreBuilder, message
 
 Stores = Callable[[str], Path]
-RECOVERED, ROLLED = "store-killed-recovered-clean", "store-rolled-clean"
+CLEAN, RECOVERED, ROLLED = "store-clean", "store-killed-recovered-clean", "store-rolled-clean"
 START = 1_795_218_000_000
 
 
@@ -269,6 +269,16 @@ def test_a_commit_log_file_of_another_length(
     assert [(item.variant, item.subject.file) for item in named] == (
         [(variant, f"commitlog/{last.name}")] if variant else []
     )
+
+
+@pytest.mark.parametrize(("mib", "said"), [(7, ["odd"]), (4, []), (8, [])])
+def test_a_sole_commit_log_file_of_odd_whole_mebibytes_is_told(mib: int, said: list[str], store_copy: Stores) -> None:
+    """Somebody may have set brokers to it, and a cut to a power of two cannot be told from a setting."""
+    root = store_copy(CLEAN)
+    os.truncate(root / "commitlog" / "00000000000000000000", mib << 20)
+    named = findings(root, "MQ104")
+    assert [item.variant for item in named] == said
+    assert {item.severity for item in named} <= {Severity.INFO}
 
 
 def test_without_consume_queues_delays_and_transactions_are_not_judged(store_copy: Stores) -> None:

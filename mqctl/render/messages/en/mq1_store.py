@@ -49,6 +49,8 @@ RULES: dict[str, Text] = {
             "": "Damage ({kind}) in {deviation_count:place} of {file}, the first at byte {byte_offset}.",
             "size": "{file} is {first_found} bytes long, its neighbours are {first_expected}.",
             "cut": "{file} is {first_found} bytes long, no usual size of a commit log file: it was cut, unless mappedFileSizeCommitLog is just that.",
+            "odd": "{file} is the only one of the commit log and {first_found} bytes long: brokers are usually set to a power of two. Unless "
+            "mappedFileSizeCommitLog is just that, the file was cut, and the broker refuses to start.",
             "no-log": "There is no commit log, and {deviation_count:entry} of consume queues and index files lead into it: "
             "it was lost, or not copied, or lies elsewhere (storePathCommitLog).",
             "gone": "Files of {queue_count:consume queue} of {topic} are gone (queue id {queues}): {deviation_count:message} of "

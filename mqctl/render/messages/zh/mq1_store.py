@@ -40,6 +40,7 @@ RULES: dict[str, Text] = {
         what={
             "": "{file} 中有 {deviation_count} 处损坏（{kind}），第一处在字节 {byte_offset}。",
             "size": "{file} 的长度是 {first_found} 字节，相邻文件是 {first_expected} 字节。",
+            "odd": "{file} 是提交日志的唯一文件，长度 {first_found} 字节，而 broker 通常设为 2 的幂。除非 mappedFileSizeCommitLog 正好是这个值，否则文件被截断了，broker 会拒绝启动。",
             "cut": "{file} 的长度是 {first_found} 字节，不是提交日志文件常见的大小：文件被截断了，除非 mappedFileSizeCommitLog 正好是这个值。",
             "no-log": "没有提交日志，而消费队列和索引文件中有 {deviation_count} 个条目指向它：日志丢失、没有拷贝，"
             "或者在别处（storePathCommitLog）。",
