@@ -20,6 +20,7 @@ _NOBODY_ONLINE = Why(Reason.NOBODY_ONLINE)
 _OWN = Why(Reason.OWN)
 # Two periods in which consumers commit.
 _COMMITTED_MS = 10_000
+_OF_ALL_GROUPS = "MQ216"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,7 @@ def earned(
         *_offline(diagnosis, snapshot, groups),
         *_unseen(diagnosis, snapshot, topics, brokers),
         *_no_members(diagnosis, snapshot, groups, rules),
+        *_among_others(snapshot, groups, brokers, rules),
     ]
     return replace(diagnosis, not_judged=(*diagnosis.not_judged, *added)) if added else diagnosis
 
@@ -182,6 +184,14 @@ def _no_members(
     for code in set(rules) & set(_about_members(diagnosis)):
         why = Why(Reason.NO_BROKERS if snapshot.without_brokers else Reason.NOBODY_ANYWHERE)
         yield NotJudged(code=code, subject=Subject(kind=SubjectKind.CLUSTER), why=why)
+
+
+def _among_others(
+    snapshot: ClusterSnapshot, groups: Collection[str], brokers: Collection[str], rules: Collection[str]
+) -> Iterator[NotJudged]:
+    """The rule that compares all groups of a topic, where it was asked by its code and groups were left out."""
+    if _OF_ALL_GROUPS in rules and (groups or brokers) and snapshot.origin.kind is OriginKind.LIVE:
+        yield NotJudged(code=_OF_ALL_GROUPS, subject=Subject(kind=SubjectKind.CLUSTER), why=Why(Reason.ALL_GROUPS))
 
 
 def _unseen(

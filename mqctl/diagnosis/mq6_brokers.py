@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
+from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.route import SeenBroker
 from mqctl.model.snapshot import ClusterSnapshot
@@ -71,8 +72,9 @@ def _traces(snapshot: ClusterSnapshot) -> _Traces:
     ordered: dict[str, list[str]] = {}
     for topic, route in snapshot.routes().items():
         for part in (route.order_conf or "").split(";"):
-            if part:
-                ordered.setdefault(part.partition(":")[0], []).append(topic)
+            name, _, count = part.partition(":")
+            if decimal(count) is not None:  # what is written otherwise names no broker, and is MQ508's
+                ordered.setdefault(name, []).append(topic)
     held: dict[str, set[MessageQueue]] = {}
     for info in snapshot.running:
         for queue in (item.queue for item in info.queues):

@@ -151,6 +151,7 @@ class Reason(StrEnum):
     STORE_TIME = "store_time"
     ROOMS = "rooms"
     NOT_SAMPLED = "not_sampled"
+    ALL_GROUPS = "all_groups"
     TOO_MANY_OVERDUE = "too_many_overdue"
     FILE = "file"
 

@@ -569,7 +569,7 @@ SCENES += [
     )
     for variant, conf, count in [
         (None, "broker-a:8;broker-b:2", 1),
-        ("unreadable", "broker-a", 0),
+        ("unreadable", "hello", 0),
         ("unreadable", "broker-a:two;broker-b:2", 0),
     ]
 ]

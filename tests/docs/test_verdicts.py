@@ -16,3 +16,15 @@ def test_every_test_that_the_page_names_is_there() -> None:
     assert rows and all(len(names) == 1 for names in named)
     tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     assert [name for (name,) in named if f"def {name}(" not in tests] == []
+
+
+def test_every_number_of_the_first_list_has_its_tests() -> None:
+    page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([AFN]\d+) \| .+? \| (.+) \|$", page, re.MULTILINE)
+    assert [number for number, _ in rows] == [
+        f"{kind}{number}" for kind, most in (("A", 15), ("F", 9), ("N", 16)) for number in range(1, most + 1)
+    ]
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = {number: re.findall(r"`(test_\w+)`", cells) for number, cells in rows}
+    assert [number for number, names in named.items() if not names] == []
+    assert [name for names in named.values() for name in names if f"def {name}(" not in tests] == []

@@ -111,7 +111,7 @@ def test_files_and_a_live_broker_tell_the_same(site: Site) -> None:
 
 
 def test_f8_check_and_doctor_say_how_grave_it_is_alike(site: Site) -> None:
-    severities = set()
+    severities: set[str] = set()
     with Peer(site.cluster.broker().address) as producer:
         data = HeartbeatData(client_id="c", producer_data_set=(ProducerData(group_name="PG"),))
         assert producer.call(Heartbeat(), data.to_bytes()).code == 0

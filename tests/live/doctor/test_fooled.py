@@ -57,6 +57,8 @@ def found(outcome: Outcome) -> list[tuple[str, str]]:
         (("--only", "MQ41[03]"), "it needs two looks"),
         (("--only", "MQ101"), "only a broker's files show it"),
         (("--only", "MQ32*"), "no stacks were taken"),
+        (("-g", "G", "--only", "MQ216"), "ask without -g"),
+        (("--broker", BROKERS[0], "--only", "MQ216"), "ask without -g"),
         (("-g", "TOOLS_CONSUMER"), ": not judged"),
         (("-t", "RMQ_SYS_TRANS_HALF_TOPIC"), ": not judged"),
     ],

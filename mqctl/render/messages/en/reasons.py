@@ -45,6 +45,7 @@ PHRASES = {
     "why_silent_owners": "{queue_count:queue} may belong to {clients}, which did not answer",
     "why_store_time": "the store time of the next message to consume cannot be read",
     "why_not_sampled": "its tags were not sampled, since many topics are filtered by tag: name it with -t",
+    "why_all_groups": "it compares all groups of a topic: ask without -g and --broker",
     "why_rooms": "it allocates by rooms: --room-rule says which name is in which room",
     "why_too_many_overdue": "too many overdue messages to look for their delivered copies",
     "why_file": "{file} {problem}",

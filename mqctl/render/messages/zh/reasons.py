@@ -90,6 +90,7 @@ PHRASES = {
     "why_silent_owners": "{queue_count} 个队列可能属于没有应答的 {clients}",
     "why_store_time": "无法读取下一条待消费消息的存储时间",
     "why_not_sampled": "按 Tag 过滤的 Topic 太多，没有抽样它的 Tag：请用 -t 指定它",
+    "why_all_groups": "它比较 Topic 的所有消费组：请不要带 -g 和 --broker",
     "why_rooms": "按机房分配；用 --room-rule 说明名称如何对应机房",
     "why_too_many_overdue": "到期未投递的消息太多，没有逐条查找已投递的副本",
     "why_file": "{file} 无法读取：{problem}",
