@@ -153,6 +153,7 @@ MQ631: an ordinary user on a broker that checks | all ordinary users are disable
 MQ632: a literal Deny beside an Allow of its prefix | the Deny is of another action, or of the other policy
 MQ633: a Super user with a password of the examples | a disabled user has it
 MQ634: the white list of a 4.9 broker has `*` | accounts sign, and the white list is a network
+MQ635: a name server does not list one of two brokers | it registered between two looks
 MQ640: timer messages are sent to a broker without timers | a broker without timers has a usual topic
 MQ641: retention differs between two masters of a cluster | two masters list the same name servers in another order
 MQ642: keys are sent to a broker with access control off | access control is off and no keys are sent

@@ -185,11 +185,41 @@ def name_servers_differ(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
+@cluster_rule("MQ635", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
+def name_server_without_brokers(case: ClusterCase) -> Iterator[Verdict]:
+    """A name server that does not list brokers of another one; a second look tells a fault from a registration."""
+    now, before = _lacking(case.snapshot.name_servers), None
+    if case.snapshot.earlier is not None:
+        before = _lacking(case.snapshot.earlier.name_servers)
+        now = {address: names & before.get(address, set()) for address, names in now.items()}
+    everyone = set().union(*map(_listed, case.snapshot.name_servers))
+    for address, names in sorted(now.items()):
+        if names:
+            yield Verdict(
+                subject=Subject(kind=SubjectKind.CLUSTER),
+                params={"name_server": address, "brokers": ", ".join(sorted(names))},
+                evidence={"missing_count": len(names), "broker_count": len(everyone)},
+                severity=Severity.WARNING if before is None else None,
+                confidence=Confidence.LOW if before is None else Confidence.HIGH,
+            )
+
+
+def _listed(view: NameServerView) -> set[str]:
+    return {endpoint.name for endpoint in view.endpoints if endpoint.addresses}
+
+
+def _lacking(views: tuple[NameServerView, ...]) -> dict[str, set[str]]:
+    """Returns the brokers that a name server does not list and another one does, by its address."""
+    everyone = set().union(*map(_listed, views))
+    return {view.address: everyone - _listed(view) for view in views}
+
+
 def _differing(views: tuple[NameServerView, ...]) -> dict[str, list[str]]:
-    """Returns the name servers that differ from the first, by topic."""
+    """Returns the name servers that differ from the first, by topic, as far as they list the same brokers (MQ635)."""
     if len(views) < 2:
         return {}
-    tables = [{route.topic: _shape(route) for route in view.routes} for view in views]
+    common = set.intersection(*map(_listed, views))
+    tables = [{route.topic: shape for route in view.routes if (shape := _shape(route, common))} for view in views]
     differing: dict[str, list[str]] = {}
     for topic in sorted({topic for table in tables for topic in table}):
         first = tables[0].get(topic)
@@ -199,12 +229,17 @@ def _differing(views: tuple[NameServerView, ...]) -> dict[str, list[str]]:
     return differing
 
 
-def _shape(route: TopicRoute) -> tuple[object, ...]:
+def _shape(route: TopicRoute, brokers: set[str]) -> tuple[object, ...] | None:
+    """What a route says of these brokers; None where it has nothing of them."""
     queues = sorted(
-        (item.broker_name, item.read_queue_count, item.write_queue_count, item.perm) for item in route.queues
+        (item.broker_name, item.read_queue_count, item.write_queue_count, item.perm)
+        for item in route.queues
+        if item.broker_name in brokers
     )
-    brokers = sorted((item.name, tuple(sorted(item.addresses.items()))) for item in route.endpoints)
-    return tuple(queues), tuple(brokers), route.order_conf
+    addresses = sorted(
+        (item.name, tuple(sorted(item.addresses.items()))) for item in route.endpoints if item.name in brokers
+    )
+    return (tuple(queues), tuple(addresses), route.order_conf) if queues else None
 
 
 @cluster_rule("MQ609", Severity.ERROR, source="RouteInfoManager", needs=_ROUTES, playbook="master-lost")

@@ -191,6 +191,22 @@ def _two_name_servers(other: ClusterSnapshot) -> ClusterSnapshot:
     return replace(LIVE, name_servers=(*LIVE.name_servers, second))
 
 
+def _knowing(brokers: tuple[str, ...]) -> ClusterSnapshot:
+    """What a name server shows with which only these have registered."""
+    (view,) = LIVE.name_servers
+    routes = (
+        replace(
+            route,
+            queues=tuple(item for item in route.queues if item.broker_name in brokers),
+            endpoints=tuple(item for item in route.endpoints if item.name in brokers),
+        )
+        for route in view.routes
+    )
+    endpoints = tuple(item for item in view.endpoints if item.name in brokers)
+    known = replace(view, endpoints=endpoints, routes=tuple(route for route in routes if route.queues))
+    return replace(LIVE, name_servers=(known,))
+
+
 def _masterless() -> ClusterSnapshot:
     (view,) = LIVE.name_servers
     first, second = view.endpoints
@@ -477,6 +493,8 @@ SCENES: list[Scene] = [
     ("MQ607", None, routing(_wider), {"most_queue_count": 9, "least_queue_count": 2}),
     ("MQ608", None, _two_name_servers(routing(lambda route: replace(route, order_conf="broker-a:2"))), {}),
     ("MQ609", None, _masterless(), {"slave_count": 1}),
+    ("MQ635", None, _two_name_servers(_knowing(BROKERS[:1])), {"missing_count": 1, "broker_count": 2}),
+    ("MQ635", None, _two_name_servers(_knowing(())), {"missing_count": 2, "broker_count": 2}),
     (
         "MQ617",
         "held",

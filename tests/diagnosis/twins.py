@@ -374,6 +374,7 @@ STATES: dict[str, State] = {
     "MQ506": live.after(live.routing(live._without_second), LIVE),
     "MQ507": live.after(live.routing(live._wider_everywhere), LIVE),
     "MQ508": live.routing(lambda route: replace(route, order_conf="broker-a:2"), live.all_orderly(LIVE)),
+    "MQ635": live.after(live._two_name_servers(LIVE), live._two_name_servers(live._knowing(BROKERS[:1]))),
     "MQ629": live.routing(live._closed_by_numbers(2, BROKERS[:1])),
     "MQ601": _of(
         topics=(_pay(read_queue_count=1, write_queue_count=1),),

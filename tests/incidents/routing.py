@@ -11,7 +11,7 @@ from tests.incidents.incident import Incident, named
 _UNSEEN = next(scene for code, _, scene, _ in SETTINGS if code == "MQ418")
 
 INCIDENTS: tuple[Incident, ...] = (
-    named(5, "apache/rocketmq-operator#227", "name servers list different brokers", "MQ608"),
+    named(5, "apache/rocketmq-operator#227", "name servers list different brokers", "MQ635"),
     named(6, "apache/rocketmq#2744", "a topic on one broker only: its first message created it", "MQ614", healthy=LIVE),
     named(
         7,

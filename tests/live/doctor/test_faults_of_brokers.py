@@ -74,6 +74,12 @@ def ordered_wrongly(stage: Stage) -> None:
                 assert peer.call(UpdateNamesrvConfig(), b"orderMessageEnable=true\n").code == 0
 
 
+def lists_nobody(stage: Stage) -> None:
+    """The second of two name servers has just been started, and no broker has registered with it."""
+    stage.cluster.fault(106, Answer(0, body=ClusterInfo().to_bytes()), server="namesrv-1")
+    stage.cluster.fault(105, Answer(17, "No topic route info"), server="namesrv-1")
+
+
 def lost_to_half(stage: Stage) -> None:
     """The order configuration is gone, and so is one of the brokers."""
     stage.order("Pay", None)
@@ -250,6 +256,7 @@ FAULTS: dict[str, Fault] = {
         says={"read_queue_count": 4},
         beside=frozenset({"MQ602"}),
     ),
+    "MQ635": Fault(inject=lists_nobody, says={"missing_count": 2, "broker_count": 2}),
     "MQ601": Fault(inject=shrunk_too_early, says={"message_count": 5}),
     "MQ602": Fault(
         inject=topic_everywhere("Shrinking", read_queue_count=4, write_queue_count=2), says={"write_queue_count": 2}

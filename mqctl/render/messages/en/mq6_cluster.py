@@ -51,6 +51,18 @@ RULES: dict[str, Text] = {
         explain="Senders take queues in turn, so a broker with twice the queues gets twice the messages.",
         next_command="mqctl topic route {source} -t {topic}",
     ),
+    "MQ635": Text(
+        title="A name server does not list all brokers",
+        what={
+            "": "Name server {name_server} does not list {missing_count} of {broker_count:broker} that others list: {brokers}."
+        },
+        effect="Clients that ask it find no route to what these brokers hold, and go on with what they knew before, or with nothing.",
+        advice="Look again in a minute: brokers register with each name server every 30 s, and one that was just started knows nobody. "
+        "If it stays, these brokers do not reach it, or their namesrvAddr leaves it out (`mqctl broker config`).",
+        explain="Name servers do not talk to each other; each lists the brokers that register with it. A second look distinguishes a fault from a "
+        "registration under way.",
+        next_command="mqctl broker list {source}",
+    ),
     "MQ629": Text(
         title="A topic without write queues",
         what={

@@ -40,6 +40,15 @@ RULES: dict[str, Text] = {
         advice="除非有意为之，请让所有 broker 的队列数相同。",
         explain="发送方轮流使用队列，队列多一倍的 broker 收到的消息也多一倍。",
     ),
+    "MQ635": Text(
+        title="NameServer 缺少 broker",
+        what={
+            "": "NameServer {name_server} 没有列出其他 NameServer 所知的 {broker_count} 个 broker 中的 {missing_count} 个：{brokers}。"
+        },
+        effect="向它查询的客户端找不到到这些 broker 的路由，只能沿用之前的路由，或者什么也得不到。",
+        advice="一分钟后再看一次：broker 每 30 秒向每个 NameServer 注册，刚启动的 NameServer 不知道任何 broker。如果仍然如此，则是这些 broker 连不上它，或者其 namesrvAddr 没有列出它（mqctl broker config）。",
+        explain="NameServer 之间互不通信，各自只列出向自己注册的 broker。再看一次可以区分故障与正在进行的注册。",
+    ),
     "MQ629": Text(
         title="topic 没有写队列",
         what={
