@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mqctl.diagnosis.mq1_replication import of_slave, starting
-from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
-from mqctl.model.finding import Severity
+from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
+from mqctl.model.finding import Reason, Severity
 from mqctl.model.gap import Part
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.replicas import Replica, ReplicaState, replicas
@@ -26,7 +26,7 @@ _NAMED = 3
     needs=(Part.RUNTIME, Part.TOPICS, Part.REPLICATION),
     playbook="slave-behind",
 )
-def tables_differ(case: ClusterCase) -> Iterator[Verdict]:
+def tables_differ(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A slave without the topics, groups or offsets of its master: what it has of the log, nobody can read there."""
     masters = {broker.name: broker for broker in case.snapshot.brokers if broker.broker_id == MASTER_ID}
     copies = {(broker.name, broker.broker_id): broker.copied for broker in case.snapshot.brokers}
@@ -38,7 +38,7 @@ def tables_differ(case: ClusterCase) -> Iterator[Verdict]:
 
 def _tables(
     case: ClusterCase, replica: Replica, master: BrokerSnapshot | None, copied: CopiedTables
-) -> Iterator[Verdict]:
+) -> Iterator[Verdict | Unknown]:
     if master is None:
         if replica.end and not _applications(case, copied.topics):
             yield of_slave(replica, variant="alone", log_bytes=replica.end - (replica.start or 0))
@@ -46,9 +46,12 @@ def _tables(
     topics = _applications(case, [config.name for config in master.topics])
     missing = sorted(topics - {*copied.topics})
     if topics and len(missing) == len(topics):
-        is_young = starting(case, replica.name, replica.broker_id)
-        severity = Severity.WARNING if is_young else None
-        yield of_slave(replica, variant="none", severity=severity, topic_count=len(topics))
+        verdict = of_slave(replica, variant="none", topic_count=len(topics))
+        just_made = copied.changed_ms is not None and not _is_settled(case, master, copied)
+        if just_made or starting(case, replica.name, replica.broker_id):
+            yield restarting(verdict.subject, Reason.RESTARTING_SLAVE, len(topics))
+        else:
+            yield verdict
         return
     if not _is_settled(case, master, copied):
         return

@@ -140,6 +140,7 @@ class Reason(StrEnum):
     RESTARTING_UNLISTED = "restarting_unlisted"
     RESTARTING_BROKERS = "restarting_brokers"
     RESTARTING_ORDERLY = "restarting_orderly"
+    RESTARTING_SLAVE = "restarting_slave"
     RESTARTING_UNLOCKED = "restarting_unlocked"
     RESTARTING_ROOMS = "restarting_rooms"
     RESTARTING_AHEAD = "restarting_ahead"

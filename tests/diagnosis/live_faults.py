@@ -494,7 +494,6 @@ SCENES: list[Scene] = [
     ("MQ608", None, _two_name_servers(routing(lambda route: replace(route, order_conf="broker-a:2"))), {}),
     ("MQ609", None, _masterless(), {"slave_count": 1}),
     ("MQ635", None, _two_name_servers(_knowing(BROKERS[:1])), {"missing_count": 1, "broker_count": 2}),
-    ("MQ635", None, _two_name_servers(_knowing(())), {"missing_count": 2, "broker_count": 2}),
     (
         "MQ617",
         "held",

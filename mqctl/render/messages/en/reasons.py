@@ -35,6 +35,7 @@ PHRASES = {
     "why_restarting_unlisted": f"{{seen_count:queue is/are}} in no list that is in use, {_LATER}",
     "why_restarting_brokers": f"{{seen_count:broker misses/miss}} members, {_LATER}",
     "why_restarting_orderly": f"{{seen_count:member consumes/consume}} in order and others do not, {_LATER}",
+    "why_restarting_slave": "its slave has none of {seen_count:topic} yet, but was started a moment ago, or the topics were just made: it copies them within two minutes",
     "why_restarting_unlocked": f"{{seen_count:queue is/are}} not locked for the owner, {_LATER}",
     "why_restarting_rooms": f"{{seen_count:queue lies/lie}} in rooms that look short of consumers, {_LATER}",
     "why_restarting_ahead": f"{{seen_count:queue was/were}} consumed further than the broker stores, {_LATER}",

@@ -80,6 +80,7 @@ PHRASES = {
     "why_restarting_unlisted": f"{{seen_count}} 个队列不在任何使用中的列表里，{_LATER}",
     "why_restarting_brokers": f"{{seen_count}} 个 broker 缺少成员，{_LATER}",
     "why_restarting_orderly": f"{{seen_count}} 个成员顺序消费，其他成员并发消费，{_LATER}",
+    "why_restarting_slave": "它的从节点还没有 {seen_count} 个 Topic 中的任何一个，但从节点刚刚启动，或者 Topic 刚刚创建：两分钟内会复制",
     "why_restarting_unlocked": f"{{seen_count}} 个队列没有为所有者加锁，{_LATER}",
     "why_restarting_rooms": f"{{seen_count}} 个队列所在的机房看起来缺少消费者，{_LATER}",
     "why_restarting_ahead": f"{{seen_count}} 个队列的消费进度超前于 broker 保存的位点，{_LATER}",
