@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from mqctl.diagnosis.audience import Audience
+from mqctl.diagnosis.audience import Audience, GroupKind
 from mqctl.diagnosis.rule import RULES, Case, ClusterCase, Rule, Unknown, Verdict
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
@@ -29,6 +29,7 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 # What most faults bring along: messages that wait, come again or are dead. Causes as grave are told before them.
 SYMPTOMS = frozenset({"MQ401", "MQ403", "MQ405", "MQ406", "MQ410", "MQ413", "MQ707"})
 
+_TOLD_BY_BROKERS = frozenset({GroupKind.PROXY, GroupKind.BROADCASTING})
 # Who says more of the same state of the same subject says it alone.
 _SAID_BY = {"MQ720": ("MQ721", "MQ725"), "MQ721": ("MQ725",)}
 
@@ -82,7 +83,7 @@ def diagnose(
         outcomes += _without_earlier(rules, chosen, whole)
     audience = Audience(snapshot, live=snapshot.origin.kind is OriginKind.LIVE)
     for entry in chosen:
-        outcomes += [_gap(entry, [gap], broker=None) for gap in snapshot.unavailable if gap.part in entry.needs]
+        outcomes += [_gap(entry, [gap], broker=None) for gap in _missed(entry, snapshot.unavailable, audience)]
         if entry.cluster_judge is not None:
             outcomes += _judge_cluster(entry, whole, audience)
     for broker in snapshot.brokers:
@@ -201,7 +202,7 @@ def _judge(entry: Rule, case: Case, audience: Audience) -> Iterator[Finding | No
         if gap is not None:
             yield _gap(entry, [gap], broker=case.broker.name)
             return
-    scoped = [gap for gap in case.broker.unavailable if gap.part in entry.needs]
+    scoped = _missed(entry, case.broker.unavailable, audience)
     if scoped:
         yield _gap(entry, scoped, broker=case.broker.name)
     yield from _outcomes(entry, entry.judge(case), audience)
@@ -212,10 +213,28 @@ def _judge_cluster(entry: Rule, case: ClusterCase, audience: Audience) -> Iterat
     if entry.cluster_judge is None:
         return
     for broker in case.snapshot.brokers:
-        gaps = [gap for gap in broker.unavailable if gap.part in entry.needs]
+        gaps = _missed(entry, broker.unavailable, audience)
         if gaps:
             yield _gap(entry, gaps, broker=broker.name)
     yield from _outcomes(entry, entry.cluster_judge(case), audience)
+
+
+def _missed(entry: Rule, gaps: Iterable[Gap], audience: Audience) -> list[Gap]:
+    """Returns the gaps that a rule feels: what is not known of a group that it is not for is nothing to it.
+
+    Only brokers tell of a group that it broadcasts, or is behind a proxy; whether one is orderly its members tell.
+    """
+    return [
+        gap
+        for gap in gaps
+        if gap.part in entry.needs
+        and not (
+            entry.groups
+            and gap.group is not None
+            and (kind := audience.group(gap.group)) in _TOLD_BY_BROKERS
+            and kind not in entry.groups
+        )
+    ]
 
 
 def _concerns(entry: Rule, subject: Subject, audience: Audience) -> bool:

@@ -338,6 +338,15 @@ def test_a_group_that_was_given_up_and_closed_is_no_alarm(asked: Run, stage: Sta
     assert asked().exit_code == 2  # a message waits for it
 
 
+def test_a_client_of_a_proxy_leaves_nothing_open_of_rules_that_are_not_for_it(asked: Run, stage: Stage) -> None:
+    """Nobody can ask a gRPC client what it does; who owns its queues is no question."""
+    stage.ask(BROKERS[0], put_group(SubscriptionGroupConfig(name="P")))
+    stage.cast.join(stage.member("192.0.2.5@4711@0@1a2b3c4d5e", group="P", queues={}, silent=True))
+    codes = {item["code"] for item in asked("--only", "MQ2*", "--only", "MQ3*", "--only", "MQ5*").json["not_judged"]}
+    assert "MQ202" in codes
+    assert not codes & {"MQ302", "MQ307", "MQ308", "MQ309", "MQ310", "MQ501"}
+
+
 def test_one_cause_of_pending_transactions_is_one_finding(asked: Run, stage: Stage) -> None:
     half = {"TRAN_MSG": "true", "PGROUP": "PG", "UNIQ_KEY": "0A0B"}
     with Peer(stage.cluster.broker(BROKERS[0]).address) as peer:
