@@ -98,8 +98,10 @@ def diagnose(
 
 def _each_once(findings: list[Finding]) -> list[Finding]:
     """Leaves out what another finding tells as well: one cause is one finding."""
-    told = {(item.code, item.subject) for item in findings}
-    return [item for item in findings if not any((code, item.subject) in told for code in _SAID_BY.get(item.code, ()))]
+    spoken = {(item.code, item.subject) for item in findings}
+    return [
+        item for item in findings if not any((code, item.subject) in spoken for code in _SAID_BY.get(item.code, ()))
+    ]
 
 
 def _window_suffices(entry: Rule, case: ClusterCase) -> bool:

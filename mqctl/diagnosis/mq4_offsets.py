@@ -250,10 +250,10 @@ def consume_disabled(case: Case) -> Iterator[Verdict]:
         lags[total.group] = lags.get(total.group, 0) + (total.lag_count or 0)
     counted = all(case.broker.lacks(part) is None for part in _OFFSETS)
     online = {item.group for item in case.broker.memberships}
-    told = case.broker.storage is None and case.broker.lacks(Part.MEMBERS) is None
+    members_known = case.broker.storage is None and case.broker.lacks(Part.MEMBERS) is None
     for group in disabled:
         # Who has no members and leaves nothing waiting was closed when it was given up.
-        unused = counted and group not in online and not lags.get(group) and (told or group not in lags)
+        unused = counted and group not in online and not lags.get(group) and (members_known or group not in lags)
         yield Verdict(
             subject=Subject(kind=SubjectKind.GROUP, broker=case.broker.name, group=group),
             params={"group": group},
