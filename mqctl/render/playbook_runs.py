@@ -23,9 +23,9 @@ class _Row:
 
     __slots__ = ("exit_code", "id", "meaning", "state", "took_ms")
 
-    def __init__(self, step: StepRun) -> None:
+    def __init__(self, step: StepRun, lang: Lang) -> None:
         self.id = step.id
-        self.state = step.state.value
+        self.state = phrase(f"playbook_state_{_key(step.state)}", lang)
         self.exit_code = step.exit_code
         self.took_ms = None if step.exit_code is None and not step.took_ms else step.took_ms
         self.meaning = " ".join(step.means) or None
@@ -33,7 +33,7 @@ class _Row:
 
 def run_document(run: PlaybookRun, lang: Lang) -> Document:
     """Builds the document of `playbook run`."""
-    table = Table(_COLUMNS, [_Row(step) for step in run.steps], empty="no step ran")
+    table = Table(_COLUMNS, [_Row(step, lang) for step in run.steps], empty="no step ran")
     blocks: list[Table | Paragraphs] = [table, Paragraphs(list(ending_lines(run, lang)))]
     return Document(schema="playbook.run/1", value=run, records=run.steps, csv_columns=_COLUMNS[:4], blocks=blocks)
 

@@ -43,7 +43,7 @@ if [ -n "$STORE" ] && [ -n "$SLAVE_STORE" ]; then
   step "0 1 2 3" mqctl ha compare --store "${STORE}" --store "${SLAVE_STORE}"
 fi
 
-# 4. Where does the group stand on the brokers that have a master?
+# 4. Where does the group stand? Of a broker without a master its slave tells.
 if [ -n "$GROUP" ]; then
   step "0 69 74 75 76" mqctl group lag -g "${GROUP}"
 fi
