@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mqctl.allocation.key_forecast import KeyForecast
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
@@ -301,7 +301,7 @@ def _row(advice: BacklogAdvice) -> AdviceRow:
                 effect=item.effect.value,
                 reason=item.reason,
                 needed_count=item.needed_count,
-                forecast=item.forecast,
+                forecast=None if item.forecast is None else _rounded_forecast(item.forecast),
             )
             for item in advice.remedies
         ],
@@ -323,6 +323,16 @@ def _flow_row(flow: QueueFlow) -> FlowRow:
         drain_ms=flow.drain.after_ms,
         expires_in_ms=flow.expires_in_ms,
         waiting_count=flow.waiting_count,
+    )
+
+
+def _rounded_forecast(forecast: KeyForecast) -> KeyForecast:
+    return replace(
+        forecast,
+        busiest_share=round(forecast.busiest_share, 2),
+        queue_tps=_rounded(forecast.queue_tps),
+        key_tps=_rounded(forecast.key_tps),
+        gain=round(forecast.gain, 2),
     )
 
 

@@ -43,4 +43,5 @@ step "0 69 74 75 76" mqctl group lag -g "${GROUP}" ${TOPIC:+-t "${TOPIC}"} --adv
 # 5. The group consumes, only too slowly. What is to be done?
 echo 'decide: wait: The backlog drains in time by itself: wait, and watch it.'
 echo 'decide: scale: More instances, threads or queues: `mqctl playbook run scale-out -p group=GROUP -p topic=TOPIC_BEHIND`'
+echo 'decide: by_key: One thread per key instead of per queue, for an orderly group of which the step above says so: key-ordered consumption.'
 echo 'decide: skip: Fresh messages matter more than old ones: `mqctl playbook run skip-and-replay -p group=GROUP -p topic=TOPIC_BEHIND`'

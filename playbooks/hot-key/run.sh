@@ -48,10 +48,16 @@ if [ -n "$GROUP" ]; then
   step "0 1 2 3" mqctl doctor -g "${GROUP}" -t "${TOPIC}" --window "${WINDOW}" --only MQ301 --only MQ401 --only MQ505 --only MQ506 --only MQ507
 fi
 
-# 5. What is to be done?
+# 5. What would one thread per key instead of per queue pass, by the keys that wait?
+if [ -n "$GROUP" ]; then
+  step "0 66 69 74 75 76" mqctl group lag -g "${GROUP}" -t "${TOPIC}" --advise --window "${WINDOW}"
+fi
+
+# 6. What is to be done?
 echo 'decide: split: Split the hot key in the producer (key plus a sub-key such as the order id) where only a finer order is needed. More queues do not split a key.'
+echo 'decide: by_key: One thread per key instead of per queue, where the step above says that it is faster: key-ordered consumption.'
 echo 'decide: faster: Make one call faster: an orderly queue passes one batch at a time; raise consumeMessageBatchMaxSize, shorten the listener.'
 echo 'decide: fix_order: Fix the queues of the topic in the name servers'"'"' order configuration (-p order).'
 
-# 6. Set the order configuration in every name server.
+# 7. Set the order configuration in every name server.
 echo 'then, when choice.way == '"'"'fix_order'"'"' && order: mqctl topic order -t TOPIC --set ORDER'

@@ -79,7 +79,7 @@ def test_n1_instances_beyond_the_queues_help_neither_by_advice_nor_by_simulation
 
 
 @contextmanager
-def going_on(cluster: EmbeddedCluster) -> Iterator[None]:
+def going_on(cluster: EmbeddedCluster, pause_s: float = 0.2) -> Iterator[None]:
     """The group commits a message of each queue again and again, as members do that work."""
     ended = Event()
 
@@ -88,7 +88,7 @@ def going_on(cluster: EmbeddedCluster) -> Iterator[None]:
             for broker, queues in PAY.items():
                 for queue in queues:
                     change(cluster, broker, commit_offset("G", "Pay", queue.queue_id, offset))
-            if ended.wait(0.02):
+            if ended.wait(pause_s):
                 return
 
     thread = Thread(target=commit)
@@ -113,7 +113,7 @@ def test_the_keys_that_wait_say_what_a_thread_for_each_of_them_would_do(live: Ru
                 for number in range(180):
                     key = f"hot-{queue.broker_name}-{queue.queue_id}" if number % 3 == 0 else f"k{queue}{number}"
                     producer.send(OutgoingMessage(topic="Pay", body=b"x", keys=key), queue=queue)
-    words = ("group", "lag", "-g", "G", "-t", "Pay", "--advise", "--window", "100ms")
+    words = ("group", "lag", "-g", "G", "-t", "Pay", "--advise", "--window", "1s")
     with Cast(cluster) as cast:
         cast.join(ordered("one", "broker-a"), ordered("two", "broker-b"))
         with going_on(cluster):
@@ -122,6 +122,11 @@ def test_the_keys_that_wait_say_what_a_thread_for_each_of_them_would_do(live: Ru
             shown = live(*words).stdout
         with going_on(cluster):
             chinese = live(*words, env={"MQCTL_LANG": "zh"}).stdout
+        with going_on(cluster, 0.4):
+            played = live(
+                *("playbook", "run", "hot-key", "-p", "topic=Pay", "-p", "group=G", "-p", "window=1s"),
+                *("--choose", "way=by_key", "-o", "json"),
+            )
         cluster.fault(_PULL, Drop(), server="broker-b")
         with going_on(cluster):
             partly = live(*words, "-o", "json", "--timeout", "3s")
@@ -130,6 +135,7 @@ def test_the_keys_that_wait_say_what_a_thread_for_each_of_them_would_do(live: Ru
     (group,) = advised.json["groups"]
     remedy = keys_of(group)
     forecast = remedy["forecast"]
+    assert forecast is not None, (remedy["reason"], group["bound"], group["queues"])
     assert (forecast["waiting_count"], forecast["read_count"]) == (group["lag_count"], group["lag_count"])
     assert (remedy["reason"], remedy["effect"]) == ("rate", "partly"), group["bound"]
     assert remedy["needed_count"] == forecast["thread_count"] == 6
@@ -138,4 +144,6 @@ def test_the_keys_that_wait_say_what_a_thread_for_each_of_them_would_do(live: Ru
     assert forecast["gain"] == pytest.approx(3, rel=0.1)
     assert "/s instead of " in shown and "; by the keys of all " in shown
     assert "全部" in chinese
+    step = {each["id"]: each for each in played.json["steps"]}["by_key"]
+    assert (step["result"], step["captured"]["gain"]) == ("faster", pytest.approx(3, rel=0.1)), played.stderr
     assert (partly.exit_code, keys_of(partly.json["groups"][0])["forecast"]["read_count"] > 0) == (75, True)
