@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -198,7 +199,7 @@ def _with_windows(asking: Asking, view: LagView, *, closely: bool) -> LagView:
 
 
 def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -> NotFoundError:
-    """Adds the groups that may be meant: only those asked for have been looked at so far."""
+    """Adds the groups that may be meant (only those asked for have been looked at so far), or that it is no mistake."""
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.brokers import ask_groups, list_brokers, masters_of
 
@@ -207,7 +208,12 @@ def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -
     known = {name for broker in brokers for name in broker.told_groups}
     missing = next((name for name in groups if name not in known), None)
     if missing is None:
-        return error
+        names = " ".join(f"-g {shlex.quote(name)}" for name in groups)
+        return NotFoundError(
+            error.problem,
+            reason="it exists, and has never committed one there; --advise counts from what its members hold",
+            remedy=f"mqctl group lag {names} --advise",
+        )
     return NotFoundError(error.problem, reason=error.reason, remedy=meant(missing, known, "mqctl group list --all"))
 
 

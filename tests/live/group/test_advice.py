@@ -83,6 +83,9 @@ def test_what_nobody_committed_and_nobody_holds_is_not_known(live: Run, cluster:
     nowhere = live("group", "lag", "-g", "idle", *_SHORT)
     assert (nowhere.exit_code, "depends on where its first member begins" in nowhere.stderr) == (66, True)
     assert "next: mqctl offset reset -g idle -t TOPIC --to-latest" in nowhere.stderr
+    plain = live("group", "lag", "-g", "idle")
+    assert (plain.exit_code, "it exists, and has never committed one there" in plain.stderr) == (66, True)
+    assert "next: mqctl group lag -g idle --advise" in plain.stderr
 
 
 @pytest.mark.parametrize(
