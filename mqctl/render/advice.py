@@ -58,42 +58,6 @@ CSV_COLUMNS = (
 )
 
 
-LINE_COLUMNS = (
-    Column("group", "group"),
-    Column("topic", "topic"),
-    Column("movement", "movement"),
-    Column("lag_count", "lag", CellKind.COUNT, none="never committed"),
-    Column("in_tps", "in/s", none="?"),
-    Column("out_tps", "committed/s", none="?"),
-    Column("drain", "drain"),
-    Column("drain_ms", "drains in", CellKind.DURATION_MS),
-    Column("loses", "retention first", CellKind.FLAG, none="?"),
-    Column("bound", "bounded by"),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BacklogLine:
-    """How one group moves on one topic, between the two looks of a diagnosis.
-
-    Attributes:
-        movement: the worst of its queues: `ok`, `catching-up`, `falling-behind`, `stalled`, `stopped`, `rewinding` or
-            `unknown`. Of queues that wait for others of their owner (`waits-its-turn`) what it does in all of them.
-        drain, drain_ms, loses, bound: as in `group lag --advise`.
-    """
-
-    group: str
-    topic: str
-    movement: str
-    lag_count: int | None
-    in_tps: float | None
-    out_tps: float | None
-    drain: str
-    drain_ms: int | None
-    loses: bool | None
-    bound: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemedyRow:
     """One thing that could be added, and what it would do; `reason` is a key, `needed_count` how many in all.
@@ -253,22 +217,6 @@ def _uncommitted(advice: BacklogAdvice, lang: Lang | None) -> Iterator[str]:
         yield phrase("uncommitted_held", lang).format(**known, queues=len(held), waiting=f"{sum(held):,}")
     if len(flows) > len(held):
         yield phrase("uncommitted_unknown", lang).format(**known, queues=len(flows) - len(held))
-
-
-def backlog_line(advice: BacklogAdvice) -> BacklogLine:
-    """Builds the line of one group."""
-    return BacklogLine(
-        group=advice.group,
-        topic=advice.topic,
-        movement=advice.movement.value,
-        lag_count=advice.lag_count,
-        in_tps=_rounded(advice.in_tps),
-        out_tps=_rounded(advice.out_tps),
-        drain=advice.drain.outlook.value,
-        drain_ms=advice.drain.after_ms,
-        loses=advice.loses,
-        bound=advice.bound.value,
-    )
 
 
 def _row(advice: BacklogAdvice) -> AdviceRow:

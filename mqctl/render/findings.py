@@ -22,7 +22,7 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.past import RecordedPast
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
-from mqctl.render.advice import LINE_COLUMNS, BacklogLine, backlog_line
+from mqctl.render.backlog_lines import LINE_COLUMNS, BacklogLine, backlog_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule, with_mode
 from mqctl.render.messages import evidence_text, phrase, reason, sentences
