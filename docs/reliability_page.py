@@ -81,7 +81,8 @@ _NOTES = {
         "Stores of brokers under load",
         "python -m tests.reliability.live_stores --runs 1000",
         "Every command with `--store` on the store of a broker process that takes all it can, as 4.9.8 and 5.3.3 in "
-        "turn, two at a time: sends in windows that never let up, beside commits, delays, timers and transactions. "
+        "turn: sends in windows that never let up, beside commits, delays, timers and transactions. Of each command "
+        "and release at least as many runs as the last table but one says; a run is a process of its own, forked. "
         "Every third broker deletes its log as fast as files fill. Then the load ends, and each command looks again: "
         "no run may fail, find what the same store at rest does not have (but for what is under way: transactions, "
         "rates, advice of severity info), or tell a lag that the broker does not confirm just before and just after. "

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,13 +42,14 @@ class ForkedCommands:
     Args:
         home: the working directory of every run.
         environment: what the server is started with; a run's agrees in what an interpreter reads at its start.
+        more_rooms: rooms that are imported besides, by who runs the same commands many times.
     """
 
-    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, home: Path, environment: Mapping[str, str], *, more_rooms: Sequence[str] = ()) -> None:
         self._server, theirs = socket.socketpair()
         self._turn = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forked_commands", str(theirs.fileno())],
+            [sys.executable, "-m", "tests.forked_commands", str(theirs.fileno()), *more_rooms],
             cwd=home,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -197,12 +198,14 @@ def _become(asked: Asked) -> None:
 def main() -> None:
     """Serves; and in each forked process, runs mqctl."""
     importlib.import_module("typer")
-    for room in (*_ROOMS, *_UPPER_ROOMS):
+    for room in (*_ROOMS, *_UPPER_ROOMS, *sys.argv[2:]):
         package = importlib.import_module(f"mqctl.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     for body in importlib.import_module("mqctl.protocol.bodies").BODIES.values():
         body._codec()  # made when it is first used, from annotations: a third of what a small command costs
+    if "spark" in sys.argv[2:]:
+        _load_compiler()
     gc.collect()
     gc.freeze()
     _into_large_pages()
@@ -213,6 +216,17 @@ def main() -> None:
             runpy.run_module("mqctl", run_name="__main__", alter_sys=True)
         except SystemExit as end:
             _leave(end.code)
+
+
+def _one() -> int:
+    return 1
+
+
+def _load_compiler() -> None:
+    """Has numba, where it is installed, read its own tables of types, which each process would do anew."""
+    with suppress(ImportError):
+        importlib.import_module("numba.typed")
+        importlib.import_module("numba").njit(_one)()
 
 
 def _into_large_pages() -> None:

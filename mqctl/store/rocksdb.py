@@ -31,7 +31,7 @@ from typing import Any
 
 from mqctl.errors import StorageError
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
-from mqctl.store.plain_files import reading_error
+from mqctl.store.plain_files import open_regular, reading_error
 
 QUEUES = "consumequeue"
 CONFIGS = {
@@ -53,6 +53,8 @@ _QUEUE_FAMILIES, _CONFIG_FAMILIES = (
     frozenset({"default", "kvDataVersion", "forbidden"}),
 )
 _TRIES = 5
+_LARGEST_COPIED_BYTES = 4 << 30
+"""Of a manifest or a log: many times what RocksDB lets them grow to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +258,19 @@ def _copy(database: Path, folder: Path) -> None:
     names = {each.name for each in database.iterdir()}
     small = [name for name in names if name == "CURRENT" or name.startswith(("MANIFEST-", "OPTIONS-", "IDENTITY"))]
     for name in [*small, *(name for name in names if name.endswith(".log"))]:
-        shutil.copyfile(database / name, folder / name)
+        _copy_file(database / name, folder / name)
     for each in database.iterdir():  # once more: the manifest's newest tables came before it
-        if each.name.endswith((".sst", ".blob")):
+        if each.name.endswith((".sst", ".blob")) and each.is_file():  # a pipe would be waited for
             (folder / each.name).symlink_to(each)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    descriptor = open_regular(source)
+    with os.fdopen(descriptor, "rb") as file:
+        if os.fstat(descriptor).st_size > _LARGEST_COPIED_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {_LARGEST_COPIED_BYTES >> 30} GiB", str(source))
+        with target.open("wb") as copy:
+            shutil.copyfileobj(file, copy, 1 << 20)
 
 
 def _write_queues(families: _Families, root: Path) -> None:

@@ -41,6 +41,19 @@ def test_a9_messages_in_the_timer_are_told_live_and_from_a_store(mqctl: Run, tmp
         assert abs(row["next_due_time_ms"] - due_ms) <= SECOND
 
 
+def test_a_timer_log_that_cannot_be_read_is_named(mqctl: Run, store_copy: Callable[[str], Path]) -> None:
+    """No rule judges what waits in timers: the answers lacked it without a word."""
+    store = store_copy("store-5.3.3")
+    (file,) = (store / "timerlog").iterdir()
+    file.unlink()
+    file.symlink_to(file.name)
+    backlog, check = (mqctl("delay", verb, "--store", store, "-o", "json") for verb in ("backlog", "check"))
+    assert (backlog.exit_code, check.exit_code) == (74, 3)
+    for answer in (backlog, check):
+        assert "delay-timers not read" in answer.stderr
+        assert [gap["part"] for gap in answer.json["unavailable"]] == ["delay-timers"]
+
+
 def test_a9_a_broker_that_does_not_tell_its_timers_is_a_gap(mqctl: Run) -> None:
     with EmbeddedCluster(version="5.3.3") as cluster:
         cluster.fault(RequestCode.GET_TIMER_METRICS, Answer(1, "The timer message store is null"))

@@ -22,7 +22,7 @@ TOPIC, GROUP, QUEUES = "Orders", "Reader", 4
 FIRST_TRANSACTION = "H0"
 FLUSH_MS = 1_000
 SETTINGS = (
-    "mappedFileSizeCommitLog=33554432", "mappedFileSizeConsumeQueue=600000",
+    "mappedFileSizeCommitLog=4194304", "mappedFileSizeConsumeQueue=200000",
     f"flushConsumerOffsetInterval={FLUSH_MS}", "transactionTimeOut=600000",
 )  # fmt: skip
 _WINDOW = 48

@@ -1,8 +1,10 @@
 """Every command with `--store` on the store of a broker process that takes all it can, and on the same store at rest.
 
-`python -m tests.reliability.live_stores --runs 1000` runs each of them that often beside load, as many brokers after
-each other as that takes, as 4.9.8 and as 5.3.3 in turn; `--spark 1` has the reports run on Spark as well, that often a
-broker. Every third broker deletes its log as fast as it rolls. Then the load ends, and each command looks once more:
+`python -m tests.reliability.live_stores --runs 1000` runs each of them that often beside load and each release, or as
+often as `--minutes` leave time for: brokers as 4.9.8 and as 5.3.3 in turn, each with a few of the commands and until
+its log is large, so that a run costs little; every third deletes its log as fast as it rolls. Runs are forked from a
+process that has imported everything. `--spark` runs the reports on Spark instead. Then the load ends, and each command
+looks once more:
 
 * No run may fail: a traceback, the end by a signal, or an exit code that the command does not have at rest.
 * What it finds beside load it must find at rest, too: findings by code and subject, damage by code and file, gaps,
@@ -21,9 +23,10 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
@@ -36,7 +39,8 @@ from tests.forked_commands import ForkedCommands
 from tests.reliability.live_load import FIRST_TRANSACTION, FLUSH_MS, GROUP, SETTINGS, TOPIC, Load
 from tests.reliability.results import add_save, write
 
-_A_BROKER = 5
+_A_BROKER, _COMMANDS_A_BROKER = 20, 7
+_MOST_LOG_BYTES = 16 << 20
 _SPARK = "--no-spark"
 _EXPIRING = (
     "mappedFileSizeCommitLog=2097152", "mappedFileSizeConsumeQueue=60000", "fileReservedTime=0",
@@ -49,7 +53,7 @@ WORDS = {
     "ha compare": "--store {store} -o json",
     "order check": f"-t {TOPIC} -o json",
     "replay publish": f"-t {TOPIC} --to {TOPIC} --to-offset 40 --namesrv {{namesrv}}",
-    "report run": f"{_SPARK} --html {{place}}/page.html",
+    "report run": f"{_SPARK} --save {{place}}/run.parquet -o json",
     "snapshot save": "{place}/store.snap --force",
     "store acknowledge": "",
     "store cat": f"-t {TOPIC} -q 1 --count 5 -o json",
@@ -57,6 +61,8 @@ WORDS = {
 }
 """Words of those that take others than `-o json`."""
 ELSEWHERE = {"report reconcile": "is a job on Spark alone: `--spark` runs it"}
+_ON_SPARK = {"store verify": "--master local[2] -o json", "doctor": "--master local[2] -o json"}
+RELEASES = ("4.9.8", "5.3.3")
 _NOT_ONE_MORE = 40
 _MOST_AT_REST_S = 120.0
 _NO_SUCH = 66
@@ -76,7 +82,7 @@ class Figures:
 
     commands: int = 0
     runs: int = 0
-    runs_on_spark: int = 0
+    least_of_a_command: dict[str, int] = field(default_factory=dict)
     runs_while_the_log_was_deleted: int = 0
     brokers: int = 0
     messages: int = 0
@@ -192,71 +198,105 @@ class Looks:
 @contextmanager
 def broker(root: Path, number: int, *, expiring: bool) -> Iterator[Load]:
     """Starts a broker process of one of the releases with its load."""
-    version = ("4.9.8", "5.3.3")[number % 2]
     settings = [*SETTINGS, *(_EXPIRING if expiring else ()), *(["timerWheelEnable=true"] if number % 2 else [])]
     words = [word for item in settings for word in ("--set", item)]
-    words = ["--as-version", version, "--brokers", "broker-a", "--data-dir", str(root), *words]
+    words = ["--as-version", RELEASES[number % 2], "--brokers", "broker-a", "--data-dir", str(root), *words]
     with process(*words) as (_, ready), Load(ready, is_v5=bool(number % 2)) as load:
         yield load
 
 
-def run(runs: int, *, each: int = _A_BROKER, spark: int = 0, only: Collection[str] = (), first: int = 0) -> Figures:
-    """Runs each command `runs` times beside load, `each` times a broker.
+@dataclass(frozen=True)
+class Wanted:
+    """What to run.
 
-    Args:
+    Attributes:
+        runs: of each command beside brokers of each release.
+        each: of each command beside one broker, at most.
+        minutes: no further broker starts after that.
         only: names of commands; empty means all.
         first: the number of the first broker, which says of which release it is and whether its log is deleted.
+        on_spark: whether reports run on Spark, and nothing else runs.
     """
-    figures = Figures()
-    todo = {name: words for name, words in commands().items() if not only or name in only}
-    figures.commands = len(todo)
+
+    runs: int
+    each: int = _A_BROKER
+    minutes: float = 1e9
+    only: Collection[str] = ()
+    first: int = 0
+    on_spark: bool = False
+
+    def lines(self) -> dict[str, str]:
+        """Returns the commands with their words."""
+        chosen = {name: words for name, words in commands().items() if not self.only or name in self.only}
+        if not self.on_spark:
+            return chosen
+        jobs = {name: words.replace(_SPARK, "") for name, words in chosen.items() if _SPARK in words}
+        return jobs | ({} if self.only else _ON_SPARK)
+
+
+def run(wanted: Wanted) -> Figures:
+    """Runs commands beside one broker after another."""
+    figures, lines = Figures(), wanted.lines()
+    figures.commands = len(lines)
+    counts = {release: Counter(dict.fromkeys(lines, 0)) for release in RELEASES}
+    end = monotonic() + wanted.minutes * 60
     with TemporaryDirectory(prefix="live-stores-") as place, ExitStack() as closing:
         home = Path(place)
-        forked = ForkedCommands(home, environment_of(home))
+        forked = ForkedCommands(home, environment_of(home), more_rooms=("commands", "spark"))
         closing.callback(forked.close)
-        for number in range(first, first - (-runs // each)):
-            expiring = number % 3 == 2
-            with TemporaryDirectory(dir=place) as root, broker(Path(root), number, expiring=expiring) as load:
-                looks = Looks(forked, home, load, figures)
-                _one_broker(
-                    looks, load, figures, _lines(todo, each, spark, runs - (number - first) * each), expiring=expiring
-                )
-            sys.stderr.write(f"{figures.runs} runs, {len(figures.problems)} problems\n")
-            if len(figures.problems) >= _NOT_ONE_MORE:
+        for number in count(wanted.first):
+            done, expiring = counts[RELEASES[number % 2]], number % 3 == 2
+            left = [name for name, runs in sorted(done.items(), key=itemgetter(1)) if runs < wanted.runs]
+            if monotonic() > end or len(figures.problems) >= _NOT_ONE_MORE:
                 break
+            if left:
+                chosen = {name: lines[name] for name in left[:_COMMANDS_A_BROKER]}
+                with TemporaryDirectory(dir=place) as root, broker(Path(root), number, expiring=expiring) as load:
+                    looks = Looks(forked, home, load, figures)
+                    rounds = min(wanted.each, wanted.runs - min(done[name] for name in chosen))
+                    done += _one_broker(looks, load, figures, chosen, rounds, expiring=expiring)
+                sys.stderr.write(f"{figures.runs} runs, {len(figures.problems)} problems\n")
+            elif not any(runs < wanted.runs for other in counts.values() for runs in other.values()):
+                break
+    figures.least_of_a_command = {release: min(done.values()) for release, done in counts.items()}
     figures.messages_per_second = figures.messages // max(1, figures.seconds_of_load)
     return figures
 
 
-def _lines(todo: dict[str, str], each: int, spark: int, left: int) -> list[tuple[str, str]]:
-    lines = [item for _ in range(min(each, left)) for item in todo.items()]
-    jobs = [(name, words.replace(_SPARK, "")) for name, words in todo.items() if _SPARK in words]
-    return lines + jobs * spark
-
-
-def _one_broker(looks: Looks, load: Load, figures: Figures, lines: list[tuple[str, str]], *, expiring: bool) -> None:
+def _one_broker(
+    looks: Looks, load: Load, figures: Figures, lines: dict[str, str], rounds: int, *, expiring: bool
+) -> Counter[str]:
+    """Returns how often each command ran: fewer times where the log grew too large."""
+    ran: list[Ran] = []
     begun = monotonic()
-    with load.running(), ThreadPoolExecutor(2) as pool:
-        ran = list(pool.map(lambda line: looks.beside_load(*line), lines))
+    with load.running():
+        for _ in range(rounds):
+            ran += [looks.beside_load(*line) for line in lines.items()]
+            if not expiring and log_bytes(load.store) > _MOST_LOG_BYTES:
+                break
     figures.seconds_of_load += round(monotonic() - begun)
     figures.brokers += 1
     figures.messages += sum(load.ends().values())
-    figures.log_mib += sum(file.stat().st_blocks >> 1 for file in load.store.glob("commitlog/*")) >> 10
-    figures.runs += len(lines)
-    figures.runs_on_spark += sum(name.startswith("report ") and _SPARK not in words for name, words in lines)
-    at_rest: dict[tuple[str, str], Ran] = {}
+    figures.log_mib += log_bytes(load.store) >> 20
+    figures.runs += len(ran)
+    at_rest: dict[str, Ran] = {}
     if expiring:
-        figures.runs_while_the_log_was_deleted += len(lines)
+        figures.runs_while_the_log_was_deleted += len(ran)
     else:
-        _wait_for_rest(load)
-        at_rest = {line: looks.run(*line) for line in dict.fromkeys(lines)}
-    for line, one in zip(lines, ran, strict=True):
-        looks.note(one, at_rest.get(line))
+        _until(load.is_at_rest)
+        at_rest = {name: looks.run(name, words) for name, words in lines.items()}
+    for one in ran:
+        looks.note(one, at_rest.get(one.name))
+    return Counter(one.name for one in ran)
 
 
-def _wait_for_rest(load: Load) -> None:
-    """Waits until the broker has written down all it knows, and what was delayed is delivered."""
-    _until(load.is_at_rest)
+def log_bytes(store: Path) -> int:
+    """Returns what the commit log takes on the disk."""
+    total = 0
+    for file in store.glob("commitlog/*"):
+        with suppress(FileNotFoundError):
+            total += file.stat().st_blocks * 512
+    return total
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -270,16 +310,23 @@ def _until(holds: Callable[[], bool]) -> None:
 def main(words: list[str]) -> int:
     """Returns 1 when something did not hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.reliability.live_stores", description=__doc__)
-    parser.add_argument("--runs", type=int, default=1_000, help="runs of each command (default %(default)s)")
+    parser.add_argument("--runs", type=int, default=1_000, help="of each command and release (default %(default)s)")
     parser.add_argument("--each", type=int, default=_A_BROKER, help="runs beside one broker (default %(default)s)")
-    parser.add_argument("--spark", type=int, default=0, help="runs of each report on Spark a broker (default none)")
+    parser.add_argument("--minutes", type=float, default=1e9, help="no further broker after that")
+    parser.add_argument("--first", type=int, default=0, help="number of the first broker")
+    parser.add_argument("--spark", action="store_true", help="run the reports and checks on Spark instead")
     parser.add_argument("--only", metavar="COMMAND", action="append", default=[], help="as 'group lag'; repeatable")
     add_save(parser)
     options = parser.parse_args(words)
     begun = monotonic()
-    figures = run(options.runs, each=options.each, spark=options.spark, only=options.only)
+    wanted = Wanted(
+        options.runs, each=options.each, minutes=options.minutes, only=options.only, first=options.first,
+        on_spark=options.spark,
+    )  # fmt: skip
+    figures = run(wanted)
     minutes = round((monotonic() - begun) / 60, 1)
-    write("live_stores", {"minutes": minutes, **vars(figures)}, save=options.save)
+    name = "live_stores_spark" if options.spark else "live_stores"
+    write(name, {"minutes": minutes, **vars(figures)}, save=options.save)
     return 1 if figures.problems else 0
 
 

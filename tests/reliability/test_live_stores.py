@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.reliability.live_stores import ELSEWHERE, WORDS, commands, run
+from tests.reliability.live_stores import ELSEWHERE, WORDS, Wanted, commands, run
 
 pytestmark = pytest.mark.slow
 _ONLY = ("delay check", "doctor", "group lag", "snapshot save", "store verify", "transaction show")
@@ -17,7 +17,7 @@ def test_what_is_said_of_words_is_said_of_commands_that_there_are() -> None:
 
 
 def test_beside_load_nothing_fails_and_nothing_is_found_that_is_not_there_at_rest() -> None:
-    figures = run(2, each=2, only=_ONLY, first=1)
+    figures = run(Wanted(2, each=2, only=_ONLY, first=1))
     assert figures.problems == []
     assert (figures.runs, figures.lags_compared, figures.brokers) == (2 * len(_ONLY), 2, 1)
     assert figures.messages > 1_000

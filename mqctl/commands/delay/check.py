@@ -23,7 +23,7 @@ from mqctl.cli.options.common import (
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.sources.snapshot_source import next_source
 from mqctl.diagnosis import Settings, diagnose
-from mqctl.operations.delay.levels import DelaySource, delay_gaps, read_delay
+from mqctl.operations.delay.levels import DelaySource, read_delay, unjudged_delay_gaps
 from mqctl.render.delay import delay_document
 
 EXAMPLES = (
@@ -70,7 +70,7 @@ def command(
     state = read_delay(source)
     scale = time_scale_of(None, namesrv=state.origin.location, store=store)
     diagnosis = diagnose(state, only=RULES, settings=Settings(time_scale=scale))
-    gaps = delay_gaps(state)
+    gaps = unjudged_delay_gaps(state)
     document = delay_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile))
     emit(document.with_gaps(gaps), output)
     tell_gaps(gaps)

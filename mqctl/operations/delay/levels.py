@@ -82,6 +82,11 @@ def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
 
 
 def delay_gaps(state: ClusterSnapshot) -> list[Gap]:
-    """Returns what a live cluster did not tell of its delays; files that lack something say so themselves."""
-    delays = [part for part in Part if part.startswith("delay")]
-    return gaps_of(state, delays) if state.origin.kind is OriginKind.LIVE else []
+    """Returns what could not be asked, or read, of delays."""
+    return gaps_of(state, [part for part in Part if part.startswith("delay")])
+
+
+def unjudged_delay_gaps(state: ClusterSnapshot) -> list[Gap]:
+    """Returns those of them that a diagnosis of the same state does not name: of files all but what waits in timers."""
+    is_live = state.origin.kind is OriginKind.LIVE
+    return [gap for gap in delay_gaps(state) if is_live or gap.part is Part.DELAY_TIMERS]
