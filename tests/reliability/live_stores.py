@@ -254,7 +254,7 @@ def run(wanted: Wanted) -> Figures:
                 with TemporaryDirectory(dir=place) as root, broker(Path(root), number, expiring=expiring) as load:
                     looks = Looks(forked, home, load, figures)
                     rounds = min(wanted.each, wanted.runs - min(done[name] for name in chosen))
-                    done += _one_broker(looks, load, figures, chosen, rounds, expiring=expiring)
+                    done.update(_one_broker(looks, load, figures, chosen, rounds, expiring=expiring))
                 sys.stderr.write(f"{figures.runs} runs, {len(figures.problems)} problems\n")
             elif not any(runs < wanted.runs for other in counts.values() for runs in other.values()):
                 break
