@@ -6,13 +6,14 @@ Missing parts are values, not errors: stores are often copied in part.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqctl.errors import BadInputError, MqctlError, NotFoundError
+from mqctl.errors import BadInputError, MqctlError, NotFoundError, UsageError
 from mqctl.model.numbers import decimal
 from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
     from mqctl.store.rocksdb import Converted
 
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
+
+
+_URL_AS_PATH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)(.*)", re.DOTALL)
+"""Two slashes of a URL are one in a path."""
+
+
+_NO_URLS = "this command reads directories, no URLs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,7 @@ class StoreDirectory:
         """
         for wanted in (path, *commit_log_paths):
             if not _exists(wanted):
+                _refuse_url(wanted)
                 raise NotFoundError(
                     f"could not open the store {wanted}",
                     reason="no such directory",
@@ -235,6 +244,20 @@ def _is_rocksdb(directory: Path) -> bool:
     """Whether a RocksDB database lives here, as far as one may look."""
     current = directory / "CURRENT"
     return os.path.isfile(current) and any(directory.glob("MANIFEST-*"))  # noqa: PTH113 - the method raises
+
+
+def _refuse_url(path: Path) -> None:
+    match = _URL_AS_PATH.fullmatch(str(path))
+    if match is None:
+        return
+    scheme, rest = match.groups()
+    if scheme == "file":
+        raise UsageError(f"could not open the store file:///{rest}", reason=_NO_URLS, remedy=f"write --store /{rest}")
+    raise UsageError(
+        f"could not open the store {scheme}://{rest}",
+        reason=_NO_URLS,
+        remedy="mount the store or copy it to a disk; `mqctl store verify` and `mqctl report` read it as it is",
+    )
 
 
 def _exists(path: Path) -> bool:

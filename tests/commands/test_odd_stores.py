@@ -71,3 +71,21 @@ def test_what_does_not_belong_into_a_store_is_named_or_passed_over(
         assert "\x1b" not in said, words
         if words == ("store", "verify"):
             assert (outcome.exit_code in codes, says in said) == (True, True), said[-2_000:]
+
+
+@pytest.mark.parametrize(
+    ("url", "remedy"),
+    [
+        ("s3://bucket/a/store", "mqctl store verify"),
+        ("hdfs://nn:8020/store", "mqctl report"),
+        ("file:///data/s", "/data/s"),
+    ],
+)
+@pytest.mark.parametrize("words", [("doctor",), ("group", "lag"), ("snapshot", "save", "a.snap")])
+def test_a_url_is_refused_as_such_by_what_reads_directories(
+    mqctl: Run, words: tuple[str, ...], url: str, remedy: str
+) -> None:
+    outcome = mqctl(*words, "--store", url)
+    assert outcome.exit_code == 64
+    assert f"could not open the store {url}: this command reads directories, no URLs" in outcome.stderr
+    assert remedy in outcome.stderr

@@ -274,17 +274,26 @@ def test_every_command_reads_the_recorded_store_and_leaves_it(
     assert "RocksDB" not in outcome.stderr
 
 
+def to_a_terabyte(file: Path) -> None:
+    os.truncate(file, 1 << 40)
+
+
+def to_a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (lambda file: os.truncate(file, 1 << 40), "it is larger than 4 GiB"),
-        (lambda file: (file.unlink(), os.mkfifo(file)), "it is no regular file"),
+        (to_a_terabyte, "it is larger than 4 GiB"),
+        (to_a_pipe, "it is no regular file"),
     ],
     ids=["a terabyte", "a pipe"],
 )
 @pytest.mark.parametrize("pattern", ["OPTIONS-*", "MANIFEST-*"])
 def test_odd_files_of_a_database_are_named_and_neither_copied_nor_waited_for(
-    mqctl: Run, tmp_path: Path, pattern: str, spoil: Callable[[Path], object], says: str
+    mqctl: Run, tmp_path: Path, pattern: str, spoil: Callable[[Path], None], says: str
 ) -> None:
     store = in_rocksdb(tmp_path / "store")
     spoil(sorted((store / "config" / "topics").glob(pattern))[-1])
