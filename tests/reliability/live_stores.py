@@ -65,7 +65,7 @@ _ON_SPARK = {"store verify": "--master local[2] -o json", "doctor": "--master lo
 RELEASES = ("4.9.8", "5.3.3")
 _NOT_ONE_MORE = 40
 _MOST_AT_REST_S = 120.0
-_NO_SUCH = 66
+_NO_SUCH, _NOTHING_LEFT = 66, "there is nothing to replay"
 _NUMBER = re.compile(r"[0-9][0-9,.:+-]*( (ms|s|min)\b)?")
 
 
@@ -185,7 +185,7 @@ class Looks:
         if failed is not None:
             self._problem(ran, failed)
         elif at_rest is None:
-            if ran.code >= 64 and ran.code != _NO_SUCH:
+            if ran.code >= 64 and ran.code != _NO_SUCH and _NOTHING_LEFT not in ran.err:
                 self._problem(ran, "failed while files of the log were deleted")
         elif ran.code >= 64 and ran.code != at_rest.code:
             self._problem(ran, f"at rest it ends with {at_rest.code}")
