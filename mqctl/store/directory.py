@@ -37,9 +37,6 @@ _URL_AS_PATH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)(.*)", re.DOTALL)
 """Two slashes of a URL are one in a path."""
 
 
-_NO_URLS = "this command reads directories, no URLs"
-
-
 @dataclass(frozen=True, slots=True)
 class Unreadable:
     """A part of the store that is there but cannot be read offline, and why."""
@@ -251,11 +248,16 @@ def _refuse_url(path: Path) -> None:
     if match is None:
         return
     scheme, rest = match.groups()
+    url = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
     if scheme == "file":
-        raise UsageError(f"could not open the store file:///{rest}", reason=_NO_URLS, remedy=f"write --store /{rest}")
+        raise UsageError(
+            f"could not open the store {url}",
+            reason="this command reads directories, no URLs",
+            remedy=f"write --store /{rest}",
+        )
     raise UsageError(
-        f"could not open the store {scheme}://{rest}",
-        reason=_NO_URLS,
+        f"could not open the store {url}",
+        reason="this command reads directories, no URLs",
         remedy="mount the store or copy it to a disk; `mqctl store verify` and `mqctl report` read it as it is",
     )
 

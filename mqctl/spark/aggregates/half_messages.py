@@ -29,7 +29,7 @@ from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.scan.keys import key_text
 from mqctl.spark.scan.planning import committed_offsets, open_store
 from mqctl.store.commitlog import records_at
-from mqctl.store.consumequeue import is_filler
+from mqctl.store.consumequeue import ConsumeQueue, is_filler
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.mapped_files import Buffer, MappedFile
@@ -55,9 +55,8 @@ class _Halves:
     unique: list[tuple[MappedFile, int, int]]
 
 
-def _records(store: StoreDirectory, topic: str, queue_id: int = 0) -> Iterator[tuple[MappedFile, Int64s, Headers]]:
+def _records(store: StoreDirectory, queue: ConsumeQueue) -> Iterator[tuple[MappedFile, Int64s, Headers]]:
     """Yields queue offsets and headers of the readable messages of a queue, file by file."""
-    queue = store.consume_queue(topic, queue_id)
     for first, entries in queue.runs(queue.min_offset(store.commit_log.min_offset), queue.max_offset):
         kept = np.flatnonzero(~is_filler(entries))
         physical = entries["physical_offset"][kept].astype(np.int64)
@@ -65,12 +64,12 @@ def _records(store: StoreDirectory, topic: str, queue_id: int = 0) -> Iterator[t
             yield file, first + kept[rows], headers
 
 
-def _halves(store: StoreDirectory, groups: dict[str, int], topics: dict[str, int]) -> _Halves:
+def _halves(store: StoreDirectory, queue: ConsumeQueue, groups: dict[str, int], topics: dict[str, int]) -> _Halves:
     columns: list[tuple[Int64s, ...]] = []
     identities: list[NDArray[np.uint64]] = []
     unique: list[tuple[MappedFile, int, int]] = []
     names = [PRODUCER_GROUP, REAL_TOPIC, UNIQ_KEY, TRAN_PREPARED_QUEUE_OFFSET]
-    for file, offset, headers in _records(store, HALF_TOPIC):
+    for file, offset, headers in _records(store, queue):
         spans = property_spans(file.known, headers, names)
         key = spans[UNIQ_KEY]
         identity = digests(file.known, np.maximum(key.start, 0), key.size)
@@ -116,7 +115,7 @@ def _ended(store: StoreDirectory) -> tuple[Int64s, Int64s]:
     """Returns half queue offsets that op messages name, ascending, and when each was named first (epoch ms)."""
     offsets: list[Int64s] = []
     times: list[Int64s] = []
-    for file, _, headers in _records(store, OP_TOPIC):
+    for file, _, headers in _records(store, store.consume_queue(OP_TOPIC, 0)):
         tags = property_spans(file.known, headers, [TAGS])[TAGS]
         alphabet = factorize(file.known, tags.start, tags.size)
         ours = np.array([name == _OP_TAG for name in alphabet.names] + [False], dtype=bool)[alphabet.codes]
@@ -158,8 +157,9 @@ def _read_transactions(work: Work) -> Iterator[Columns]:
     store = open_store(path)
     groups: dict[str, int] = {}
     topics: dict[str, int] = {}
-    halves = _halves(store, groups, topics)
-    yield from _missing(store, path, {HALF_TOPIC: len(halves.offset)})
+    queue = store.consume_queue(HALF_TOPIC, 0)
+    halves = _halves(store, queue, groups, topics)
+    yield from _missing(store, queue, path, len(halves.offset))
     if not len(halves.offset):
         return
     ended, ended_ms = _ended(store)
@@ -179,15 +179,11 @@ def _read_transactions(work: Work) -> Iterator[Columns]:
     yield from transactions.take(mask).rows(path, list(groups), list(topics), halves)
 
 
-def _missing(store: StoreDirectory, path: str, read: dict[str, int]) -> Iterator[Columns]:
-    """Tells how many entries of a topic's first queue lead to no sound record."""
-    for topic, halves_of_topic in read.items():
-        queue = store.consume_queue(topic, 0)
-        entries = sum(
-            int((~is_filler(run)).sum()) for _, run in queue.runs(queue.min_offset(store.commit_log.min_offset))
-        )
-        if entries > halves_of_topic:
-            yield {"cut": [MISSING], "store": [path], "topic": [topic], "transactions": [entries - halves_of_topic]}
+def _missing(store: StoreDirectory, queue: ConsumeQueue, path: str, read: int) -> Iterator[Columns]:
+    """Tells how many entries of a queue, as far as it was read, lead to no sound record."""
+    entries = sum(int((~is_filler(run)).sum()) for _, run in queue.runs(queue.min_offset(store.commit_log.min_offset)))
+    if entries > read:
+        yield {"cut": [MISSING], "store": [path], "topic": [queue.topic], "transactions": [entries - read]}
 
 
 def _commits(
@@ -203,7 +199,7 @@ def _commits(
     named = [np.empty(0, dtype=np.int64)]
     for topic, queue_id in sorted(known):
         if topic in topics:
-            for _, _, headers in _records(store, topic, queue_id):
+            for _, _, headers in _records(store, store.consume_queue(topic, queue_id)):
                 commits = (headers.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
                 named.append(headers.prepared_offset[commits])
     return np.isin(halves.physical, np.concatenate(named)), readable[halves.topic]
