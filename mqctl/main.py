@@ -14,6 +14,7 @@ from mqctl.cli import catalog
 from mqctl.cli.connection.access_options import add_access_options
 from mqctl.cli.language import spoken
 from mqctl.cli.options.bare_name import add_bare_name, with_option
+from mqctl.errors import UsageError
 
 _HELP = ["-h", "--help"]
 _CONTEXT = {"help_option_names": _HELP, "max_content_width": 100}
@@ -31,13 +32,16 @@ class ExampleCommand(TyperCommand):
     impact: str = "reads"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        typed = [*args]
         try:
             return super().parse_args(ctx, with_option(self, ctx, args))
         except typer.TyperException as error:
             if hasattr(error, "option_name") and hasattr(error, "possibilities"):  # there is no such option
-                from mqctl.cli.options.meaning import suggested
+                from mqctl.cli.options.meaning import mended, suggested
 
                 error.possibilities = suggested(self, error.option_name)
+                if line := mended(ctx.command_path, typed, error.option_name, error.possibilities):
+                    raise UsageError(error.format_message(), remedy=line) from error
             raise
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:

@@ -128,7 +128,7 @@ def _asks_for_json(arguments: Sequence[str]) -> bool:
 def _secret_option(error: typer.TyperException) -> _Failure | None:
     """Says why there is no such option when somebody tries to hand over a secret by one."""
     option = str(getattr(error, "option_name", ""))
-    if not any(word in option.lower() for word in _SECRET_WORDS):
+    if not names_secret(option):
         return None
     return _Failure(
         ExitCode.USAGE,
@@ -136,6 +136,11 @@ def _secret_option(error: typer.TyperException) -> _Failure | None:
         "process lists and shell histories show options, so what was typed is known there now",
         "use --acl-file FILE (mode 600), --keyring of a profile, or MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY",
     )
+
+
+def names_secret(option: str) -> bool:
+    """Tells whether an option that there is not would have taken a secret: its value is repeated nowhere."""
+    return any(word in option.lower() for word in _SECRET_WORDS)
 
 
 def _usage_remedy(error: typer.TyperException) -> str:

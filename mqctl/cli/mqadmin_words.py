@@ -81,7 +81,7 @@ def _given(words: list[str], meaning: dict[str, str]) -> tuple[dict[str, str], l
         word = rest.pop(0)
         letter, _, value = word.lstrip("-").partition("=")
         letter = _LONG.get(letter, letter)
-        followed = bool(rest) and not rest[0].startswith("-")
+        followed = bool(rest) and not (rest[0].startswith("-") and not rest[0][1:2].isdigit())
         ours = meaning.get(letter, "") if word.startswith("-") else ""
         if not ours or not (value or followed):
             left_out += [word, rest.pop(0)] if followed and word.startswith("-") else [word]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,7 +12,9 @@ from mqctl.model.spans import DAY_MS, span_ms
 
 LONGEST_SPAN = "36500d"
 _LONGEST_SPAN_MS = 36_500 * DAY_MS  # a century: waits of threads end at 292 years, dates at the year 9999
-_FORMS = "ISO (2026-11-21T10:00), epoch milliseconds, now, -2h, yesterday 10:00"
+_FORMS = "ISO (2026-11-21T10:00), epoch milliseconds, now, -2h, 10 minutes ago, 10:42, yesterday 10:00"
+_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,3})?)?")
+_OF_MQADMIN = re.compile(r"([0-9-]+)#([0-9:]+)(?::([0-9]{3}))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +30,19 @@ class Instant:
     text: str
 
 
-def parse_instant(text: str, now: datetime) -> Instant:
+def parse_instant(text: str, now: datetime, *, ahead: bool = False) -> Instant:
     """Parses a time given on the command line.
 
     Args:
-        text: ISO, epoch milliseconds, `now`, a relative time such as `-2h30m`, or words such as `yesterday 10:00`.
+        text: ISO, epoch milliseconds, `now`, a relative time such as `-2h30m`, or words such as `yesterday 10:00`; a
+            time of day (`10:42`) is the last one that was, mqadmin's `yyyy-MM-dd#HH:mm:ss:SSS` is read as well.
         now: the current time with its zone; times without a zone are taken in that zone.
+        ahead: a time of day is the next one that comes.
 
     Raises:
         UsageError: when `text` is none of these, or leads out of the calendar.
     """
-    when = _parse(text.strip(), now)
+    when = _of_day(text.strip(), now, ahead=ahead) or _parse(_OF_MQADMIN.sub(r"\1 \2.\3", text.strip()), now)
     if when is None:
         raise UsageError(f"cannot read the time {text!r}", remedy=f"use one of: {_FORMS}")
     if when.tzinfo is None:
@@ -64,6 +69,19 @@ def _span_ms(text: str) -> int | None:
     if total > _LONGEST_SPAN_MS:
         raise UsageError(f"the duration {text!r} is too long", remedy=f"the longest is {LONGEST_SPAN}")
     return round(total)
+
+
+def _of_day(text: str, now: datetime, *, ahead: bool) -> datetime | None:
+    if not _CLOCK.fullmatch(text):
+        return None
+    try:
+        when = datetime.fromisoformat(f"{now.date()} {text if text[1] != ':' else '0' + text}")
+    except ValueError:
+        return None
+    bare_now = now.replace(tzinfo=None)
+    if ahead:
+        return when if when >= bare_now else when + timedelta(days=1)
+    return when if when <= bare_now else when - timedelta(days=1)
 
 
 def _parse(text: str, now: datetime) -> datetime | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -111,7 +112,7 @@ def command(
     hook = _webhook(webhook, webhook_template) if webhook or webhook_template else None
     members = 1 if require_members else None
     typed = OneLine(group, without, max_lag, max_lag_time, max_dead_letters, members_min=members, brokers=brokers)
-    expected = _expected(file, typed)
+    expected = _expected(file, typed, named=group is not None)
     apart_ms = parse_span_ms(window) if window else 0
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, window_ms=apart_ms)
     results, state = _held(expected, snapshot, live, parse_span_ms(wait) / 1000 if wait else 0)
@@ -119,6 +120,14 @@ def command(
     if hook is not None:
         hook.post(results, state.origin.observed_at_ms)
     return exit_code(results)
+
+
+def _with_group(name: str) -> str:
+    """Returns the command line as it was typed, the name given as a group."""
+    words = sys.argv[1:]
+    rest = [word for place, word in enumerate(words) if place != words.index(name)] if name in words else ["check"]
+    limits = [] if any(word.startswith(("--max", "--require")) for word in rest) else ["--require-members"]
+    return shlex.join(["mqctl", rest[0], "-g", name, *rest[1:], *limits])
 
 
 def _webhook(url: str | None, template: Path | None) -> Webhook | None:
@@ -152,8 +161,10 @@ def _held(
         sleep(_EVERY_S)
 
 
-def _expected(file: Path | None, typed: OneLine) -> Expectations:
-    """Returns what must hold. Raises UsageError: a file and options, or neither."""
+def _expected(file: Path | None, typed: OneLine, *, named: bool) -> Expectations:
+    """Returns what must hold. Raises UsageError: a file and options, or neither, or a bare group instead of a file."""
+    if file is not None and not named and not file.exists() and file.name == str(file) and not file.suffix:
+        raise UsageError(f"there is no file {file}", remedy=f"if it is a group: {_with_group(str(file))}")
     inline = typed.expectations()
     if file is not None and inline is not None:
         raise UsageError(

@@ -44,6 +44,10 @@ def _queue_list(rows: list[QueueLag]) -> str:
     return ", ".join(str(row.queue_id) for row in sorted(rows, key=lambda row: row.queue_id))
 
 
+_NEARLY_ALL = 0.9
+"""A group that wants so much of what waits is told as one that wants all of it."""
+
+
 @rule(
     "MQ401",
     Severity.ERROR,
@@ -68,7 +72,7 @@ def backlog(case: Case) -> Iterator[Verdict | Unknown]:
             severe = total.lag_ms >= case.settings.scaled(case.settings.lag_error_ms)
             severity = Severity.ERROR if severe else Severity.WARNING
             evidence = {"lag_count": total.lag_count, "lag_ms": total.lag_ms, "queue_count": total.queue_count}
-            filtered = weighed is not None and weighed.wanted_count < (total.lag_count or 0)
+            filtered = weighed is not None and weighed.wanted_count < _NEARLY_ALL * (total.lag_count or 0)
             if weighed is not None and filtered:
                 evidence |= {"wanted_count": weighed.wanted_count, "sampled_count": weighed.sampled_count}
                 severity = severity if weighed.wanted_count >= case.settings.lag_min_count else Severity.INFO

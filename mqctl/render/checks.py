@@ -31,7 +31,8 @@ _COLUMNS = (
     Column("check", "check"),
     Column("message", "found"),
 )
-_NEXT_SHOWN = 10
+_NEXT_SHOWN = 3
+_READ = 50
 _NAGIOS = {
     CheckState.OK: "OK",
     CheckState.WARNING: "WARNING",
@@ -59,7 +60,7 @@ def check_document(results: Sequence[CheckResult], state: CheckState, observed_a
         value=CheckReport(state=str(state), observed_at_ms=observed_at_ms, results=list(results)),
         records=results,
         blocks=[
-            Paragraphs([f"{str(state).upper()}: {_counts(results)}"], severity=str(state)),
+            Paragraphs([f"{str(state).upper()}: {_counts(results)}", *_by_kind(results)], severity=str(state)),
             Table(_COLUMNS, rows),
             *_advice(rows),
         ],
@@ -136,15 +137,30 @@ def formatted(results: Sequence[CheckResult], state: CheckState, form: CheckForm
 
 
 def _advice(rows: Sequence[CheckResult]) -> list[Paragraphs]:
-    """What to type next about the worst; machine forms say it of each."""
-    lines = list(dict.fromkeys(f"next: {item.next_command}" for item in rows if item.next_command))
-    return [Paragraphs(lines[:_NEXT_SHOWN])] if lines else []
+    """What to type next, of many only about the worst of each kind of check; machine forms say it of each."""
+    first: dict[str, str] = {}
+    every: dict[str, None] = {}
+    for item in rows:
+        if item.next_command:
+            first.setdefault(item.check, f"next: {item.next_command}")
+            every.setdefault(f"next: {item.next_command}")
+    lines = [*every] if len(every) <= _NEXT_SHOWN else list(dict.fromkeys(first.values()))
+    return [Paragraphs(lines)] if lines else []
+
+
+def _by_kind(results: Sequence[CheckResult]) -> list[str]:
+    """Says of each kind of check how many do not hold, where there are more than anybody reads."""
+    if len(results) <= _READ:
+        return []
+    kinds = Counter(item.check for item in results)
+    bad = Counter(item.check for item in results if item.state is not CheckState.OK)
+    return [", ".join(f"{kind}: {bad[kind]:,} of {kinds[kind]:,} do not hold" for kind in kinds if bad[kind])]
 
 
 def _counts(results: Sequence[CheckResult]) -> str:
     counts = Counter(item.state for item in results)
-    counted = [f"{counts[state]} {state}" for state in CheckState if counts[state]]
-    return f"{len(results)} expectation{'s' if len(results) != 1 else ''}, {', '.join(counted)}"
+    counted = [f"{counts[state]:,} {state}" for state in CheckState if counts[state]]
+    return f"{len(results):,} expectation{'s' if len(results) != 1 else ''}, {', '.join(counted)}"
 
 
 def junit(results: Sequence[CheckResult], name: str) -> str:

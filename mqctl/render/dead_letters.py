@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -202,6 +203,9 @@ def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
             line = f"{row.topic} on {row.broker_name} is {row.perm}: no consumer can read it; mqctl dlq show can"
             change = f"  mqctl topic update -t {row.topic} --perm RW- --broker {row.broker_name}"
             blocks.append(Paragraphs([line, change]))
+    if rows:
+        worst = max(rows, key=lambda row: row.letter_count).group
+        blocks.append(Paragraphs([f"which, and why: mqctl dlq show {shlex.quote(worst)}"]))
     return Document(schema="dlq.list/1", value=DeadLetterGroups(groups=list(rows)), records=rows, blocks=blocks)
 
 
@@ -234,9 +238,9 @@ def _resent(group: str, letters: Sequence[DeadLetter]) -> list[str]:
     ladder = max(ladders, key=lambda ladder: ladder.retry_max_times)
     tries, span = ladder.retry_max_times + 1, units.duration(ladder.whole_ms())
     return [
-        f"resent, a message starts again without failures: if the cause is still there, {tries:,} deliveries, and",
-        f"  a dead letter again {span} after the first at the soonest. All groups of its topic get what is sent there;",
-        f"  --to '{retry_topic(group)}' reaches {group} only: mqctl dlq resend -g {group}",
+        f"if the cause is not fixed, a message sent again fails {tries:,} times and is a dead letter after {span}",
+        f"send them to all groups of their topic: mqctl dlq resend {group}; one of them: add --key KEY or --id ID",
+        f"send them to {group} alone: mqctl dlq resend {group} --to '{retry_topic(group)}'",
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from types import MappingProxyType
@@ -24,7 +24,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
 from mqctl.render.backlog_lines import LINE_COLUMNS, BacklogLine, backlog_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule, with_mode
+from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule, of_all_brokers, with_mode
 from mqctl.render.messages import evidence_text, phrase, reason, sentences
 from mqctl.render.recorded import recorded_lines
 from mqctl.render.standing import standing_lines
@@ -235,13 +235,11 @@ def finding_row(
     )
 
 
-def _finding_blocks(
-    apart: Sequence[Sequence[Told]], online: Collection[str], lang: Lang | None, *, explain: bool
-) -> Iterable[Paragraphs]:
+def _finding_blocks(apart: Sequence[Sequence[Told]], lang: Lang | None, *, explain: bool) -> Iterable[Paragraphs]:
     lines: list[str] = []
     for alike, after in zip_longest(apart, apart[1:], fillvalue=()):
         if len(alike) > 1:
-            yield alike_block(alike, lang, online)
+            yield alike_block(alike, lang)
             continue
         row, finding = alike[0]
         goes_on = not explain and len(after) == 1 and row.same_words(after[0][0])
@@ -297,10 +295,10 @@ def diagnosis_document(
     )
     report.movements.extend(map(backlog_line, backlogs))
     pairs = list(zip(rows, diagnosis.findings, strict=True))
-    apart = [[item] for item in pairs] if explain else by_rule(pairs)
+    apart = [[item] for item in pairs] if explain else _joined(snapshot, pairs, lang, source)
     headline = [*_headline(snapshot, report, lang, apart, groups), *standing_lines(snapshot, groups, source, lang)]
     blocks: list[Table | Paragraphs] = [Paragraphs(headline)]
-    blocks += _finding_blocks(apart, {view.group for view in group_views(snapshot)}, lang, explain=explain)
+    blocks += _finding_blocks(apart, lang, explain=explain)
     moving = [line for line in report.movements if line.movement != "ok"]
     if moving:
         blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))
@@ -311,6 +309,15 @@ def diagnosis_document(
     if partly := covered_lines(report.covered, not_judged):
         blocks.append(Table(_COVERED_COLUMNS, partly, title=phrase("partly_judged", lang)))
     return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)
+
+
+def _joined(snapshot: ClusterSnapshot, pairs: Sequence[Told], lang: Lang | None, source: str) -> list[list[Told]]:
+    """Returns what is told in one block each; one group on several brokers is one finding to people."""
+    rows_of = {id(finding): row for row, finding in pairs}
+    modes = snapshot.consume_modes()
+    whole = of_all_brokers([finding for _, finding in pairs])
+    joined = [(rows_of.get(id(one)) or finding_row(one, lang, source, modes), one) for one in whole]
+    return by_rule(joined, {view.group for view in group_views(snapshot)})
 
 
 def _headline(
@@ -331,9 +338,10 @@ def _headline(
             count=len(names), names=phrase("comma", lang).join(map(printable, names))
         )
     rules = phrase("rule_of_one" if len(report.rules_run) == 1 else "rules", lang).format(count=len(report.rules_run))
-    yield phrase("summary_of_one" if len(report.findings) == 1 else "summary", lang).format(
+    findings = sum(map(len, pairs))
+    yield phrase("summary_of_one" if findings == 1 else "summary", lang).format(
         verdict=phrase(f"verdict_{report.verdict}", lang),
-        findings=len(report.findings),
+        findings=findings,
         rules=rules,
         gaps=len(report.not_judged),
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mqctl.model.finding import Finding, Severity
+from mqctl.model.finding import Evidence, Finding, Severity, Value
 from mqctl.model.lag import coarse
 from mqctl.model.lang import Lang
 from mqctl.render.document import Paragraphs
@@ -70,9 +70,55 @@ def with_mode(name: str, mode: str | None) -> str:
 Told = tuple[FindingRow, Finding]
 
 
-def by_rule(pairs: Sequence[Told]) -> list[list[Told]]:
+_OF_ALL_BROKERS = frozenset({"MQ401", "MQ406", "MQ720", "MQ721", "MQ722"})
+_SUMMED = frozenset(
+    {
+        "lag_count",
+        "queue_count",
+        "wanted_count",
+        "sampled_count",
+        "dead_letter_count",
+        "pending_count",
+        "discarded_count",
+    }
+)
+_MOST = frozenset({"lag_ms", "oldest_ms", "most_checks_count", "newest_time_ms", "last_time_ms"})
+
+
+def of_all_brokers(findings: Sequence[Finding]) -> list[Finding]:
+    """Joins what one rule found about one group on several brokers, where its numbers can be added up: people look at
+    the group. Machines get all of them."""
+    alike: dict[object, Finding] = {}
+    for number, finding in enumerate(findings):
+        one_place = replace(finding.subject, broker=None)
+        names = tuple(sorted((name, str(value)) for name, value in finding.params.items()))
+        whole = finding.code in _OF_ALL_BROKERS
+        key = (finding.code, finding.variant, one_place, names) if whole else number
+        known = alike.get(key)
+        alike[key] = finding if known is None else _joined(known, replace(finding, subject=one_place))
+    return list(alike.values())
+
+
+def _joined(first: Finding, other: Finding) -> Finding:
+    theirs = {item.name: item.value for item in other.evidence}
+    evidence = tuple(Evidence(name=item.name, value=_both(item, theirs.get(item.name))) for item in first.evidence)
+    severity = max(first.severity, other.severity, key=lambda one: one.rank)
+    return replace(first, subject=other.subject, severity=severity, evidence=evidence)
+
+
+def _both(item: Evidence, value: Value) -> Value:
+    if isinstance(item.value, int) and isinstance(value, int):
+        return item.value + value if item.name in _SUMMED else max(item.value, value) if item.name in _MOST else None
+    return item.value if value is None else value
+
+
+def by_rule(pairs: Sequence[Told], online: Collection[str] = ()) -> list[list[Told]]:
     """Returns what is told in one block each: all findings of a rule that has many, the worst first, and each finding
-    of the others by itself; blocks stand where their first finding stood."""
+    of the others by itself; blocks stand where their first finding stood.
+
+    Args:
+        online: groups with members, which come first: of many the ten worst may be all of groups that nobody runs.
+    """
     rules: dict[str, list[Told]] = {}
     for item in pairs:
         rules.setdefault(item[0].code, []).append(item)
@@ -82,7 +128,7 @@ def by_rule(pairs: Sequence[Told]) -> list[list[Told]]:
         if len(alike) <= _APART:
             blocks.append([item])
         elif item is alike[0]:
-            blocks.append(sorted(alike, key=_badness))
+            blocks.append(sorted(alike, key=lambda item: (item[0].names.get("group") not in online, _badness(item))))
     return blocks
 
 
@@ -98,18 +144,14 @@ def _badness(item: Told) -> list[float]:
     ]
 
 
-def alike_block(alike: Sequence[Told], lang: Lang | None, online: Collection[str] = ()) -> Paragraphs:
-    """Builds the paragraph of many findings of one rule, worst first; effect and advice are those of the worst.
-
-    Args:
-        online: groups with members: of many the ten worst may be all of groups that nobody runs any more.
-    """
-    worst = alike[0][0]
-    named = sorted(alike, key=lambda item: item[0].names.get("group") not in online)[:_NAMED]
+def alike_block(alike: Sequence[Told], lang: Lang | None) -> Paragraphs:
+    """Builds the paragraph of many findings of one rule, in their order; effect and advice are those of the first."""
+    worst, named = alike[0][0], alike[:_NAMED]
+    severity = max((Severity(row.severity) for row, _ in alike), key=lambda one: one.rank)
     groups = len({row.names["group"] for row, _ in alike if "group" in row.names})
     words = phrase("alike_of" if 1 < groups < len(alike) else "alike", lang)
     count = words.format(title=title(worst.code, lang), count=len(alike), groups=groups)
-    lines = [f"{worst.severity.upper()}  {worst.code}  {count}"]
+    lines = [f"{severity.upper()}  {worst.code}  {count}"]
     lines += [f"  {row.what}" for row, _ in named]
     if len(alike) > _NAMED:
         lines.append(f"  {phrase('alike_more', lang).format(count=len(alike) - _NAMED)}")
@@ -121,4 +163,4 @@ def alike_block(alike: Sequence[Told], lang: Lang | None, online: Collection[str
     ):
         if text:
             lines.append(f"  {phrase(name, lang)}: {text}")
-    return Paragraphs([printable(line) for line in lines], severity=worst.severity)
+    return Paragraphs([printable(line) for line in lines], severity=severity)

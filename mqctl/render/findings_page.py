@@ -13,8 +13,10 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Document, Paragraphs, Table
 from mqctl.render.messages import phrase
 from mqctl.render.reports.html import table_of, whole_page
+from mqctl.render.standing import standing_lines, standing_table
 from mqctl.render.text import printable
 
+_COMMAND = "; mqctl "
 _CSS_OF = {"ok": "fine", "warning": "warning", "critical": "error", "unknown": "warning"}
 _STYLE = """
 .finding { border-left: .3rem solid; padding: .1rem .7rem; margin: .7rem 0; break-inside: avoid; }
@@ -36,6 +38,8 @@ def findings_page(document: Document, snapshot: ClusterSnapshot, groups: Sequenc
     verdict = str(getattr(document.value, "verdict", "unknown"))
     summary = next((line for line in lines if line.startswith(phrase(f"verdict_{verdict}", lang))), verdict)
     before, after = lines[: lines.index(summary)], lines[lines.index(summary) + 1 :]
+    in_table = {line.partition(_COMMAND)[0] for line in standing_lines(snapshot, groups, "", lang)}
+    after = [line for line in after if line.partition(_COMMAND)[0] not in in_table]
     title = phrase("doctor_page_title", lang)
     body = [
         f"<header><h1>{_text(title)}</h1>",
@@ -43,6 +47,7 @@ def findings_page(document: Document, snapshot: ClusterSnapshot, groups: Sequenc
         f'<p class="verdict {_CSS_OF.get(verdict, "warning")}">{_text(summary)}</p>',
         *(f"<p>{_text(line)}</p>" for line in after),
         "</header><main>",
+        table_of("groups", standing_table(snapshot, groups)) if groups else "",
         *(_finding(block) for block in blocks if isinstance(block, Paragraphs)),
         *(_folded(number, block) for number, block in enumerate(blocks) if isinstance(block, Table)),
         "</main>",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -62,6 +63,20 @@ OWNER_COLUMNS = (
 )
 
 
+_MEMBERS = Column("member_count", "members", CellKind.COUNT)
+
+
+@dataclass(frozen=True, slots=True)
+class _WithMembers:
+    """A group's lag, and how many members of it are online."""
+
+    lag: GroupLag
+    member_count: int
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.lag, name)
+
+
 class By(StrEnum):
     """Which rows of lag people see."""
 
@@ -114,6 +129,18 @@ def _window(window: RepairWindow, lang: Lang | None) -> str:
     return phrase("window_closes", lang).format(group=window.group, failing=failing, at=at, span=span)
 
 
+def _with_members(rows: Sequence[GroupLag], online: Mapping[str, int] | None) -> Sequence[object]:
+    return rows if online is None else [_WithMembers(row, online.get(row.group, 0)) for row in rows]
+
+
+def _next(groups: Sequence[GroupLag], options: str | None, lang: Lang | None) -> list[Paragraphs]:
+    """Says what to ask next about the first group that is behind."""
+    first = next((group for group in groups if group.lag_count), None)
+    if options is None or first is None:
+        return []
+    return [Paragraphs([phrase("lag_next", lang).format(group=shlex.quote(first.group), options=options)])]
+
+
 def lag_document(
     observed_at_ms: int,
     groups: Sequence[GroupLag],
@@ -125,28 +152,31 @@ def lag_document(
     folded: bool = False,
     windows: Sequence[RepairWindow] = (),
     slaves: Sequence[str] = (),
-    online: Collection[str] | None = None,
+    online: Mapping[str, int] | None = None,
+    next_options: str | None = None,
+    chosen: bool = True,
 ) -> Document:
     """Builds the document of `group lag`.
 
     Args:
-        by: the tables that people see; the machine form has both.
-        with_consumers: consumers were asked, so that what they hold has columns.
+        by, with_consumers: the tables that people see; consumers were asked, so that what they hold has columns.
         folded: retry topics without lag are counted below the table of groups instead of shown.
         windows: what groups have left to repair their consumers.
         slaves: names of brokers whose master is gone: a line says that their figures are a slave's.
-        online: groups with members, where these come first.
+        online: how many members groups have; None where nobody was asked.
+        next_options, chosen: of the command to type next, None for none; rows were chosen by name or by members.
     """
     blocks: list[Table | Paragraphs] = []
     if by is not By.QUEUE:
-        columns = (*GROUP_COLUMNS, *CONSUMER_COLUMNS) if with_consumers else GROUP_COLUMNS
+        columns = (*GROUP_COLUMNS[:2], *(() if online is None else (_MEMBERS,)), *GROUP_COLUMNS[2:])
+        columns = (*columns, *CONSUMER_COLUMNS) if with_consumers else columns
         if any(group.consume_mode is not None for group in groups):
             columns = (*columns, *POP_COLUMNS)
         telling = [group for group in groups if not (folded and _is_idle_retry(group))] or groups
-        blocks.append(Table(columns, telling, empty="no group has offsets there"))
+        blocks.append(Table(columns, _with_members(telling, online), empty="no group has offsets there"))
         if len(telling) < len(groups):
             blocks.append(Paragraphs([phrase("folded", lang).format(count=len(groups) - len(telling))]))
-        if online is not None:
+        if online is not None and not chosen:
             blocks.append(_behind_in_all(telling, online, lang))
     if by is not By.GROUP:
         shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS
@@ -157,6 +187,7 @@ def lag_document(
         blocks.append(Paragraphs([_window(window, lang) for window in windows]))
     if slaves:
         blocks.append(Paragraphs([phrase("from_slaves", lang).format(names=", ".join(slaves))]))
+    blocks += _next(groups, next_options, lang)
     return Document(
         schema="group.lag/1",
         value=LagReport(

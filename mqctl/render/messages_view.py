@@ -157,16 +157,41 @@ def message_document(
     *,
     schema: str = "store.cat/1",
     brokers: Mapping[str, str] = MappingProxyType({}),
+    now_ms: int | None = None,
 ) -> Document:
-    """Builds the document of a list of messages: for people one block each, for machines one record each."""
+    """Builds the document of a list of messages: for people one block each, for machines one record each.
+
+    Args:
+        now_ms: this moment, where it is told in how long a message is due that waits.
+    """
     rows = [shown_message(message, form, brokers) for message in messages]
     return Document(
         schema=schema,
         value=MessageList(messages=rows),
         records=rows,
         csv_columns=COLUMNS,
-        blocks=message_blocks(rows),
+        blocks=message_blocks(rows, now_ms),
     )
+
+
+def found_document(
+    messages: Sequence[StoredMessage], form: BodyForm, brokers: Mapping[str, str], *, sought: str, now_ms: int
+) -> Document:
+    """Builds the document of what was found by a key: for people with the next thing to ask.
+
+    Args:
+        sought: the key or the unique id, and where, in words: said where nothing was found.
+    """
+    document = message_document(messages, form, schema="message.list/1", brokers=brokers, now_ms=now_ms)
+    if not messages:
+        why = "it expired, was never stored, or is of a pending transaction (mqctl transaction list)"
+        return replace(document, blocks=[Paragraphs([f"no message has {sought}: {why}"])])
+    first = messages[-1]
+    if first.waiting is not None:
+        return replace(document, blocks=[*document.blocks, Paragraphs(["what waits beside it: mqctl delay backlog"])])
+    known = shlex.quote(first.message.unique_key or first.message_id)
+    line = f"who consumed it: mqctl message trace {known} -t {shlex.quote(first.message.topic)}"
+    return replace(document, blocks=[*document.blocks, Paragraphs([line])])
 
 
 def peeked_document(
@@ -215,15 +240,15 @@ def _short(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def message_blocks(rows: Sequence[ShownMessage]) -> list[Paragraphs]:
+def message_blocks(rows: Sequence[ShownMessage], now_ms: int | None = None) -> list[Paragraphs]:
     """Returns what people see: a block for each message."""
-    return [Paragraphs(_lines(row), stored=True) for row in rows] or [Paragraphs(["no messages"])]
+    return [Paragraphs(_lines(row, now_ms), stored=True) for row in rows] or [Paragraphs(["no messages"])]
 
 
-def _lines(row: ShownMessage) -> list[str]:
+def _lines(row: ShownMessage, now_ms: int | None) -> list[str]:
     broker = f" on {row.broker_name}" if row.broker_name else ""
     head = f"{row.topic} queue {row.queue_id} offset {row.queue_offset}{broker}"
-    lines = [_waits(row.waiting)] if row.waiting else []
+    lines = [_waits(row.waiting, now_ms)] if row.waiting else []
     lines += [
         f"{printable(head)}  (physical offset {row.physical_offset}, {counted(row.size_bytes, 'byte')})",
         f"  id        {row.message_id}",
@@ -240,9 +265,11 @@ def _lines(row: ShownMessage) -> list[str]:
     return lines
 
 
-def _waits(waiting: PendingDelivery) -> str:
+def _waits(waiting: PendingDelivery, now_ms: int | None) -> str:
     place = "in the timer" if waiting.level is None else f"on level {waiting.level}"
     due = "due time not known" if waiting.due_time_ms is None else f"due {units.instant(waiting.due_time_ms)}"
+    if now_ms is not None and waiting.due_time_ms is not None and waiting.due_time_ms > now_ms:
+        due += f" (in {units.duration(waiting.due_time_ms - now_ms)})"
     return f"{printable(waiting.topic)}: waiting {place}, {due}"
 
 

@@ -229,6 +229,8 @@ def change_document(record: OffsetRecord) -> Document:
     """Builds the document of an executed plan."""
     report = change_report(record)
     lines = [f"change {report.id}: {report.state}"]
+    if not record.is_nothing_done:
+        lines.append(f"undo: mqctl undo {record.id}")
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.queues), Paragraphs(lines)]
     return Document(schema="offset.change/1", value=report, records=report.queues, blocks=blocks)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.execute.records import SettingRecord
 from mqctl.model.counts import counted
+from mqctl.model.numbers import decimal
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -37,13 +38,15 @@ HISTORY_COLUMNS = (
     Column("subject", "of"),
     Column("part_count", "parts", CellKind.COUNT),
     Column("state", "state", CellKind.WORDS),
-    Column("back", "undo with", none="none"),
     Column("undone_by", "undone by", none=""),
+    Column("back", "undo with", none="none", wide=True),
     Column("who", "who", wide=True),
     Column("cluster", "cluster", wide=True),
     Column("undoes", "undoes", wide=True),
 )
 # What a new or deleted topic or group is told by; the rest is in the machine form.
+_SEVERAL = 2
+_ENDED = ("confirmed",)
 _TELLING = ("read_queue_count", "write_queue_count", "perm", "retry_max_times", "retry_queue_count", "consume_enable")
 
 
@@ -200,11 +203,25 @@ def plan_document(plan: SettingPlan) -> Document:
     lines = [
         f"{plan.kind} {plan.subject} on {plan.identity.cluster}: {moving} of {counted(len(rows), 'place')} "
         f"{'changes' if moving == 1 else 'change'}",
+        *_queues_in_all(plan),
         *(f"note: {warning}" for warning in plan.warnings),
         f"nothing was changed; add {doing} to do it" if moving else "nothing to do",
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="settings.plan/1", value=report, records=rows, blocks=blocks)
+
+
+def _queues_in_all(plan: SettingPlan) -> list[str]:
+    """Says how many queues a topic has on all brokers together: what is typed counts for each broker."""
+    counts = [
+        tuple((fields or {}).get("write_queue_count", "0") for fields in (step.old, step.new))
+        for step in plan.steps
+        if "write_queue_count" in (step.new or {})
+    ]
+    was, becomes = (sum(decimal(pair[place]) or 0 for pair in counts) for place in (0, 1))
+    if len(counts) < _SEVERAL or was == becomes:
+        return []
+    return [f"write queues of {len(counts)} brokers together: {was} now, {becomes} then"]
 
 
 def _moved_keys(moves: KeyMoves) -> MovedKeys:
@@ -252,6 +269,8 @@ def change_document(record: SettingRecord) -> Document:
     )
     done = sum(row.state == "confirmed" for row in rows)
     lines = [f"change {record.id}: {record.state}, {done} of {len(rows)} done"]
+    if not record.is_nothing_done:
+        lines.append(f"undo: mqctl undo {record.id}")
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="settings.change/1", value=report, records=rows, blocks=blocks)
 
@@ -261,9 +280,14 @@ def history_document(entries: Iterable[HistoryEntry], unreadable: Sequence[str])
     rows = list(entries)
     some_undone = any(row.undone_by for row in rows)
     columns = [column for column in HISTORY_COLUMNS if some_undone or column.key != "undone_by"]
-    table = Table(columns, rows, empty="no change was made from this machine")
+    blocks: list[Table | Paragraphs] = [Table(columns, rows, empty="no change was made from this machine")]
+    newest = next((row for row in rows if row.back), None)
+    if newest is not None and newest.state in _ENDED:
+        blocks.append(Paragraphs([f"undo the newest: {newest.back}"]))
+    if unfinished := [f"{row.id} is {row.state}: {row.back}" for row in rows if row.back and row.state not in _ENDED]:
+        blocks.append(Paragraphs(unfinished))
     return Document(
-        schema="history/1", value=History(changes=rows, unreadable=list(unreadable)), records=rows, blocks=[table]
+        schema="history/1", value=History(changes=rows, unreadable=list(unreadable)), records=rows, blocks=blocks
     )
 
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 from mqctl.model.lag import GroupLag, LagEvidence, group_lags, lag_rows
 from mqctl.model.lang import Lang
 from mqctl.model.member import MessageModel
-from mqctl.model.names import is_retry_topic
+from mqctl.model.names import DLQ_PREFIX, is_retry_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
+from mqctl.render.document import CellKind, Column, Table
 from mqctl.render.messages import phrase
 
 _MOST = 10
+_COLUMNS = (
+    Column("group", "group"),
+    Column("topic", "topic"),
+    Column("member_count", "members", CellKind.COUNT),
+    Column("lag_count", "lag", CellKind.COUNT, none="-"),
+    Column("lag_ms", "lag time", CellKind.DURATION_MS, none="-"),
+    Column("dead_letter_count", "dead letters", CellKind.COUNT),
+)
 
 
 def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: str, lang: Lang | None) -> Iterator[str]:
@@ -32,6 +43,48 @@ def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: s
     calm = [name for name in dict.fromkeys(row.group for row in rows) if name not in not_calm]
     if calm and not gaps:
         yield phrase("standing_calm", lang).format(groups=phrase("comma", lang).join(calm[:_MOST]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStanding:
+    """How one group that was named stands on one topic; of one without offsets the topic and its lag are None."""
+
+    group: str
+    topic: str | None
+    member_count: int
+    lag_count: int | None
+    lag_ms: int | None
+    dead_letter_count: int
+
+
+def standing_table(snapshot: ClusterSnapshot, groups: Collection[str]) -> Table:
+    """Returns a row for each topic of each group that was named, retry topics left out."""
+    everything = lag_rows(_evidence(snapshot), snapshot.origin.observed_at_ms, system=True)
+    lags: dict[str, list[GroupLag]] = {}
+    for item in group_lags([row for row in everything if row.group in groups and not is_retry_topic(row.topic)]):
+        lags.setdefault(item.group, []).append(item)
+    members: dict[str, set[str]] = {}
+    for broker in snapshot.brokers:
+        for entry in broker.memberships:
+            members.setdefault(entry.group, set()).update(entry.client_ids)
+    dead = Counter[str]()
+    for broker in snapshot.brokers:
+        for queue in broker.queues:
+            if queue.topic.startswith(DLQ_PREFIX):
+                dead[queue.topic.removeprefix(DLQ_PREFIX)] += queue.message_count
+    rows = [
+        GroupStanding(
+            group=group,
+            topic=item.topic if item else None,
+            member_count=len(members.get(group, ())),
+            lag_count=item.lag_count if item else None,
+            lag_ms=item.lag_ms if item else None,
+            dead_letter_count=dead[group],
+        )
+        for group in groups
+        for item in lags.get(group, [None])
+    ]
+    return Table(_COLUMNS, rows)
 
 
 def _uncommitted(snapshot: ClusterSnapshot, groups: Collection[str]) -> list[tuple[tuple[str, str], tuple[int, int]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -143,6 +144,13 @@ def subscription_document(schema: str, report: SubscriptionReport, lang: Lang | 
         exact = all(row.margin_share == 0 for row in report.losses)
         title = phrase("skipped_counted" if exact else "skipped_sampled", lang)
         blocks.append(Table(LOSS_COLUMNS, report.losses, title=title))
+    if report.consistent is False:
+        group = shlex.quote(report.group)
+        blocks.append(
+            Paragraphs(
+                [f"what it costs: mqctl doctor {group}; how to fix it: mqctl playbook run tag-loss -p group={group}"]
+            )
+        )
     return Document(schema=schema, value=report, records=report.wants, csv_columns=WANT_COLUMNS, blocks=blocks)
 
 

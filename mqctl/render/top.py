@@ -9,6 +9,7 @@ from enum import StrEnum
 from mqctl.model.counts import counted
 from mqctl.model.gap import Gap
 from mqctl.model.lag_trend import GroupTrend, Trend
+from mqctl.model.names import is_retry_topic
 from mqctl.model.topic_rate import TopicRate
 from mqctl.render.brokers import REPLICATION, BrokerRow
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -124,9 +125,18 @@ _KEYS: dict[Sort, Callable[[TopGroup], float]] = {
 
 
 def sorted_groups(rows: Sequence[TopGroup], sort: Sort) -> list[TopGroup]:
-    """Returns the rows, the largest first; names decide between equals."""
+    """Returns the rows, the largest first; names decide between equals. By time, those on which anything moves come
+    before those that stand: of thousands of groups nobody runs any more the oldest lag is always the largest."""
     key = _KEYS[sort]
-    return sorted(rows, key=lambda row: (-key(row), row.group, row.topic))
+    return sorted(rows, key=lambda row: (sort is Sort.TIME and not _moves(row), -key(row), row.group, row.topic))
+
+
+def _moves(row: TopGroup) -> bool:
+    return bool(row.lag_change_count or row.produce_tps or row.consume_tps)
+
+
+def _is_idle_retry(row: TopicRate) -> bool:
+    return is_retry_topic(row.topic) and not row.message_count and not row.produce_tps
 
 
 def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, topics: int | None = None) -> Document:
@@ -139,6 +149,7 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
     head = [_head(frame, sort)]
     if frame.problems:
         head.append(f"{counted(len(frame.problems), 'question')} not answered: {frame.problems[0]}")
+    telling = [row for row in frame.topics if not _is_idle_retry(row)]
     return Document(
         schema="top/1",
         value=frame,
@@ -147,7 +158,7 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
             Paragraphs(head),
             Table(_broker_columns(frame.brokers), frame.brokers, empty=unknown or "no brokers"),
             Table(_group_columns(frame.groups), frame.groups[:groups], empty=unknown or "no group has offsets"),
-            Table(_TOPIC_COLUMNS, frame.topics[:topics], empty=unknown or "no topics"),
+            Table(_TOPIC_COLUMNS, telling[:topics], empty=unknown or "no topics"),
         ],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -329,6 +330,9 @@ def describe_document(
             empty="no consumer group has offsets there",
         ),
     ]
+    if consumers is None and groups and queues:
+        where = f"{shlex.quote(topic)} -q {queues[0].queue_id}"
+        blocks.append(Paragraphs([f"who owns a queue, and how far behind: mqctl topic describe {where}"]))
     rows, columns = (brokers, CONFIG_COLUMNS) if consumers is None else (consumers, CONSUMER_COLUMNS)
     return Document(schema="topic.describe/1", value=value, records=rows, blocks=blocks, csv_columns=columns)
 

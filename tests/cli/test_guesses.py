@@ -28,6 +28,7 @@ def following(outcome: Outcome) -> str:
         ("CONSUMERPROGRESS -g G -t T -n h:9876", "mqctl group lag -g G -t T -n h:9876"),
         ("consumerProgress --groupName=G", "mqctl group lag -g G"),
         ("topicRoute -t %RETRY%G", "mqctl topic route -t %RETRY%G"),
+        ("resetOffsetByTime -g G -t T -s -10m", "mqctl offset reset -g G -t T --to-time -10m"),
         ("resetOffsetByTime -g G -t T -s now", "mqctl offset reset -g G -t T --to-time now"),
         (
             "resetOffsetByTime -g G -t T -s 2026-11-22#02:30:00:000",
@@ -92,6 +93,11 @@ def test_every_sub_command_is_answered_unless_it_is_a_word_of_ours(mqctl: Run) -
         ("topic lag T", "mqctl group lag -t T"),
         ("transaction pending", "mqctl transaction list"),
         ("mqadmin consumerProgress -g G", "mqctl group lag -g G"),
+        ("why G", "mqctl doctor G"),
+        ("wait G", "mqctl group lag --until 'lag<1' G"),
+        ("message find -k 'a b' -t T", "mqctl message find --key 'a b' -t T"),
+        ("check -g G --lag=1000", "mqctl check -g G --max-lag=1000"),
+        ("topic update T -q8", "mqctl topic update T --queues 8"),
         ("group wait G", "mqctl group lag --until 'lag<1' G"),
         ("stacks -g G", "mqctl stacks dump -g G"),
         ("-n h:9876 group lag G", "mqctl group lag -n h:9876 G"),
@@ -105,6 +111,20 @@ def test_natural_guesses_are_answered_with_ours(mqctl: Run, typed: str, ours: st
     path = max((path for path in catalog.BY_PATH if tuple(words[: len(path)]) == path), key=len)
     with load_command(path).make_context("mqctl", words[len(path) :]) as context:
         assert context.params
+
+
+@pytest.mark.parametrize(
+    ("typed", "option"),
+    [
+        ("offset reset G T --to-earliest", "topic"),
+        ("message find --since -10m KEY T", "topic"),
+        ("offset skip G T", "topic"),
+    ],
+)
+def test_a_second_name_is_the_topic(typed: str, option: str) -> None:
+    words = typed.split()
+    with load_command((words[0], words[1])).make_context("mqctl", words[2:]) as context:
+        assert context.params[option] in ("T", ["T"])
 
 
 @pytest.mark.parametrize(

@@ -24,17 +24,27 @@ NOW_MS = int(NOW.timestamp() * 1000)
         ("2026-11-20T08:30:00", datetime(2026, 11, 20, 8, 30, tzinfo=NOW.tzinfo)),
         ("2026-11-20T08:30:00.250Z", datetime(2026, 11, 20, 8, 30, 0, 250_000, tzinfo=UTC)),
         ("yesterday 10:00", datetime(2026, 11, 20, 10, 0, tzinfo=NOW.tzinfo)),
+        ("10 minutes ago", NOW - timedelta(minutes=10)),
+        ("10:42", datetime(2026, 11, 21, 10, 42, tzinfo=NOW.tzinfo)),
+        ("9:05:30", datetime(2026, 11, 21, 9, 5, 30, tzinfo=NOW.tzinfo)),
+        ("23:50", datetime(2026, 11, 20, 23, 50, tzinfo=NOW.tzinfo)),
+        ("2026-11-20#08:30:00:250", datetime(2026, 11, 20, 8, 30, 0, 250_000, tzinfo=NOW.tzinfo)),
     ],
 )
 def test_accepted_forms(text: str, expected: datetime) -> None:
     assert parse_instant(text, NOW).epoch_ms == round(expected.timestamp() * 1000)
 
 
+def test_a_time_of_day_is_the_next_one_where_something_is_to_come() -> None:
+    spoken = {text: parse_instant(text, NOW, ahead=True).text for text in ("23:50", "10:42")}
+    assert spoken == {"23:50": "2026-11-21 23:50:00.000+08:00", "10:42": "2026-11-22 10:42:00.000+08:00"}
+
+
 def test_the_parsed_instant_names_its_zone() -> None:
     assert parse_instant("2026-11-20T08:30", NOW).text == "2026-11-20 08:30:00.000+08:00"
 
 
-@pytest.mark.parametrize("text", ["", "soonish", "2026-13-01", "99999999999999999999", "-2x"])
+@pytest.mark.parametrize("text", ["", "soonish", "2026-13-01", "99999999999999999999", "-2x", "25:00", "1:2"])
 def test_refused_forms_say_what_is_accepted(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_instant(text, NOW)

@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from mqctl.cli import catalog
+from mqctl.errors import UsageError
 from mqctl.main import load_command
 from tests.conftest import REPOSITORY
 from tests.docs import markdown
@@ -45,8 +46,8 @@ def complaint(line: CommandLine) -> str | None:
             parameter.required = False
     try:
         built.make_context(" ".join(path), words)
-    except typer.TyperException as error:
-        complaint_text = error.format_message()
+    except (typer.TyperException, UsageError) as error:
+        complaint_text = error.problem if isinstance(error, UsageError) else error.format_message()
         # `mqctl report run --save` in a sentence speaks of the option.
         return None if not line.whole and complaint_text.endswith("requires an argument.") else complaint_text
     return None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mqctl.protocol.acl import Credentials
 
 DEFAULT_TIMEOUT_MS = 15_000
+_LONGEST_MS = 60_000
 _LEAVE_TIMEOUT_MS = 300
 NamesrvOption = Annotated[
     str | None,
@@ -90,6 +91,13 @@ class ClusterTarget:
 
         return ClientSettings(name_servers=self.namesrv, links=self.links(), leave_timeout_ms=_LEAVE_TIMEOUT_MS)
 
+    def patient(self) -> tuple[ClusterTarget, int | None]:
+        """Returns the target with a limit for thousands of questions where nobody set one, and how much of it may be
+        waited for those that do not answer (None for all of it)."""
+        if self.timeout_ms != DEFAULT_TIMEOUT_MS:
+            return self, None
+        return replace(self, timeout_ms=_LONGEST_MS), self.timeout_ms
+
     def deadline(self) -> Deadline:
         """Starts the command's time, of which a little is kept for putting the answers together."""
         from mqctl.client.remoting.deadline import Deadline
@@ -130,6 +138,15 @@ def cluster_target(
         )
     chosen = _from_profile(profile or os.environ.get("MQCTL_PROFILE"), timeout_ms) or _local(timeout_ms)
     return replace(chosen, proxies=named) if named else chosen
+
+
+def named_again(namesrv: str | None, profile: str | None) -> str:
+    """Returns the options that name the cluster, as they were typed, with a blank before: for commands to type next in
+    the same shell, which has the same environment."""
+    from mqctl.cli.connection.access_options import typed_options
+
+    words = [f"{word} {shlex.quote(value)}" for word, value in (("-n", namesrv), ("--profile", profile)) if value]
+    return "".join(f" {word}" for word in (*words, *typed_options()))
 
 
 def _option(word: str, value: str) -> str:

@@ -5,6 +5,7 @@ Which commands take one is a table of words, so that the Tab reads it without ty
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mqctl.errors import UsageError
@@ -67,10 +68,11 @@ def with_option(command: TyperCommand, context: Any, words: list[str]) -> list[s
     option = next((one for one in command.params if one.name == BARE_NAME), None)
     if option is None or context.resilient_parsing:
         return words
-    given, _, _ = command.make_parser(context).parse_args(args=list(words))
+    given, more, _ = command.make_parser(context).parse_args(args=list(words))
     bare = _texts(given.get(BARE_NAME))
     if not bare:
         return words
+    words = _with_topic(command, given, more, words)
     word = f"--{option.opts[0]}"
     meant = next(one for one in command.params if word in one.opts)
     named = _texts(given.get(meant.name or ""))
@@ -83,6 +85,16 @@ def with_option(command: TyperCommand, context: Any, words: list[str]) -> list[s
             remedy="give it once",
         )
     return words
+
+
+def _with_topic(command: TyperCommand, given: Mapping[str, object], more: list[str], words: list[str]) -> list[str]:
+    """Puts a second bare name behind --topic: `offset reset billing orders`, `message find KEY orders`."""
+    topic = next((one for one in command.params if "--topic" in one.opts), None)
+    own = next(one for one in command.params if one.name == BARE_NAME).opts[0]
+    if len(more) != 1 or topic is None or own == "topic" or _texts(given.get(topic.name or "")):
+        return words
+    place = len(words) - 1 - words[::-1].index(more[0])
+    return ["--topic", more[0], *words[:place], *words[place + 1 :]]
 
 
 def _texts(value: object) -> list[str]:

@@ -144,6 +144,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
     from mqctl.snapshot.live.stacks import with_later_stacks
 
     target = cluster_target(live.namesrv, live.profile, live.timeout, proxies=live.proxies)
+    target, patience_ms = target.patient() if live.timeout is None else (target, None)
     scope = Scope(
         groups=frozenset(live.groups or ()),
         topics=frozenset(live.topics or ()),
@@ -161,6 +162,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
                 with_stacks=live.with_stacks,
                 sampled=live.sampled,
                 progress=progress,
+                patience_ms=patience_ms,
             )
 
         first = look()

@@ -40,7 +40,7 @@ def command(
     from mqctl.render.delay_plans import MOST_HOPS, SHOWN_HOPS, chain_document
 
     now = datetime.now().astimezone()
-    moment, now_ms = parse_instant(at, now), round(now.timestamp() * 1000)
+    moment, now_ms = parse_instant(at, now, ahead=True), round(now.timestamp() * 1000)
     if moment.epoch_ms < now_ms:
         raise UsageError(f"{moment.text} is past", remedy="name a moment to come, for instance --at +2h")
     native = None

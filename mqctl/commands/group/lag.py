@@ -9,7 +9,14 @@ from typing import Annotated
 
 import typer
 
-from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption, cluster_target
+from mqctl.cli.connection.target import (
+    NamesrvOption,
+    ProfileOption,
+    ProxyOption,
+    TimeoutOption,
+    cluster_target,
+    named_again,
+)
 from mqctl.cli.emit import Output
 from mqctl.cli.options.common import (
     AllOption,
@@ -90,11 +97,10 @@ def command(
     """Show how far consumer groups are behind, by count and by time.
 
     The lag time is the age of the next message to consume. `lost` counts messages that expired before the group
-    consumed them. With -g, --by queue or -o wide the consumers of a live cluster are asked as well: what is in flight
-    (handed out, not committed), what their caches hold, who holds each queue, and messages per second over the last
-    minute: consumed, as members tell, and handed out, as brokers count; what they do not tell is unknown, no failure.
-    Groups with failing messages: by when a fix must be out to lose none (first 640 messages of each delay level, 32
-    without -g). A store is judged as of its own last instant, or --at. --advise says when backlogs end and what helps.
+    consumed them. With -g, --by queue or -o wide the consumers are asked as well: what is in flight (handed out, not
+    committed) and cached, who holds each queue, and messages per second over the last minute: consumed, as members
+    tell, and handed out, as brokers count. Groups with failing messages: by when a fix must be out to lose none. A
+    store is judged as of its own last instant, or --at. --advise says when backlogs end and what helps.
 
     Of a group that pops (5.x), a store tells exactly, and a live cluster from the newest records of pops, how many
     messages are ready, invisible (popped and not acknowledged, with the moment the next comes back), due, and waiting
@@ -103,8 +109,8 @@ def command(
     --watch shows rates over the last 15 s. --until ends with 0 when the condition holds, 75 when it does not within
     --timeout (10 minutes unless given), 3 when the last look had no answer.
     """
-    choice = LagChoice(sort=sort, min_lag=min_lag, queues=tuple(queue or ()))
-    _refuse(store, snapshot, at, choice, again=(again := watching or until is not None), advise=advise, online=online)
+    choice, again = LagChoice(sort=sort, min_lag=min_lag, queues=tuple(queue or ())), watching or until is not None
+    _refuse(store, snapshot, at, choice, again=again, advise=advise, online=online)
     if advise or window is not None:
         who = Advised(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic, snapshot=snapshot)
         return advised(who, window, output, wanted=advise and store is None)
@@ -119,12 +125,14 @@ def command(
 
             look = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
             return look_again(target, request, look, rows, output)
-        view = one_look(target, replace(request, members_first=_is_list(rows, output) and sort is None))
+        request = _for_people(request, rows, output, listed=sort is None, again=named_again(namesrv, profile))
+        view = one_look(target, request, limited=timeout is not None)
     return show(choice.of(view), request, rows, output)
 
 
-def _is_list(rows: By, output: Output) -> bool:
-    return rows is By.GROUP and output in (Output.TABLE, Output.WIDE)
+def _for_people(request: LagRequest, rows: By, output: Output, *, listed: bool, again: str) -> LagRequest:
+    is_list = listed and rows is By.GROUP and output in (Output.TABLE, Output.WIDE)
+    return replace(request, members_first=is_list, next_options=again)
 
 
 def _of_files(store: Path | None, snapshot: Path | None, at: str | None, request: LagRequest) -> LagView | None:

@@ -10,26 +10,35 @@ import typer
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.options.common import BodyOption, NoColorOption, OneTopicOption, OutputOption
+from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.cli.times import parse_instant
 from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.gap import Gap, Part
 from mqctl.model.spans import FAR
-from mqctl.render.messages_view import message_document
-from mqctl.snapshot.live.delayed import look_up
+from mqctl.operations.messages.find import look_up_everywhere, topics_to_search
+from mqctl.render.messages_view import found_document
 from mqctl.snapshot.live.messages import KeyQuery, broker_names
 
 EXAMPLES = (
     "mqctl message find -t orders --key order-4711",
     "mqctl message find -t orders --key order-4711 --since -2h -o json",
+    "mqctl message find order-4711",
     "mqctl message find -t orders --unique-key C0000202000018B4AAC27C6D0A4A0001",
 )
 
 
+_TopicOption = Annotated[
+    str | None,
+    typer.Option(
+        "-t", "--topic", metavar="TOPIC", help="Which topic; without it all of applications, where they are 64 or less."
+    ),
+]
+
+
 def command(
-    topic: OneTopicOption,
+    topic: _TopicOption = None,
     key: Annotated[str | None, typer.Option("--key", help="One of the message's KEYS.")] = None,
     unique_key: Annotated[str | None, typer.Option("--unique-key", help="The producer's unique id.")] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Stored at or after this time.")] = None,
@@ -51,7 +60,7 @@ def command(
         raise UsageError("say which messages", remedy="use one of --key and --unique-key")
     now = datetime.now().astimezone()
     query = KeyQuery(
-        topic=topic,
+        topic=topic or "",
         key=key or unique_key or "",
         begin_ms=parse_instant(since, now).epoch_ms if since else 0,
         end_ms=parse_instant(until, now).epoch_ms if until else FAR,
@@ -60,7 +69,11 @@ def command(
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
         asking = asking_of(cluster, target)
-        messages, errors = look_up(asking, query, unique=key is None)
+        topics = [topic] if topic else topics_to_search(asking)
+        messages, errors = look_up_everywhere(asking, query, topics, unique=key is None)
         names = broker_names(asking) if messages else {}
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
-    return answer(message_document(messages, body, schema="message.list/1", brokers=names), gaps, output)
+    what = f"{'unique id' if key is None else 'key'} {query.key}"
+    sought = f"the {what} in {topic}" if topic else f"the {what} in any of {len(topics)} topics"
+    document = found_document(messages, body, names, sought=sought, now_ms=round(now.timestamp() * 1000))
+    return answer(document, gaps, output)

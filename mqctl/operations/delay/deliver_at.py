@@ -25,7 +25,7 @@ def at_moment(message: OutgoingMessage, text: str, target: ClusterTarget) -> tup
         UnreachableError: a broker does not answer.
     """
     now = datetime.now().astimezone()
-    moment, now_ms = parse_instant(text, now), round(now.timestamp() * 1000)
+    moment, now_ms = parse_instant(text, now, ahead=True), round(now.timestamp() * 1000)
     if moment.epoch_ms <= now_ms:
         tell(f"mqctl: {moment.text} is past: sent at once")
         return message, None

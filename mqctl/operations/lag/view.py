@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
 from mqctl.cli.language import spoken
 from mqctl.cli.options.limit import ALL, limited
-from mqctl.errors import ExitCode, NotFoundError
+from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_modes, with_pop, with_rates
 from mqctl.model.names import RETRY_PREFIX
@@ -35,6 +36,7 @@ _DELAYED_READ = 640
 _GLANCED = 32
 _MOST_FAILING = 50
 _MANY = 50
+_NOBODY = frozenset({""})  # an empty set would stand for every group
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION, Part.POP})
 
 
@@ -49,6 +51,8 @@ class LagRequest:
         online: only groups of which somebody is online.
         limit: how many rows, as typed; with `all` nothing is folded either.
         members_first: where there are more groups than a table shows, those with members online come first.
+        next_options: those that lead to the cluster again, typed as they were; None where nobody is told what to ask
+            next.
     """
 
     groups: Collection[str] = ()
@@ -58,6 +62,7 @@ class LagRequest:
     online: bool = False
     limit: str | None = None
     members_first: bool = False
+    next_options: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,7 @@ class LagView:
         minor_gaps: of the columns beside lag only.
         windows: what groups have left to repair their consumers, where retries were looked for.
         slaves: names of brokers whose master is gone, and whose slave told.
-        online: groups with members, where these come first; None where nobody was asked.
+        online: how many members groups have that have any; None where nobody was asked.
     """
 
     moment_ms: int
@@ -79,7 +84,7 @@ class LagView:
     minor_gaps: Sequence[Gap] = ()
     windows: Sequence[RepairWindow] = ()
     slaves: Sequence[str] = ()
-    online: frozenset[str] | None = None
+    online: Mapping[str, int] | None = None
 
 
 def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
@@ -118,11 +123,19 @@ def _on(topics: Collection[str]) -> str:
     return f" on {' or '.join(sorted(topics))}" if topics else ""
 
 
-def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest, *, with_pop: bool = False) -> LagView:
+def live_lag(
+    cluster: Cluster,
+    deadline: Deadline,
+    request: LagRequest,
+    *,
+    with_pop: bool = False,
+    patience_ms: int | None = None,
+) -> LagView:
     """Asks a cluster.
 
     Args:
         with_pop: what groups pop is asked without their consumers, too: their consumer offsets hide what is invisible.
+        patience_ms: of `Asking`.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
@@ -131,32 +144,49 @@ def live_lag(cluster: Cluster, deadline: Deadline, request: LagRequest, *, with_
     from mqctl.snapshot.live.asking import Asking, Scope
     from mqctl.snapshot.live.lag import gather_live_lag
 
+    online, gaps = _with_members(Asking(cluster, deadline), request.groups) if request.online else ({}, [])
+    groups = frozenset(online or _NOBODY) if request.online else frozenset(request.groups)
     evidence = gather_live_lag(
         cluster,
         deadline,
         now_ms=round(time() * 1000),
-        scope=Scope(groups=frozenset(request.groups), topics=frozenset(request.topics)),
+        scope=Scope(groups=groups, topics=frozenset(request.topics)),
         system=request.system or bool(request.groups),
         with_consumers=request.with_consumers,
         with_pop=with_pop,
+        patience_ms=patience_ms,
     )
     try:
-        view = lag_view(evidence, request)
+        view = lag_view(evidence, replace(request, groups=()) if request.online else request)
     except NotFoundError as error:
         raise _with_names(error, Asking(cluster, deadline), request.groups) from error
-    return _online(Asking(cluster, deadline), view) if request.online else view
+    return replace(view, online=None if gaps else online, gaps=[*view.gaps, *gaps]) if request.online else view
 
 
-def one_look(target: ClusterTarget, request: LagRequest) -> LagView:
-    """Asks a cluster once, for the retries of the groups as well. Raises as `live_lag`."""
+def one_look(target: ClusterTarget, request: LagRequest, *, limited: bool = True) -> LagView:
+    """Asks a cluster once, for the retries of the groups as well. Raises as `live_lag`.
+
+    Args:
+        limited: somebody set a limit; otherwise thousands of groups may take longer than that of the target.
+    """
     from mqctl.cli.sources.brokers import asking_of
 
+    patient, patience_ms = (target, None) if limited else target.patient()
     with target.open() as cluster:
-        asking = asking_of(cluster, target)
-        view = live_lag(cluster, asking.deadline, request, with_pop=True)
+        asking = asking_of(cluster, patient)
+        view = live_lag(cluster, asking.deadline, request, with_pop=True, patience_ms=patience_ms)
         if request.members_first and not request.online:
-            view = _members_first(asking, view)
-        return _with_windows(asking, view, closely=request.with_consumers)
+            view = _more(view, Part.MEMBERS, partial(_members_first, asking))
+        return _more(view, Part.DELAY, partial(_with_windows, asking, closely=request.with_consumers))
+
+
+def _more(view: LagView, part: Part, step: Callable[[LagView], LagView]) -> LagView:
+    """Adds what stands beside the lag: where the time is over, or nobody answers any more, the lag is told all the
+    same."""
+    try:
+        return step(view)
+    except (DeadlineError, UnreachableError) as error:
+        return replace(view, minor_gaps=[*view.minor_gaps, Gap.of(part, error)])
 
 
 def _with_windows(asking: Asking, view: LagView, *, closely: bool) -> LagView:
@@ -217,22 +247,26 @@ def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -
     return NotFoundError(error.problem, reason=error.reason, remedy=meant(missing, known, "mqctl group list --all"))
 
 
-def _online(asking: Asking, view: LagView) -> LagView:
-    """Leaves out groups that no broker knows a member of; what a broker does not tell is told to be missing."""
-    groups, gaps = _with_members(asking, view)
-    return of_groups(view, groups, gaps)
+def _with_members(asking: Asking, groups: Collection[str]) -> tuple[dict[str, int], list[Gap]]:
+    """Returns how many members groups have that have any; and what a broker did not tell.
 
-
-def _with_members(asking: Asking, view: LagView) -> tuple[frozenset[str], list[Gap]]:
+    Args:
+        groups: names; none for all.
+    """
     from mqctl.snapshot.live.asking import Scope
-    from mqctl.snapshot.live.brokers import list_brokers, masters_of
+    from mqctl.snapshot.live.brokers import ask_groups, list_brokers, masters_of
     from mqctl.snapshot.live.members import gather_memberships
 
     brokers = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
-    names = frozenset(item.group for item in view.groups)
-    memberships = gather_memberships(asking, brokers, Scope(groups=names)) if names else {}
+    scope = Scope(groups=frozenset(groups))
+    if not groups:
+        ask_groups(asking, brokers, scope)
+    members: dict[str, set[str]] = {}
+    for items in gather_memberships(asking, brokers, scope).values():
+        for item in items:
+            members.setdefault(item.group, set()).update(item.client_ids)
     gaps = [gap.at(broker.name) for broker in brokers for gap in broker.gaps]
-    return frozenset(item.group for items in memberships.values() for item in items), gaps
+    return {group: len(clients) for group, clients in members.items()}, gaps
 
 
 def _members_first(asking: Asking, view: LagView) -> LagView:
@@ -240,7 +274,7 @@ def _members_first(asking: Asking, view: LagView) -> LagView:
     show all of them, and what waits for nothing last; how many there are is known only where every broker tells."""
     if sum(1 for item in view.groups if item.lag_count) <= _MANY:
         return view
-    online, gaps = _with_members(asking, view)
+    online, gaps = _with_members(asking, {item.group for item in view.groups})
     groups = sorted(view.groups, key=lambda item: (not item.lag_count, item.group not in online))
     return replace(view, groups=groups, online=None if gaps else online, minor_gaps=[*view.minor_gaps, *gaps])
 
@@ -272,6 +306,8 @@ def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCo
         folded=not request.groups and request.limit != ALL,
         slaves=view.slaves,
         online=view.online,
+        next_options=request.next_options,
+        chosen=bool(request.groups or request.online),
     )
     return answer(limited(document, output, request.limit), view.gaps, output, minor=view.minor_gaps)
 

@@ -10,6 +10,7 @@ from time import monotonic, sleep
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, ClusterTarget
 from mqctl.cli.emit import Output, tell
 from mqctl.cli.gaps import answer, gap_lines
+from mqctl.cli.terminal.progress import Report, step_progress
 from mqctl.cli.terminal.screen import Screen, fitted_lines, is_terminal
 from mqctl.cli.times import parse_span_ms
 from mqctl.client.remoting.deadline import Deadline
@@ -93,7 +94,8 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: B
         looks = rounds(lambda limit_ms: live_lag(cluster, Deadline(limit_ms), narrow, with_pop=True), pace)
         if again.watching or condition is None:
             return watch(looks, output, condition)
-        code, last = wait(looks, condition)
+        with step_progress() as report:
+            code, last = wait(looks, condition, report)
     if last is not None:
         show(last, narrow, rows, output)
     return code
@@ -167,8 +169,12 @@ def watch(rounds_of_looks: Iterator[Round], output: Output, condition: Condition
     return code if condition is None else missed(condition, truth, last)
 
 
-def wait(looks: Iterator[Round], condition: Condition) -> tuple[int, LagView | None]:
-    """Waits until `condition` holds; returns the exit code and the last look."""
+def wait(looks: Iterator[Round], condition: Condition, report: Report | None = None) -> tuple[int, LagView | None]:
+    """Waits until `condition` holds; returns the exit code and the last look.
+
+    Args:
+        report: told after each look how much waits still.
+    """
     truth: Truth = None
     last: LagView | None = None
     newest: LagView | None = None
@@ -181,6 +187,8 @@ def wait(looks: Iterator[Round], condition: Condition) -> tuple[int, LagView | N
         truth = judge_condition(condition, last)
         if truth:
             return ExitCode.OK, last
+        if report is not None:
+            report(f"look {item.number}: lag {_waiting(last):,}, until {condition.text}", 0, 1)
     return missed(condition, truth, newest), last
 
 
@@ -210,8 +218,13 @@ def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
     if truth is None:
         tell(f"mqctl: not known whether {condition.text} holds: {_why_unknown(newest)}")
         return ExitCode.UNKNOWN
-    tell(f"mqctl: {condition.text} was not reached in time")
+    waiting = "" if newest is None else f": {_waiting(newest):,} messages wait"
+    tell(f"mqctl: {condition.text} was not reached in time{waiting}")
     return ExitCode.TIMEOUT
+
+
+def _waiting(view: LagView) -> int:
+    return sum(group.lag_count or 0 for group in view.groups)
 
 
 def _why_unknown(newest: LagView | None) -> str:

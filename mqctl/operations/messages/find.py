@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from dataclasses import replace
 
+from mqctl.client.admin.nameserver import topic_names
 from mqctl.errors import MqctlError, NotFoundError, UsageError
+from mqctl.model.names import is_retry_topic, is_system_topic
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.message_id import MessageIdError, OffsetId
 from mqctl.snapshot.live.asking import Asking
@@ -14,6 +18,7 @@ from mqctl.snapshot.live.messages import KeyQuery, by_offset_id
 _BY_KEY = "for a key: mqctl message trace KEY -t TOPIC, or mqctl message find KEY -t TOPIC"
 
 _NAMED = 5
+_SEARCHED = 64
 
 
 def check_id(text: str) -> None:
@@ -26,6 +31,30 @@ def check_id(text: str) -> None:
         OffsetId.parse(text)
     except MessageIdError as error:
         raise UsageError(error.problem, reason=error.reason, remedy=_BY_KEY) from error
+
+
+def topics_to_search(asking: Asking) -> list[str]:
+    """Returns the topics of applications. Raises UsageError: they are too many to search each."""
+    names = asking.cluster.name_servers.ask(topic_names(), asking.deadline)
+    topics = sorted(name for name in names if not is_system_topic(name) and not is_retry_topic(name))
+    if len(topics) > _SEARCHED:
+        raise UsageError(
+            "no topic is named", reason=f"indexes are by topic, and there are {len(topics):,}", remedy="add -t TOPIC"
+        )
+    return topics
+
+
+def look_up_everywhere(
+    asking: Asking, query: KeyQuery, topics: Sequence[str], *, unique: bool
+) -> tuple[list[StoredMessage], list[MqctlError]]:
+    """Looks a key up in each topic. Raises NotFoundError: the only topic is not there."""
+    seen: list[StoredMessage] = []
+    errors: dict[str, MqctlError] = {}
+    for topic in topics:
+        messages, failed = look_up(asking, replace(query, topic=topic), unique=unique)
+        seen += messages
+        errors |= {str(error): error for error in failed}
+    return seen[: query.count], list(errors.values())
 
 
 def id_of(asking: Asking, text: str, topic: str) -> str:

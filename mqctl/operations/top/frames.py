@@ -19,6 +19,9 @@ from mqctl.render.brokers import broker_rows
 from mqctl.render.top import Sort, TopFrame, TopGroup, sorted_groups, top_group
 from mqctl.snapshot.live.top import Owners, TopGatherer, TopLook
 
+_FIRST_RATES = 2
+"""From the second look on it is known on which groups anything moves."""
+
 
 class TopFrames:
     """Makes frames.
@@ -59,7 +62,8 @@ class TopFrames:
         self._looks = within_window([*self._looks, look_at(view.moment_ms, view.groups, view.queues)])
         rows = trends(self._looks, self._number)
         first = sorted_groups([self._joined(row.group, row.topic, top_group(row, None, None)) for row in rows], sort)
-        if self._owners_at_ms is None or look.moment_ms - self._owners_at_ms >= self._owners_every_ms:
+        due = self._owners_at_ms is None or look.moment_ms - self._owners_at_ms >= self._owners_every_ms
+        if due or self._number == _FIRST_RATES:
             self._owners_at_ms = look.moment_ms
             self._ask_owners(deadline, look.moment_ms, [row.group for row in first[: self._shown]])
         groups = [self._joined(row.group, row.topic, row) for row in first]

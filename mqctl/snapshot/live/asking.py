@@ -62,26 +62,34 @@ class Answers(Generic[K, T]):
 
 
 class Asking:
-    """A cluster, and the deadline that all questions share."""
+    """A cluster, and the deadline that all questions share.
 
-    def __init__(self, cluster: Cluster, deadline: Deadline) -> None:
+    Args:
+        patience_ms: how long to wait for those that do not answer, of all the time; that of the deadline by default.
+            Thousands of answers may take longer than anybody should wait for one that never comes.
+    """
+
+    def __init__(self, cluster: Cluster, deadline: Deadline, patience_ms: int | None = None) -> None:
         self.cluster = cluster
         self.deadline = deadline
+        self._patience_ms = patience_ms
 
     def put(
         self, questions: Iterable[tuple[K, str, Question[T]]], *, relayed: bool = False, limit_ms: int | None = None
     ) -> Answers[K, T]:
         """Puts questions, given as (key, address, question), all at once.
 
-        Each gets at most a third of the time that is left: a broker that never answers must not cost the others their
-        turn. All together may take what is left: thousands of answers that do come are no reason to give up.
+        Each gets at most a third of the time (or the patience) that is left: a broker that never answers must not cost
+        the others their turn. All together may take what is left: thousands of answers that do come are no reason to
+        give up.
 
         Args:
             relayed: brokers pass them on to clients, and one that is silent stands for itself only; then the third is
                 for all of them together.
             limit_ms: their time, where nothing is asked after them.
         """
-        share_ms = max(1, self.deadline.remaining_ms // _SHARE)
+        begun_ms = self.deadline.remaining_ms
+        share_ms = max(1, (begun_ms if self._patience_ms is None else min(begun_ms, self._patience_ms)) // _SHARE)
         whole_ms = share_ms if relayed else self.deadline.remaining_ms
         limit = self.deadline.within(whole_ms if limit_ms is None else limit_ms)
         asks: dict[int, K] = {}
@@ -98,6 +106,8 @@ class Asking:
                 errors[key] = outcome.error
             else:
                 values[key] = outcome.value()
+        if self._patience_ms is not None and any(map(out_of_reach, errors.values())):
+            self._patience_ms = max(0, self._patience_ms - (begun_ms - self.deadline.remaining_ms))
         return Answers(values, errors)
 
 

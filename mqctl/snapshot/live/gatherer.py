@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
@@ -29,7 +29,16 @@ from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live.members import ask_unplaced, gather_memberships
 from mqctl.snapshot.live.newest import ask_newest
 from mqctl.snapshot.live.pop import gather_pop
-from mqctl.snapshot.live.queues import gather_offsets, gather_queues, queue_bounds, with_hidden_queues
+from mqctl.snapshot.live.queues import (
+    Place,
+    ask_ages,
+    gather_offsets,
+    gather_queues,
+    lagging_places,
+    offset_states,
+    queue_bounds,
+    with_hidden_queues,
+)
 from mqctl.snapshot.live.replication import ask_copies, ask_replication
 from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
 from mqctl.snapshot.live.running import gather_running, without_stacks
@@ -41,7 +50,7 @@ T = TypeVar("T")
 _STANDS_MS = 10_000
 _FILTERED_TOPICS = 32
 _NOTHING = frozenset({""})  # an empty set would stand for every topic
-_STEPS = ("name servers", "brokers", "groups", "routes", "queues", "consumers")
+_STEPS = ("name servers", "brokers", "groups", "routes", "queues", "consumers", "ages")
 
 
 def gather_live(
@@ -53,6 +62,7 @@ def gather_live(
     with_stacks: bool = False,
     sampled: Set[str] = frozenset(),
     progress: Progress | None = None,
+    patience_ms: int | None = None,
 ) -> ClusterSnapshot:
     """Gathers a snapshot of a live cluster.
 
@@ -61,17 +71,13 @@ def gather_live(
         scope: groups, topics and brokers to look at; everything by default.
         with_stacks: ask consumers for their threads as well.
         sampled: topics whose tags are sampled in any case, not only where members of a group differ.
-        progress: told what is being asked, and how many of how many steps are done.
+        progress, patience_ms: told which of how many steps is done; of `Asking`.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
     """
-
-    def say(step: str) -> None:
-        if progress is not None:
-            progress(step, _STEPS.index(step), len(_STEPS))
-
-    wanted, asking = scope or Scope(), Asking(cluster, deadline)
+    say = _teller(progress)
+    wanted, asking = scope or Scope(), Asking(cluster, deadline, patience_ms)
     say("name servers")
     servers, addresses, gaps = ask_name_servers(asking)
     say("brokers")
@@ -80,11 +86,11 @@ def gather_live(
     memberships = gather_memberships(asking, brokers, wanted)
     narrow = _of_groups(wanted, brokers, memberships)
     say("routes")
-    topics = _topics(brokers, narrow)
-    views, route_gaps = ask_routes(asking, servers, topics)
+    views, route_gaps = ask_routes(asking, servers, topics := _topics(brokers, narrow))
     say("queues")
     queues = with_hidden_queues(asking, brokers, gather_queues(asking, brokers, narrow), narrow)
-    offsets = gather_offsets(asking, brokers, queues, now_ms)
+    live, others = _by_members(lagging_places(brokers, queues), memberships)
+    ages = ask_ages(asking, brokers, live, now_ms)
     say("consumers")
     memberships = ask_unplaced(asking, brokers, memberships, queues)
     running, running_gaps = gather_running(asking, brokers, memberships, with_stacks=with_stacks)
@@ -94,8 +100,11 @@ def gather_live(
     ask_newest(asking, brokers, queues, now_ms)
     records = _by_records(asking, masters_of(brokers), wanted, now_ms)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
+    offsets = offset_states(brokers, ages, now_ms)
     chosen = (sampled | _filtered(memberships, offsets, now_ms), _filtered_by_all(memberships, running, wanted))
     samples, sample_gaps = _tag_samples(asking, running, views, chosen)
+    say("ages")
+    offsets = offset_states(brokers, ages | ask_ages(asking, brokers, others, now_ms), now_ms)
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
         brokers=_snapshots(brokers, queues, offsets, memberships, records),
@@ -104,6 +113,23 @@ def gather_live(
         tag_samples=samples,
         unavailable=(*gaps, *route_gaps, *more_gaps, *running_gaps, *sample_gaps),
     )
+
+
+def _teller(progress: Progress | None) -> Callable[[str], None]:
+    def say(step: str) -> None:
+        if progress is not None:
+            progress(step, _STEPS.index(step), len(_STEPS))
+
+    return say
+
+
+def _by_members(
+    places: Sequence[Place], memberships: Mapping[int, tuple[GroupMembership, ...]]
+) -> tuple[list[Place], list[Place]]:
+    """Returns places of groups with members, and those of others, which are asked about last: thousands of groups that
+    nobody runs any more must not keep the others from being judged."""
+    online = {entry.group for entries in memberships.values() for entry in entries}
+    return [one for one in places if one[1] in online], [one for one in places if one[1] not in online]
 
 
 def _of_groups(

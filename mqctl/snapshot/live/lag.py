@@ -31,21 +31,21 @@ def gather_live_lag(
     with_consumers: bool = False,
     with_pop: bool = False,
     more_topics: Mapping[str, Collection[str]] | None = None,
+    patience_ms: int | None = None,
 ) -> list[LagEvidence]:
     """Asks every master, or the slave of one that is gone, for committed offsets, queue bounds, and ages.
 
     Args:
-        now_ms: epoch milliseconds of this moment.
-        scope: groups, topics and brokers to look at.
+        now_ms, scope: epoch milliseconds of this moment; groups, topics and brokers to look at.
         system: include RocketMQ's own groups and topics.
         with_consumers: ask as well what is in flight, who holds the queues, and the rates.
-        with_pop: ask as well, as with consumers, who pops, and what of it is not acknowledged.
-        more_topics: by broker name, topics whose queues are wanted though no group has offsets on them.
+        with_pop: ask who pops as well, and what is not acknowledged.
+        more_topics, patience_ms: topics by broker name whose queues are wanted without offsets too; of `Asking`.
 
     Raises:
         UnreachableError, DeadlineError: no name server answered.
     """
-    wanted, asking = scope or Scope(), Asking(cluster, deadline)
+    wanted, asking = scope or Scope(), Asking(cluster, deadline, patience_ms)
     addresses = [item for item in cluster.readable(deadline) if wanted.has_broker(item.broker_name)]
     brokers = [LiveBroker(address=address) for address in addresses]
     _ask_offsets(asking, brokers, wanted, system=system)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.gap import GapSubject, Part
@@ -116,16 +117,32 @@ def gather_offsets(
 
     The age is the broker's own (request 303), so that clocks that differ between it and this machine do not matter.
     """
-    lagging: set[tuple[int, str, str]] = set()
+    ages = ask_ages(asking, brokers, lagging_places(brokers, queues), now_ms)
+    return offset_states(brokers, ages, now_ms)
+
+
+Place: TypeAlias = tuple[int, str, str]
+Ages: TypeAlias = dict[tuple[int, str, str, int], int]
+"""How old the next message of a group is, by (number of the broker, group, topic, queue id)."""
+
+
+def lagging_places(brokers: list[LiveBroker], queues: dict[int, tuple[QueueState, ...]]) -> list[Place]:
+    """Returns where something waits, by (number of the broker, group, topic)."""
+    lagging: set[Place] = set()
     for number, broker in enumerate(brokers):
         ends = {(queue.topic, queue.queue_id): queue.max_offset for queue in queues.get(number, ())}
         for (group, topic, queue_id), offset in broker.offsets.items():
             if ends.get((topic, queue_id), 0) > offset:
                 lagging.add((number, group, topic))
+    return sorted(lagging)
+
+
+def ask_ages(asking: Asking, brokers: list[LiveBroker], places: list[Place], now_ms: int) -> Ages:
+    """Asks for the age of the next message to consume in each place."""
     answers = asking.put(
-        (key, brokers[key[0]].address.address, ask.consume_time_spans(key[2], key[1])) for key in sorted(lagging)
+        (key, brokers[key[0]].address.address, ask.consume_time_spans(key[2], key[1])) for key in places
     )
-    ages: dict[tuple[int, str, str, int], int] = {}
+    ages: Ages = {}
     for key, spans in answers.values.items():
         for span in spans:
             age_ms = _age_ms(span, now_ms)
@@ -135,6 +152,11 @@ def gather_offsets(
         number, group, topic = key
         if not refused_with(error, NO_TOPIC):
             brokers[number].miss(Part.STORE_TIMES, error, GapSubject(group=group, topic=topic))
+    return ages
+
+
+def offset_states(brokers: list[LiveBroker], ages: Ages, now_ms: int) -> dict[int, tuple[ConsumerOffsetState, ...]]:
+    """Joins committed offsets with the ages that were asked for."""
     return {
         number: tuple(
             ConsumerOffsetState(

@@ -67,8 +67,8 @@ def test_used_up_retries_are_told_from_letters_given_up_early(live: Run, cluster
     shown = live("dlq", "show", "-g", "G").stdout
     assert "exhausted: 1" in shown
     assert (
-        "if the cause is still there, 17 deliveries" in shown
-        and "again 4 h 45 min after" in shown
+        "a message sent again fails 17 times" in shown
+        and "is a dead letter after 4 h 45 min" in shown
         and "--to '%RETRY%G'" in shown
     )
 
