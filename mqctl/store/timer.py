@@ -21,6 +21,7 @@ from mqctl.store.plain_files import read_file
 ROLL = 0x2
 DELETE = 0x4
 _NO_POSITION = -1
+_PORTION = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +87,20 @@ def timer_log(directory: Path) -> tuple[NDArray[np.int64], NDArray[Any]]:
     for file in mapped_files(directory):
         count = len(file.buffer) // lay.TIMER_LOG_RECORD_BYTES
         raw = file.buffer[: count * lay.TIMER_LOG_RECORD_BYTES].view(dtypes.TIMER_LOG_RECORD)
-        bad = (raw["size"] != lay.TIMER_LOG_RECORD_BYTES) | (raw["magic"] < 0) | (raw["magic"] > 15)
-        written = int(np.argmax(bad)) if bad.any() else count
+        written = _written(raw)
         parts.append(raw[:written].astype(native))
         positions.append(file.start + np.arange(written, dtype=np.int64) * lay.TIMER_LOG_RECORD_BYTES)
     return np.concatenate(positions), np.concatenate(parts)
+
+
+def _written(units: NDArray[Any]) -> int:
+    """Returns how many units are records, portion by portion: most of a file may be a hole."""
+    for begin in range(0, len(units), _PORTION):
+        some = units[begin : begin + _PORTION]
+        bad = (some["size"] != lay.TIMER_LOG_RECORD_BYTES) | (some["magic"] < 0) | (some["magic"] > 15)
+        if bad.any():
+            return begin + int(np.argmax(bad))
+    return len(units)
 
 
 def chain(slot_last_pos: int, positions: NDArray[np.int64], records: NDArray[Any]) -> list[int]:

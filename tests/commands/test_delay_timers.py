@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +53,18 @@ def test_a_timer_log_that_cannot_be_read_is_named(mqctl: Run, store_copy: Callab
     for answer in (backlog, check):
         assert "delay-timers not read" in answer.stderr
         assert [gap["part"] for gap in answer.json["unavailable"]] == ["delay-timers"]
+
+
+def test_a_sparse_timer_log_of_a_terabyte_is_read_as_far_as_it_is_written(
+    mqctl: Run, store_copy: Callable[[str], Path]
+) -> None:
+    store = store_copy("store-5.3.3")
+    (file,) = (store / "timerlog").iterdir()
+    wanted = mqctl("delay", "check", "--store", store, "-o", "json").json["timers"]
+    os.truncate(file, 1 << 40)
+    answer = mqctl("delay", "check", "--store", store, "-o", "json")
+    assert (answer.exit_code, answer.json["timers"]) == (0, wanted)
+    assert [row["waiting_count"] for row in wanted] == [2]
 
 
 def test_a9_a_broker_that_does_not_tell_its_timers_is_a_gap(mqctl: Run) -> None:
