@@ -128,7 +128,6 @@ CASES: dict[str, Case] = {
     "transaction-pending": Case(given={}, held={"producers": "nobody", "end": "waits"}, ending="attention"),
     "hot-key": Case(
         given={"topic": "trades", "group": "matching", "order": "broker-a:4"},
-        held={"by_key": "one_key"},
         choose={"way": "fix_order"},
         confirm=("trades",),
         changed=("configure",),
