@@ -209,7 +209,7 @@ def sentence(event: TimelineEvent, lang: Lang | None, many: int = 1) -> str:
     """Says what happened; `many` members at once are counted."""
     key = f"event_{event.kind}"
     variant = _variant(event, many)
-    queues = event.queue_count or 0
+    queues, messages = event.queue_count or 0, event.message_count or 0
     words = {
         "group": event.group or "",
         "topic": event.topic or "",
@@ -218,7 +218,8 @@ def sentence(event: TimelineEvent, lang: Lang | None, many: int = 1) -> str:
         "broker": event.broker or "",
         "subject": " ".join(name for name in (event.topic, event.group, event.broker) if name),
         "queues": units.count(queues) if lang is Lang.ZH else counted(queues, "queue"),
-        "count": units.count(event.message_count or 0),
+        "count": units.count(messages),
+        "messages": units.count(messages) if lang is Lang.ZH else counted(messages, "message"),
         "in": _rate(event.in_per_s),
         "out": _rate(event.out_per_s),
         "before": event.before or "-",

@@ -5,20 +5,25 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from string import Formatter
 
 import pytest
 
 from mqctl.diagnosis import RULES
+from mqctl.local.scenario_files import load_scenario, scenario_names
 from mqctl.model.finding import Confidence, Evidence, Finding, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.lang import Lang
+from mqctl.model.timeline import EventKind, TimelineEvent
 from mqctl.render.messages import explain, reason, sayer, sentences, title
 from mqctl.render.messages.en import PHRASES as EN_PHRASES
 from mqctl.render.messages.en import RULES as EN
 from mqctl.render.messages.zh import PHRASES as ZH_PHRASES
 from mqctl.render.messages.zh import RULES as ZH
 from mqctl.render.messages.zh.heads import HEADS, TITLES
+from mqctl.render.sentences import spoken_text
+from mqctl.render.timeline import sentence as event_sentence
 from tests.conftest import REPOSITORY
 
 COUNTS = (0, 1, 2)
@@ -142,6 +147,42 @@ def test_n11_a_sentence_tells_a_count_once(code: str) -> None:
             elif name and words and " " not in words and "/" in words:
                 assert name not in counts_said, template
             counts_said.add(name)
+
+
+# Said of several only: of more than one broker, group, member or moment, and of rates that differ.
+OF_SEVERAL = re.compile(r"brokers|alike_of|timeline_(groups|times|page_lines)|event_member-\w+|(reason_keys|keys)_\w+")
+
+
+@pytest.mark.parametrize("lang", Lang)
+def test_n11_phrases_of_advice_and_reports_agree_with_their_counts(lang: Lang) -> None:
+    """Bounds, remedies, events, and what stands around findings; why something is not judged has a test of its own."""
+    for key, template in CATALOGUES[lang][1].items():
+        if key.startswith("why_") or OF_SEVERAL.fullmatch(key):
+            continue
+        for count in COUNTS:
+            fields = [(name, spec) for _, name, spec, _ in Formatter().parse(template) if name]
+            figures = {name: count if spec == "," else str(count) for name, spec in fields}
+            check(template.format_map({**figures, **dict.fromkeys(figures.keys() & {"group", "topic"}, "Pay")}), lang)
+
+
+@pytest.mark.parametrize("lang", Lang)
+@pytest.mark.parametrize("kind", EventKind)
+def test_n11_events_agree_with_their_counts(kind: EventKind, lang: Lang) -> None:
+    for count in COUNTS:
+        event = TimelineEvent(
+            moment_ms=1, after_ms=1, until_ms=2, kind=kind, severity=Severity.INFO,
+            group="G", topic="Pay", broker="broker-a", client="c", queue_count=count, message_count=count, times=2,
+            in_per_s=count / 3, out_per_s=count / 3, before="a", after="b", reason="r",
+        )  # fmt: skip
+        for moment in (event, replace(event, until_ms=None), replace(event, after_ms=None)):
+            check(event_sentence(moment, lang, many=count), lang)
+
+
+@pytest.mark.parametrize("name", scenario_names())
+@pytest.mark.parametrize("lang", Lang)
+def test_n11_titles_of_scenarios_are_plain(name: str, lang: Lang) -> None:
+    title_of = load_scenario(name).title
+    check(title_of if lang is Lang.EN else spoken_text(title_of, lang), lang)
 
 
 def check(sentence: str, lang: Lang) -> None:

@@ -61,7 +61,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
             "\norder-service",
             "\nsvc-0000 ",
             "shown; --limit all",
-            "messages waiting; those with members online (",
+            "; those with members online (",
             "TOPIC     MEMBERS  QUEUES",
             "why, and what to do: mqctl doctor order-service; until when: mqctl group lag order-service --advise",
             most=62,

@@ -61,7 +61,7 @@ PHRASES = {
     "reason_downstream_elsewhere": "the listener does not limit the group",
     "reason_downstream_faster": "half the time per message doubles the rate",
     "uncommitted_held": "{group} has no committed offset on {topic} in queues: {queues}. Counted from the first message "
-    "that their members hold, {waiting} wait.",
+    "that their members hold, messages waiting: {waiting}.",
     "uncommitted_unknown": "{group} has no committed offset on {topic} in queues: {queues}, and no member holds their "
     "messages: how many wait is not known.",
     "uncertain": "Uncertain: the two looks are only {window} apart, less than the commit interval of consumers, or "
