@@ -145,9 +145,15 @@ def _epochs(epochs: list[EpochSeen] | None) -> str | None:
 
 
 def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterator[str]:
-    yield _WORDS[comparison.state].format(
-        f"{comparison.first_difference or 0:,}", f"{comparison.different_byte or 0:,}"
-    )
+    first, byte = f"{comparison.first_difference or 0:,}", f"{comparison.different_byte or 0:,}"
+    if comparison.equal_again_at is None:
+        yield _WORDS[comparison.state].format(first, byte)
+    else:
+        yield (
+            f"THE LOGS DIFFER between {first} and {comparison.equal_again_at:,} (first different byte at {byte}) and "
+            "are equal after that: bytes were changed in one copy, the copies did not diverge. "
+            "mqctl store verify on each may tell which."
+        )
     if comparison.first_difference is not None:
         for side in sides:
             yield f"{side.name} has no record there." if side.record is None else _record(side.name, side.record)

@@ -59,7 +59,7 @@ class QueueOnly:
     Attributes:
         store: `A` or `B`.
         place: `start` of its log (the other one begins later), `middle` (a file of the other one is missing), or `end`:
-            behind the other one's end, or from the first difference on.
+            behind the other one's end, or with other bytes than the other one has there.
         first_offset, last_offset: queue offsets. From a difference on both stores may use the same ones for different
             messages.
     """
@@ -109,6 +109,7 @@ class StoreComparison:
         a_file_bytes, b_file_bytes: size of the log's files.
         compared_bytes: of the range that both have.
         first_difference: physical offset of the first record that differs; `different_byte`: of the byte.
+        equal_again_at: from where on both are equal again up to the end of what both have; None where they are not.
         a_record, b_record: the message there; None where no record can be read.
         a_confirm_offset, b_confirm_offset: of brokers under a controller: up to where the whole set had it.
         a_epochs, b_epochs: of brokers under a controller: which masters wrote from which offset on.
@@ -139,6 +140,7 @@ class StoreComparison:
     compared_bytes: int
     first_difference: int | None
     different_byte: int | None
+    equal_again_at: int | None
     a_record: RecordSeen | None
     b_record: RecordSeen | None
     a_confirm_offset: int | None

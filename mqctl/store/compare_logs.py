@@ -123,24 +123,71 @@ class LogRegion(StrEnum):
 
 
 def only_here(log: CommitLog, other: CommitLog, comparison: LogComparison) -> dict[LogRegion, list[tuple[int, int]]]:
-    """Returns the physical ranges of `log` that the other one lacks, or has other bytes in: from the difference on.
+    """Returns the physical ranges of `log` that the other one lacks, or has records with other bytes in.
 
     Args:
         comparison: of both, in this order.
     """
-    equal_to = comparison.first_difference
-    if equal_to is None:
-        equal_to = min(comparison.end, comparison.other_end)
+    both = min(comparison.end, comparison.other_end)
+    equal_to = both if comparison.first_difference is None else comparison.first_difference
     holes, at = [], other.min_offset
     for file in other.files:
-        holes.append((at, min(file.start, equal_to)))
+        holes.append((at, min(file.start, both)))
         at = file.end
     ranges = {
         LogRegion.START: [(comparison.start, min(comparison.other_start, comparison.end))] if other.files else [],
         LogRegion.MIDDLE: holes,
-        LogRegion.END: [(equal_to, comparison.end)],
+        LogRegion.END: [*_differing(log, other, equal_to, both), (both, comparison.end)],
     }
     return {place: [(low, high) for low, high in spans if low < high] for place, spans in ranges.items()}
+
+
+def equal_again(log: CommitLog, other: CommitLog, comparison: LogComparison) -> int | None:
+    """Returns the physical offset from which on both logs are equal again up to the end of what both have.
+
+    None where they never differ, or differ to that end: two histories, where otherwise single records are damaged.
+    """
+    low, high = comparison.first_difference, min(comparison.end, comparison.other_end)
+    if low is None:
+        return None
+    last = max([low, *(stop for pair in ((log, other), (other, log)) for _, stop in _differing(*pair, low, high))])
+    return last if last < high else None
+
+
+def _differing(log: CommitLog, other: CommitLog, low: int, high: int) -> list[tuple[int, int]]:
+    """Returns the physical ranges of records of `log` with other bytes in a file that the other log has, too."""
+    ranges: list[tuple[int, int]] = []
+    for file in log.files:
+        first, stop = max(low, file.start), min(high, file.end)
+        if first >= stop:
+            continue
+        starts = log.walk(file).positions + file.start
+        starts = np.unique(np.clip(np.append(starts, first), first, stop))
+        differs = np.zeros(len(starts), dtype=bool)
+        at = first
+        while at < stop:
+            size = min(_WINDOW_BYTES, stop - at, _left(other, at))
+            if size <= 0:
+                at = _next_file(other, at, stop)
+                continue
+            begins = np.searchsorted(starts, [at, at + size])
+            cuts = np.unique(np.append(0, starts[begins[0] : begins[1]] - at))
+            is_other = np.logical_or.reduceat(_bytes(log, at, size) != _bytes(other, at, size), cuts)
+            differs[np.searchsorted(starts, at + cuts, side="right") - 1] |= is_other
+            at += size
+        ends = np.append(starts[1:], stop)
+        ranges += zip(starts[differs].tolist(), ends[differs].tolist(), strict=True)
+    return _joined(ranges)
+
+
+def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for low, high in ranges:
+        if joined and joined[-1][1] == low:
+            joined[-1] = joined[-1][0], high
+        else:
+            joined.append((low, high))
+    return joined
 
 
 def written_end(log: CommitLog) -> int:

@@ -352,3 +352,31 @@ def test_doctor_names_records_that_a_slave_was_cut_of_and_blames_no_clock(
         "c1-dirty": [],
         "c2-elected": [],
     }
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_records_that_were_changed_in_one_copy_are_no_second_history(
+    mqctl: Run, diverged: tuple[Path, Path], tmp_path: Path, turn: int
+) -> None:
+    """One bit in the bodies of two records: of 655 messages behind the first each was said to be in one copy only."""
+    master, copy = diverged[0], tmp_path / "copy"
+    shutil.copytree(master, copy)
+    log = StoreDirectory.open(master).commit_log
+    first, second = log.files[0], log.files[2]
+    spots = [
+        (file, int(log.walk(file).positions[number]), int(log.walk(file).positions[number + 1]))
+        for file, number in ((first, 40), (second, 7))
+    ]
+    for file, _, stop in spots:
+        with (copy / "commitlog" / file.path.name).open("r+b") as changed:
+            changed.seek(stop - 20)
+            byte = changed.read(1)
+            changed.seek(stop - 20)
+            changed.write(bytes([byte[0] ^ 1]))
+    code, report = compared(mqctl, *(master, copy)[::turn])
+    assert (code, report["state"], report["first_difference"]) == (2, "different", first.start + spots[0][1])
+    assert report["equal_again_at"] == second.start + spots[1][2]
+    assert (report["a_only_message_count"], report["b_only_message_count"]) == (2, 2)
+    shown = mqctl("ha", "compare", "--store", master, "--store", copy).stdout
+    assert f"THE LOGS DIFFER between {report['first_difference']:,} and {report['equal_again_at']:,} (" in shown
+    assert "from the record at" not in shown

@@ -21,7 +21,7 @@ from mqctl.render.store_comparison import (
 )
 from mqctl.store import config_files as configs
 from mqctl.store.commitlog import CommitLog
-from mqctl.store.compare_logs import LogComparison, compare_logs, only_here, written_end
+from mqctl.store.compare_logs import LogComparison, compare_logs, equal_again, only_here, written_end
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.epochs import EPOCH_FILE, read_epochs, was_cut_at
 from mqctl.store.log_holdings import log_holdings
@@ -81,6 +81,7 @@ def compare_stores(path: Path, other_path: Path, progress: Progress | None = Non
         compared_bytes=logs.compared_bytes,
         first_difference=logs.first_difference,
         different_byte=logs.different_byte,
+        equal_again_at=equal_again(a.log, b.log, logs),
         a_record=_record(a.log, logs.first_difference),
         b_record=_record(b.log, logs.first_difference),
         a_confirm_offset=a.confirmed,
