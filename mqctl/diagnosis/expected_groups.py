@@ -23,10 +23,13 @@ def hold_groups(snapshot: ClusterSnapshot, declared: Sequence[GroupExpectation])
     named = {item.group for item in declared}
     for item in declared:
         meant = meant_by(item.group, item.without, looked.groups, named)
-        if not meant or (looked.lag_gaps and is_pattern(item.group)):
+        dead = meant_by(item.group, item.without, looked.only_dead, named) if is_pattern(item.group) else []
+        if not (meant or dead) or (looked.lag_gaps and is_pattern(item.group)):
             yield none_like("group", item.group, *looked.lag_gaps[:1])
         for name in meant:
             yield from _one(looked, replace(item, group=name))
+        for name in dead:
+            yield from _one(looked, replace(item, group=name, lag_count=None, lag_ms=None))
 
 
 class _Looked:
@@ -34,6 +37,7 @@ class _Looked:
 
     Attributes:
         groups: applications' groups with offsets or members; one that only has settings never consumed.
+        only_dead: groups of which nothing is left but dead letters: no lag, and nobody online.
         lag_gaps, members_gap: what keeps sums and counts from being known.
     """
 
@@ -53,6 +57,8 @@ class _Looked:
                 if queue.topic.startswith(DLQ_PREFIX):
                     self._letters.setdefault(queue.topic.removeprefix(DLQ_PREFIX), []).append(queue)
         self.groups = {name for name in self.lags.keys() | self.members.keys() if not is_system_group(name)}
+        self.only_dead = {name for name, queues in self._letters.items() if any(item.max_offset for item in queues)}
+        self.only_dead -= self.groups
         self.lag_gaps = self._gaps(Part.CONSUMER_OFFSETS, Part.QUEUES)
         gaps = (gap for broker in self.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS)
         self.members_gap = next(gaps, None)

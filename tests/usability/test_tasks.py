@@ -153,6 +153,8 @@ TASKS: dict[str, tuple[Step, ...]] = {
             most=8,
         ),
         step("check -g oder-service --max-lag 1", "nobody is online: check the name", code=3, most=8),
+        step("check -g 'aud*' --require-members", "group audit", "0 online", code=2, most=8),
+        step("check -g '*' --except 'svc-*' --max-lag 99999 --require-members", "group audit", code=2, most=60),
     ),
     "metrics": (
         step(
