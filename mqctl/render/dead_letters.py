@@ -238,7 +238,7 @@ def _resent(group: str, letters: Sequence[DeadLetter]) -> list[str]:
     ladder = max(ladders, key=lambda ladder: ladder.retry_max_times)
     tries, span = ladder.retry_max_times + 1, units.duration(ladder.whole_ms())
     return [
-        f"if the cause is not fixed, a message sent again fails {tries:,} times and is a dead letter after {span}",
+        f"if the cause is not fixed, a message sent again is a dead letter after {span} (failures: {tries:,})",
         f"send them to all groups of their topic: mqctl dlq resend {group}; one of them: add --key KEY or --id ID",
         f"send them to {group} alone: mqctl dlq resend {group} --to '{retry_topic(group)}'",
     ]

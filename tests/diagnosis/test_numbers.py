@@ -68,6 +68,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ122": {"file_count": 2, "size_bytes": 5_000},
     "MQ108-cut": {"sound_record_count": 7},
     "MQ108-torn": {"sound_record_count": 0},
+    "MQ143": {"physical_offset": 12_800, "cut_bytes": 12_800},
     "MQ417-first": {"stranded_count": 3},
     "MQ421-hung": {"held_count": 2, "invisible_count": 1},
     "MQ201": {"topic_count": 2},

@@ -248,7 +248,8 @@ def without_own_log(files: dict[str, str]) -> dict[str, str]:
 
 
 LINES = {
-    "delay repair": "", "ha compare": "--store {store}", "order check": "-t RT", "report run": "--no-spark",
+    "delay repair": "", "group describe": "-g SELF_TEST_C_GROUP", "ha compare": "--store {store}",
+    "order check": "-t RT", "report run": "--no-spark",
     "snapshot save": "{store}.snap", "store acknowledge": "", "store cat": "-t RT -q 1", "transaction show": "H0",
     "replay publish": "-t RT --to RT --to-offset 4 --namesrv 127.0.0.1:1",
 }  # fmt: skip

@@ -218,7 +218,7 @@ def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
     if truth is None:
         tell(f"mqctl: not known whether {condition.text} holds: {_why_unknown(newest)}")
         return ExitCode.UNKNOWN
-    waiting = "" if newest is None else f": {_waiting(newest):,} messages wait"
+    waiting = "" if newest is None else f" (still waiting: {_waiting(newest):,})"
     tell(f"mqctl: {condition.text} was not reached in time{waiting}")
     return ExitCode.TIMEOUT
 

@@ -42,9 +42,7 @@ def test_an_instance_of_a_group_with_nobody_online_or_that_nobody_knows(live: Ru
     assert (outcome.exit_code, "there is no consumer group misspelt" in outcome.stderr) == (66, True)
 
 
-@pytest.mark.parametrize(
-    ("limit", "most", "said"), [("-1", 2_147_483_647, "without a limit"), ("7", 7, "up to 7 times")]
-)
+@pytest.mark.parametrize(("limit", "most", "said"), [("-1", 2_147_483_647, "without a limit"), ("7", 7, "at most: 7")])
 def test_orderly_members_tell_that_they_retry_in_place(
     live: Run, cluster: EmbeddedCluster, limit: str, most: int, said: str
 ) -> None:
