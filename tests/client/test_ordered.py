@@ -217,7 +217,13 @@ def test_locks_are_given_back_at_the_end(cluster: EmbeddedCluster) -> None:
 def test_a_lock_that_waits_to_be_given_back_is_given_back_at_the_end(cluster: EmbeddedCluster) -> None:
     create_topic(cluster, "T", queues=1)
     gate = Event()
-    first = Heard(lambda _: Consumed.SUCCESS if gate.wait(LONG_S) else None)
+    held = Event()
+
+    def hold(_: ReceivedMessage) -> Consumed | None:
+        held.set()
+        return Consumed.SUCCESS if gate.wait(LONG_S) else None
+
+    first = Heard(hold)
     send(cluster, numbered("T", 3))
     # The first member has cached messages of a queue that it loses: it keeps the lock for an hour, unless it leaves.
     losing = PushConsumer(
@@ -228,7 +234,8 @@ def test_a_lock_that_waits_to_be_given_back_is_given_back_at_the_end(cluster: Em
     gaining = PushConsumer("G", quick_client(cluster, instance_name="a"), second, quick(), mode=ConsumeMode.ORDERLY)
     gaining.subscribe("T")
     with losing:
-        wait_until(lambda: QUEUE in losing.queues(), "assigned")
+        # A queue of which nothing was pulled yet is unlocked at once.
+        assert held.wait(LONG_S)
         with gaining:
             wait_until(lambda: QUEUE not in losing.queues(), "lost")
             gate.set()
