@@ -37,11 +37,13 @@ class ExampleCommand(TyperCommand):
             return super().parse_args(ctx, with_option(self, ctx, args))
         except typer.TyperException as error:
             if hasattr(error, "option_name") and hasattr(error, "possibilities"):  # there is no such option
-                from mqctl.cli.options.meaning import mended, suggested
+                from mqctl.cli.carried import carried
+                from mqctl.cli.options.meaning import suggested
 
                 error.possibilities = suggested(self, error.option_name)
-                if line := mended(ctx.command_path, typed, error.option_name, error.possibilities):
-                    raise UsageError(error.format_message(), remedy=line) from error
+                meant = carried(ctx.command_path.removeprefix("mqctl "), typed, load_command)
+                if not any(word.startswith(error.option_name) for word in meant.left_out):
+                    raise UsageError(error.format_message(), remedy=meant.line) from error
             raise
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
@@ -74,7 +76,7 @@ class CatalogGroup(TyperGroup):
         if args and self.get_command(ctx, args[0]) is None:
             from mqctl.cli.guesses import refuse_guess
 
-            refuse_guess(self.path, args)
+            refuse_guess(self.path, args, load_command)
         # typer suggests from `commands`; only the names are needed for that.
         self.commands = dict.fromkeys(self.list_commands(ctx), typer.core.TyperCommand(name="listed"))
         return super().resolve_command(ctx, args)
@@ -94,7 +96,7 @@ class CatalogGroup(TyperGroup):
         if args and args[0].startswith("-") and args[0] not in _HELP:
             from mqctl.cli.guesses import refuse_guess
 
-            refuse_guess(self.path, args)
+            refuse_guess(self.path, args, load_command)
         return super().parse_args(ctx, args or ["--help"])
 
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from mqctl.cli import catalog
+from mqctl.cli.carried import Load, carried, left_out
 from mqctl.errors import MqctlError, UsageError
 from mqctl.model.names import RETRY_PREFIX
 
@@ -15,17 +16,17 @@ _PATIENCE = "2s"
 _CLUSTER = {"-n": "namesrv", "--namesrv": "namesrv", "--profile": "profile"}
 
 
-def refuse_option(path: tuple[str, ...], words: list[str], verb: str | None) -> None:
+def refuse_option(path: tuple[str, ...], words: list[str], verb: str | None, load: Load) -> None:
     """Raises UsageError with the line to type when options stand before the command.
 
     Args:
         verb: the command that is meant where a noun is followed by options only.
+        load: builds the command at a path of the catalog.
     """
     if path:
         if verb is not None:
-            raise UsageError(
-                f"no command after {_quoted(path)}", reason="", remedy=shlex.join(["mqctl", *verb.split(), *words])
-            )
+            meant = carried(verb, words, load)
+            raise UsageError(f"no command after {_quoted(path)}", reason=left_out(meant.left_out), remedy=meant.line)
         return
     first = next((place for place, word in enumerate(words) if word in catalog.children(())), None)
     if first is not None:
@@ -33,10 +34,10 @@ def refuse_option(path: tuple[str, ...], words: list[str], verb: str | None) -> 
         both = (noun, *words[first + 1 : first + 2])
         end = first + (2 if both in catalog.BY_PATH else 1)
         line = ["mqctl", *words[first:end], *words[:first], *words[end:]]
-        raise UsageError(f"{words[0]} stands before the command", remedy=shlex.join(line))
+        raise UsageError(f"{words[0]} belongs behind the command", remedy=shlex.join(line))
 
 
-def refuse_name(path: tuple[str, ...], words: list[str]) -> None:
+def refuse_name(path: tuple[str, ...], words: list[str], load: Load) -> None:
     """Raises UsageError with the command that describes the group or the topic `words[0]`, where it may be one.
 
     A selected cluster is asked which of both it is; without one nobody is asked.
@@ -49,14 +50,15 @@ def refuse_name(path: tuple[str, ...], words: list[str]) -> None:
     typed = _quoted((*path, name))
     if len(kinds) == 1:
         reason = "it is a consumer group" if kinds == ["group"] else "it is a topic"
-        raise UsageError(f"no command {typed}", reason=reason, remedy=_described(kinds[0], name, options))
+        raise UsageError(f"no command {typed}", reason=reason, remedy=_described(kinds[0], name, options, load))
     if path and near:
+        own = _described(path[0], name, options, load)
         raise UsageError(
             f"No such command '{name}'. Did you mean {near[0]!r}?",
-            remedy=f"mqctl {path[0]} {near[0]}; of a {path[0]} with that name: {_described(path[0], name, options)}",
+            remedy=f"mqctl {path[0]} {near[0]}; of a {path[0]} with that name: {own}",
         )
     if not path and not near:
-        either = [_described(kind, name, options) for kind in ("group", "topic")]
+        either = [_described(kind, name, options, load) for kind in ("group", "topic")]
         raise UsageError(
             f"No such command '{name}'", remedy=f"of a group with that name: {either[0]}; of a topic: {either[1]}"
         )
@@ -81,5 +83,5 @@ def _quoted(words: tuple[str, ...]) -> str:
     return f"`{' '.join(words)}`"
 
 
-def _described(kind: str, name: str, options: list[str]) -> str:
-    return shlex.join(["mqctl", kind, "describe", name, *options])
+def _described(kind: str, name: str, options: list[str], load: Load) -> str:
+    return carried(f"{kind} describe", [name, *options], load).line

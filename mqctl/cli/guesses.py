@@ -7,6 +7,7 @@ import shlex
 from difflib import get_close_matches
 
 from mqctl.cli import catalog
+from mqctl.cli.carried import Load, carried, left_out
 from mqctl.errors import UsageError
 
 _OURS: dict[tuple[str, ...], str] = {
@@ -16,7 +17,7 @@ _OURS: dict[tuple[str, ...], str] = {
     ("offset", "show"): "group lag --by queue",
     ("topic", "queues"): "topic describe",
     ("topic", "show"): "topic describe",
-    ("topic", "consumers"): "topic groups",
+    ("topic", "consumers"): "topic groups | topic describe",
     ("topic", "owners"): "topic describe",
     ("topic", "owner"): "topic describe",
     ("topic", "lag"): "group lag -t",
@@ -41,6 +42,12 @@ _OURS: dict[tuple[str, ...], str] = {
     ("cluster", "status"): "cluster describe",
     ("message", "show"): "message get",
     ("message", "list"): "message peek",
+    ("message", "query"): "message find -t TOPIC",
+    ("message", "search"): "message find -t TOPIC",
+    ("message", "key"): "message find -t TOPIC",
+    ("member", "stacks"): "stacks dump",
+    ("members", "stacks"): "stacks dump",
+    ("client", "stacks"): "stacks dump",
     ("transaction", "pending"): "transaction list",
     ("nameserver", "list"): "cluster describe",
     ("dead", "letters"): "dlq list",
@@ -83,7 +90,7 @@ _OF_A_NAME = {
     "lock": "lock show",
     "message": "message find -t TOPIC",
     "offset": "group lag --by queue",
-    "replay": "replay group",
+    "replay": "replay group | offset reset",
     "report": "report run --store DIR -g",
     "retry": "retry list",
     "stacks": "stacks dump",
@@ -99,13 +106,18 @@ _MESSAGE_ID = re.compile("[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 _ALIKE = 0.7  # of difflib: what is nearer to a verb is a slip of the fingers, not a name
 
 
-def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
-    """Raises UsageError with the command to type, when `words` after `path` are known under another name."""
+def refuse_guess(path: tuple[str, ...], words: list[str], load: Load) -> None:
+    """Raises UsageError with the command to type, when `words` after `path` are known under another name.
+
+    Args:
+        load: builds the command at a path of the catalog.
+    """
     name, *rest = words
     if name.startswith("-") and name not in _OF_ROOT:
         from mqctl.cli.bare_words import refuse_option
 
-        refuse_option(path, words, _OF_A_NAME.get(path[0]) if path and any(word in _NAMES for word in words) else None)
+        verb = _OF_A_NAME.get(path[0]) if path and any(word in _NAMES for word in words) else None
+        refuse_option(path, words, verb, load)
     if not path and name == "mqadmin" and rest:
         name, *rest = words = rest
     typed = " ".join((*path, name))
@@ -116,12 +128,16 @@ def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
     if ours is None:
         typed, ours, rest = _turned(path, typed, words)
     if ours:
-        quoted, own = f"`{typed}`", f"`{ours}`"  # in backticks no word of theirs is translated
-        raise UsageError(
-            f"no command {quoted}",
-            reason=f"in mqctl it is {own}",
-            remedy=shlex.join(["mqctl", *ours.split(), *rest]),
-        )
+        meant = carried(ours, rest, load)
+        quoted, own = f"`{typed}`", f"`{meant.command}`"  # in backticks no word of theirs is translated
+        if meant.left_out:
+            lost = shlex.join(meant.left_out)
+            raise UsageError(
+                f"no command {quoted}",
+                reason=f"in mqctl it is {own}; without a counterpart: {lost}",
+                remedy=meant.line,
+            )
+        raise UsageError(f"no command {quoted}", reason=f"in mqctl it is {own}", remedy=meant.line)
     if name.startswith("-"):
         return
     from mqctl.cli.mqadmin_words import translated
@@ -130,11 +146,10 @@ def refuse_guess(path: tuple[str, ...], words: list[str]) -> None:
     if translation is None:
         from mqctl.cli.bare_words import refuse_name
 
-        refuse_name(path, words)
+        refuse_name(path, words, load)
         return
     reasons = [translation.entry.note] if translation.entry.note else []
-    if translation.left_out:
-        reasons.append(f"without a counterpart: {shlex.join(translation.left_out)}")
+    reasons += filter(None, [left_out(translation.left_out)])
     raise UsageError(
         f"{translation.entry.name} is a command of mqadmin"
         + ("" if translation.command else " that mqctl does not offer"),

@@ -6,9 +6,12 @@ import shlex
 from collections.abc import Callable
 
 import pytest
+import typer
 
 from mqctl.cli import catalog
+from mqctl.cli.carried import carried
 from mqctl.cli.catalog_mqadmin import TABLE
+from mqctl.cli.guesses import _OF_A_NAME, _OURS
 from mqctl.main import load_command
 from tests.conftest import Outcome
 
@@ -78,7 +81,7 @@ def test_every_sub_command_is_answered_unless_it_is_a_word_of_ours(mqctl: Run) -
         ("delay list", "mqctl delay backlog"),
         ("delay list --store /x", "mqctl delay backlog --store /x"),
         ("topic queues T --timeout 5s", "mqctl topic describe T --timeout 5s"),
-        ("offset show G", "mqctl group lag --by queue G"),
+        ("offset show G", "mqctl group lag G --by queue"),
         ("lag G", "mqctl group lag G"),
         ("skip G -t T", "mqctl offset skip G -t T"),
         ("trace KEY -t T", "mqctl message trace KEY -t T"),
@@ -88,18 +91,30 @@ def test_every_sub_command_is_answered_unless_it_is_a_word_of_ours(mqctl: Run) -
         ("get groups", "mqctl group list"),
         ("group G", "mqctl group describe G"),
         ("stacks G", "mqctl stacks dump G"),
-        ("message KEY-1", "mqctl message find -t TOPIC KEY-1"),
+        ("message KEY-1", "mqctl message find KEY-1 -t TOPIC"),
         ("message " + "0A" * 16, "mqctl message get " + "0A" * 16),
         ("topic lag T", "mqctl group lag -t T"),
         ("transaction pending", "mqctl transaction list"),
         ("mqadmin consumerProgress -g G", "mqctl group lag -g G"),
         ("why G", "mqctl doctor G"),
-        ("wait G", "mqctl group lag --until 'lag<1' G"),
+        ("wait G", "mqctl group lag G --until 'lag<1'"),
         ("message find -k 'a b' -t T", "mqctl message find --key 'a b' -t T"),
-        ("check -g G --lag=1000", "mqctl check -g G --max-lag=1000"),
+        ("check -g G --lag=1000", "mqctl check -g G --max-lag 1000"),
         ("topic update T -q8", "mqctl topic update T --queues 8"),
-        ("group wait G", "mqctl group lag --until 'lag<1' G"),
+        ("group wait G", "mqctl group lag G --until 'lag<1'"),
         ("stacks -g G", "mqctl stacks dump -g G"),
+        ("group wait G --timeout 30", "mqctl group lag G --until 'lag<1' --timeout 30s"),
+        ("group lag G --wait", "mqctl group lag G --until 'lag<1'"),
+        ("group lag G --wait 30", "mqctl group lag G --until 'lag<1' --timeout 30s"),
+        ("message query -t T -k K", "mqctl message find -t T --key K"),
+        ("topic consumers T", "mqctl topic groups T"),
+        ("topic consumers T --queue 2", "mqctl topic describe T --queue 2"),
+        ("replay -g G -t T --by-duration 10m", "mqctl offset reset -g G -t T --by-duration 10m"),
+        ("member stacks G", "mqctl stacks dump G"),
+        ("members G --json", "mqctl group members G -o json"),
+        ("group lag G --json", "mqctl group lag G -o json"),
+        ("group member --client-id me -g G", "mqctl group member me -g G"),
+        ("topic lag", "mqctl group lag -t TOPIC"),
         ("-n h:9876 group lag G", "mqctl group lag -n h:9876 G"),
         ("--namesrv h:9876 doctor G", "mqctl doctor --namesrv h:9876 G"),
     ],
@@ -111,6 +126,35 @@ def test_natural_guesses_are_answered_with_ours(mqctl: Run, typed: str, ours: st
     path = max((path for path in catalog.BY_PATH if tuple(words[: len(path)]) == path), key=len)
     with load_command(path).make_context("mqctl", words[len(path) :]) as context:
         assert context.params
+
+
+TAILS = (
+    *("", "G", "G H I", "-g G -t T", "G --timeout 30", "--json", "G --wait 5", "-q x", "-q 2 --follow", "-t T -k K"),
+    *("--key=K", "--execute true", "--foo bar baz", "-g", "--timeout", "--by-duration 10m", "-x -1", "--", "-"),
+)
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_a_line_to_type_parses_whatever_was_typed(tail: str) -> None:
+    for ours in {*_OURS.values(), *_OF_A_NAME.values()}:
+        meant = carried(ours, tail.split(), load_command)
+        words = shlex.split(meant.line)[1:]
+        path = max((path for path in catalog.BY_PATH if tuple(words[: len(path)]) == path), key=len, default=None)
+        if path is None:
+            assert meant.line == "mqctl --version"
+            continue
+        try:
+            with load_command(path).make_context("mqctl", words[len(path) :]) as context:
+                assert not context.args
+        except typer.TyperException as error:  # what was not typed has to be added
+            assert "Missing" in error.format_message(), (ours, tail, meant, error.format_message())
+
+
+def test_what_a_guess_cannot_take_is_named_and_a_secret_is_not_repeated(mqctl: Run) -> None:
+    outcome = mqctl("lag", "G", "--foo", "7", "--password", "hunter2")
+    assert following(outcome) == "mqctl group lag G"
+    assert "without a counterpart: --foo 7 --password" in outcome.stderr
+    assert "hunter2" not in outcome.stderr
 
 
 @pytest.mark.parametrize(

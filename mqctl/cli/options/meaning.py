@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from mqctl.cli.exit import names_secret
 from mqctl.cli.options.bare_name import BARE_NAME
 
 if TYPE_CHECKING:
@@ -69,21 +66,6 @@ def suggested(command: TyperCommand, typed: str) -> list[str]:
         if any(_plain(word) in kin for word in parameter.opts):
             options.append(long)
     return options or get_close_matches(typed, known, cutoff=_ALIKE)
-
-
-def mended(command: str, words: Sequence[str], typed: str, meant: Sequence[str]) -> str:
-    """Returns the command line with the first of `meant` for `typed`; empty where none is, and for a secret."""
-    if names_secret(typed):
-        return ""
-    option = next((word for word in meant if word.startswith("--")), None)
-    if option is None:
-        return ""
-    line = command.split()
-    for word in words:
-        name, sign, value = word.partition("=")
-        glued = len(typed) == len("-k") and not typed.startswith("--") and word.startswith(typed) and word != typed
-        line += [option, word[len(typed) :]] if glued else [option + sign + value if name == typed else word]
-    return shlex.join(line)
 
 
 def _plain(word: str) -> str:
