@@ -27,6 +27,13 @@ from mqctl.playbook.places import slugs
 from tests.conftest import Outcome
 
 _SECONDS = 90
+# Every playbook's decisions are tried in tests/live/playbook, every scenario in test_scenarios.py.
+_LONG = frozenset(
+    {
+        *("dead-letters", "failover-drill", "hot-key", "room-lost", "scale-out", "skip-and-replay", "slave-behind"),
+        *("tag-loss", "unconsumed-queue"),
+    }
+)
 Run = Callable[..., Outcome]
 
 
@@ -255,7 +262,9 @@ def rest(stage: Stage, group: str) -> None:
             pause.wait(0.5)
 
 
-@pytest.mark.parametrize("slug", sorted(CASES))
+@pytest.mark.parametrize(
+    "slug", [pytest.param(slug, marks=pytest.mark.long) if slug in _LONG else slug for slug in sorted(CASES)]
+)
 def test_a_playbook_finds_what_its_scenario_planted(
     play: Callable[[str], tuple[Stage, Callable[..., Outcome]]], slug: str
 ) -> None:

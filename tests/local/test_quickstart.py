@@ -111,9 +111,9 @@ def test_kept_it_stays_until_it_is_brought_down(quickstart: Run, state: Path, wi
     ("when", "number", "keep"),
     [
         ("Starting two brokers", signal.SIGINT, ()),
-        ("Starting two brokers", signal.SIGINT, ("--keep",)),
-        ("1. What is wrong?", signal.SIGTERM, ()),
-        ("$ mqctl report backlog", signal.SIGTERM, ()),
+        pytest.param("Starting two brokers", signal.SIGINT, ("--keep",), marks=pytest.mark.long),
+        pytest.param("1. What is wrong?", signal.SIGTERM, (), marks=pytest.mark.long),
+        pytest.param("$ mqctl report backlog", signal.SIGTERM, (), marks=pytest.mark.long),
         ("$ mqctl report backlog", signal.SIGINT, ("--keep",)),
     ],
 )

@@ -122,7 +122,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize(("words", "cores"), [(["order"], 2), (["backlog", "--by", "tag"], 1)])
+@pytest.mark.parametrize(
+    ("words", "cores"), [pytest.param(["order"], 2, marks=pytest.mark.long), (["backlog", "--by", "tag"], 1)]
+)
 def test_a_standalone_cluster_gives_the_same_figures(
     mqctl: Run, master: str, store: Path, words: list[str], cores: int
 ) -> None:

@@ -70,7 +70,7 @@ def on_terminal(words: Sequence[object], home: Path, interrupt_at: str = "") -> 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("report", ["skew", "order"])
+@pytest.mark.parametrize("report", ["skew", pytest.param("order", marks=pytest.mark.long)])
 def test_a_single_report_shows_stages_bytes_and_time_left(report: str, store: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     words = ["report", report, *(["--store", store] * 3), "--master", "local[1]", "--no-color"]
