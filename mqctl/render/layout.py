@@ -1,9 +1,10 @@
 """Tables and running text in the room that a terminal has: what is copied from a screen stays in one piece.
 
 Numbers, names and client ids are never broken inside. A table that is too wide first breaks its headings and texts
-between words, then says once what every row has in common; a few rows that are too wide even so, or all when they are
-not few, are written by themselves, each value behind its heading. rich would fold names in the middle and costs 100 ms
-to import on every command.
+between words, then shortens in the middle names that are longer than their share, unless they are wanted whole, then
+says once what every row has in common; a few rows that are too wide even so, or all when they are not few, are written
+by themselves, each value behind its heading. rich would fold names in the middle and costs 100 ms to import on every
+command.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _GAP = 2
 _HANGING = 2
 _FEW = 4
 """One row in so many may be too wide and is written by itself."""
+_SHARE = 48
+"""What a name may take of any terminal: client ids are shorter."""
+_SHORTER = (40, 32, 24)
+_ELLIPSIS = "…"
 # No line begins with these: they belong to what stands before them.
 _CLOSING = frozenset("，。、；：？！）」』》”’")
 _COMMAND = re.compile(r"\s*(?:[^\s:：]+[:：] ?)?(?:\$ )?mqctl ")
@@ -104,16 +109,23 @@ def paragraph(line: str, room: int) -> list[str]:
     return [indent + part for part in wrapped(text, room - len(indent))]
 
 
-def table_lines(grid: Grid, room: int) -> Iterator[list[Segment]]:
-    """Yields the lines of a table in `room` cells, headings first."""
+def table_lines(grid: Grid, room: int, *, whole: bool = False) -> Iterator[list[Segment]]:
+    """Yields the lines of a table in `room` cells, headings first.
+
+    Args:
+        whole: names are not shortened, however long they are.
+    """
     widths = _widths(grid, room)
-    if widths is None:
-        common = _common(grid, room)
+    for tried in [] if widths is not None else [grid] if whole else [_shortened(grid, room), grid]:
+        widths = _widths(tried, room)
+        common = _common(tried, room) if widths is None else set()
         if common:
-            shared = "  ".join(f"{grid.titles[place]} {grid.rows[0][place]}" for place in sorted(common))
+            shared = "  ".join(f"{tried.titles[place]} {tried.rows[0][place]}" for place in sorted(common))
             yield from ([(line, "dim")] for line in wrapped(f"in every row: {shared}", room))
-            grid = grid.without(common)
-            widths = _widths(grid, room)
+            widths = _widths(tried.without(common), room)
+        if widths is not None:
+            grid = tried.without(common)
+            break
     alone: set[int] = set()
     if widths is None:
         alone = _too_wide(grid, room)
@@ -160,7 +172,7 @@ def _head(text: str, room: int) -> str:
 def _widths(grid: Grid, room: int) -> list[int] | None:
     """Returns the columns' widths, the widest shrunk first; None when words would have to be broken."""
     columns = list(zip(grid.titles, grid.right, *grid.rows, strict=True))
-    natural = [max(width(title), *map(width, cells)) for title, _, *cells in columns]
+    natural = _natural(grid)
     left = room - _GAP * (len(columns) - 1)
     if sum(natural) <= left:
         return natural
@@ -197,9 +209,7 @@ def _longest(text: str) -> int:
 def _common(grid: Grid, room: int) -> set[int]:
     """Returns columns that say the same in every row, the widest first, as many as must go for the rest to fit; none
     when it would not fit without them either."""
-    if len(grid.rows) < 2:
-        return set()
-    same = [place for place in range(1, len(grid.titles)) if len({row[place] for row in grid.rows}) == 1]
+    same = _same(grid)
     same.sort(key=lambda place: (-max(width(grid.rows[0][place]), _longest(grid.titles[place])), place))
     dropped: set[int] = set()
     for place in same:
@@ -207,6 +217,59 @@ def _common(grid: Grid, room: int) -> set[int]:
         if _widths(grid.without(dropped), room) is not None:
             return dropped
     return set()
+
+
+def _same(grid: Grid) -> list[int]:
+    """Returns the columns but for the first that say the same in every one of several rows."""
+    if len(grid.rows) < 2:
+        return []
+    return [place for place in range(1, len(grid.titles)) if len({row[place] for row in grid.rows}) == 1]
+
+
+def _shortened(grid: Grid, room: int) -> Grid:
+    """Returns the grid with names that are longer than their share shortened, no more than the table needs to fit, nor
+    than the other names of their column: they do not make it wider."""
+    share = max(_SHARE, room * 2 // 5)
+    kept = [right or place in _same(grid) for place, right in enumerate(grid.right)]  # what is the same is said once
+    longest = [[0 if keep else _longest(cell) for cell, keep in zip(row, kept, strict=True)] for row in grid.rows]
+    if all(one <= share for row in longest for one in row):
+        return grid
+    usual = [max((one for one in column if one <= share), default=0) for column in zip(*longest, strict=True)]
+    grids = [_cut_to(grid, longest, usual, share, cap) for cap in (share, *_SHORTER)]
+    flat = (one for one in grids if sum(_natural(one)) + _GAP * (len(one.titles) - 1) <= room)
+    return next(flat, None) or next((one for one in grids if _widths(one, room) is not None), grids[-1])
+
+
+def _cut_to(grid: Grid, longest: list[list[int]], usual: list[int], share: int, cap: int) -> Grid:
+    rows = [
+        [
+            _with_short_words(cell, share, max(cap, one)) if most > share else cell
+            for cell, most, one in zip(row, mosts, usual, strict=True)
+        ]
+        for row, mosts in zip(grid.rows, longest, strict=True)
+    ]
+    return replace(grid, rows=rows)
+
+
+def _natural(grid: Grid) -> list[int]:
+    return [max(width(title), *map(width, cells)) for title, *cells in zip(grid.titles, *grid.rows, strict=True)]
+
+
+def _with_short_words(cell: str, share: int, cap: int) -> str:
+    return "".join(middle_cut(piece, cap) if width(piece.strip(" ")) > share else piece for piece in _pieces(cell))
+
+
+def middle_cut(piece: str, most: int) -> str:
+    """Returns a word shortened in the middle to `most` cells, the spaces around it kept."""
+    word = piece.strip(" ")
+    if width(word) <= most:
+        return piece
+    tail = (most - 1) // 2
+    head = _head(word, most - 1 - tail)
+    end = word[len(word) - tail :]
+    while width(end) > tail:
+        end = end[1:]
+    return piece.replace(word, f"{head}{_ELLIPSIS}{end}")
 
 
 def _too_wide(grid: Grid, room: int) -> set[int]:

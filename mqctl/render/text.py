@@ -25,6 +25,8 @@ _WRITERS: dict[CellKind, Callable[..., str]] = {
     CellKind.FLAG: lambda value: "yes" if value else "no",
 }
 _GAPS_NAMED = 3
+_OUT_OF_LINE = 64
+"""A longer name has its column to itself in no pipe."""
 _UNKNOWN = "unknown: not everything could be asked"
 _RIGHT = frozenset(
     {
@@ -103,8 +105,14 @@ def plain_table(table: Table, *, wide: bool) -> list[str]:
     columns = shown_columns(table, wide=wide)
     grid = [[cell(column, row) for column in columns] for row in table.rows]
     titles = [column.title.upper() for column in columns]
-    widths = [max(map(width, parts)) for parts in zip(titles, *grid, strict=True)]
+    widths = [_plain_width(list(map(width, parts))) for parts in zip(titles, *grid, strict=True)]
     return [*head, *(_align(parts, widths, columns) for parts in [titles, *grid])]
+
+
+def _plain_width(widths: Sequence[int]) -> int:
+    """Returns how wide a column is: a few names that are far longer stand out of it, and move their own rows only."""
+    most = max(_OUT_OF_LINE, sorted(widths)[(len(widths) - 1) * 3 // 4])
+    return max(one for one in widths if one <= most)
 
 
 def _align(parts: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
@@ -143,7 +151,7 @@ def _fitted(block: Table | Paragraphs, *, wide: bool, room: int) -> Iterator[lis
         rows=[[cell(column, row) for column in columns] for row in block.rows],
         styles=[[_style(column, row) for column in columns] for row in block.rows],
     )
-    yield from table_lines(grid, room)
+    yield from table_lines(grid, room, whole=wide)
 
 
 def row_style(table: Table, row: object) -> str:

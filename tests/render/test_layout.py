@@ -84,13 +84,34 @@ def test_one_long_name_does_not_change_how_all_rows_are_read() -> None:
     rows[3] = (long, "3", "behind for hours")
     grid = Grid(titles=("TOPIC", "LAG", "STATE"), right=(False, True, False), rows=rows, styles=[[""] * 3] * 8)
     assert _shown(grid, 60) == [
-        "TOPIC   LAG  STATE",
-        *(f"trades    {number}  behind" for number in range(3)),
-        "TOPIC",
-        f"  {long[:58]}",
-        f"  {long[58:]}  LAG 3  STATE behind for hours",
-        *(f"trades    {number}  behind" for number in range(4, 8)),
+        f"{'TOPIC':<32}  LAG  STATE",
+        *(f"{'trades':<32}    {number}  behind" for number in range(3)),
+        f"{long[:16]}…{long[-15:]}    3  behind for hours",
+        *(f"{'trades':<32}    {number}  behind" for number in range(4, 8)),
     ]
+    whole = ["".join(text for text, _ in line) for line in table_lines(grid, 60, whole=True)]
+    assert f"  {long[58:]}  LAG 3  STATE behind for hours" in whole
+
+
+def test_a_long_name_is_shortened_in_a_table_of_two_rows_too() -> None:
+    long = "g" * 255
+    grid = Grid(
+        titles=("GROUP", "MODE", "LAG"),
+        right=(False, False, True),
+        rows=[("billing", "CLUSTERING", "1"), (long, "BROADCASTING", "2")],
+        styles=[[""] * 3] * 2,
+    )
+    assert _shown(grid, 80) == [
+        f"{'GROUP':<48}  MODE          LAG",
+        f"{'billing':<48}  CLUSTERING      1",
+        f"{'g' * 24}…{'g' * 23}  BROADCASTING    2",
+    ]
+
+
+def test_a_column_of_one_name_says_it_once_and_whole() -> None:
+    long = "g" * 60
+    grid = Grid(titles=("TOPIC", "GROUP"), right=(False, False), rows=[("a", long), ("b", long)], styles=[[""] * 2] * 2)
+    assert _shown(grid, 61) == ["in every row: GROUP", long, "TOPIC", "a", "b"]
 
 
 @given(grid=_grids(), room=st.integers(40, 160))
