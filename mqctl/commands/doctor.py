@@ -60,6 +60,7 @@ from mqctl.operations.checks.known_states import load_known
 from mqctl.render import units
 from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
+from mqctl.render.summary import verdict_again
 
 if TYPE_CHECKING:
     from mqctl.store.verify import Verifier
@@ -304,7 +305,7 @@ def _show(
     lang: Lang | None,
 ) -> None:
     """Emits the answer, and writes it as a page as well where that is asked for."""
-    emit(document, output)
+    emit(verdict_again(document, lang), output)
     if page is not None:
         from mqctl.operations.reports.run import write_text
         from mqctl.render.findings_page import findings_page

@@ -9,11 +9,13 @@ from mqctl.model.config import perm_text
 from mqctl.model.config_file import FileSource
 from mqctl.model.counts import counted
 from mqctl.model.gap import Part
+from mqctl.model.lang import Lang
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.messages import phrase
 
 _USED = {FileSource.BACKUP: "; its backup is used", FileSource.NONE: "; the broker would start without it"}
 TOPIC_COLUMNS = (
@@ -77,21 +79,42 @@ def _kind(topic: str, reserved: Set[str | None]) -> str:
     return "system" if is_system_topic(topic) or topic in reserved else "normal"
 
 
-def description_document(snapshot: ClusterSnapshot, *, schema: str) -> Document:
-    """Builds the document of `store describe` and `snapshot show`; its machine form is the snapshot itself."""
+_ORDER = ("normal", "dead-letter", "retry", "system")
+
+
+def _in_order(rows: list[StoreTopicRow]) -> list[StoreTopicRow]:
+    """Puts applications' topics first, those with most messages before others; queues of groups that failed to
+    consume follow."""
+    return sorted(rows, key=lambda row: (_ORDER.index(row.kind), -row.message_count, row.topic))
+
+
+def description_document(
+    snapshot: ClusterSnapshot, *, schema: str, folded: bool = False, lang: Lang | None = None
+) -> Document:
+    """Builds the document of `store describe` and `snapshot show`; its machine form is the snapshot itself.
+
+    Args:
+        folded: retry topics without messages are counted below the table instead of shown.
+    """
     rows = [row for broker in snapshot.brokers for row in topic_rows(broker)]
     gaps = [*snapshot.unavailable, *(gap for broker in snapshot.brokers for gap in broker.unavailable)]
     lines = [line for broker in snapshot.brokers for line in broker_lines(broker)]
-    blocks: list[Table | Paragraphs] = [Paragraphs([*_origin_lines(snapshot), *lines]), Table(_columns(rows), rows)]
+    shown = [row for row in rows if not folded or row.kind != "retry" or row.message_count] or rows
+    table = Table(_columns(rows, several=len(snapshot.brokers) > 1), _in_order(shown))
+    blocks: list[Table | Paragraphs] = [Paragraphs([*_origin_lines(snapshot), *lines]), table]
+    if hidden := {row.topic for row in rows} - {row.topic for row in shown}:
+        blocks.append(Paragraphs([phrase("empty_retries", lang).format(count=len(hidden))]))
     if gaps:
         blocks.append(Table(GAP_COLUMNS, gaps, title="Not read"))
     return Document(schema=schema, value=snapshot, records=rows, csv_columns=TOPIC_COLUMNS, blocks=blocks)
 
 
-def _columns(rows: list[StoreTopicRow]) -> list[Column]:
-    """Leaves out the oldest store time where nobody told it: live brokers do not say it by topic."""
+def _columns(rows: list[StoreTopicRow], *, several: bool) -> list[Column]:
+    """Leaves out the oldest store time where nobody told it: live brokers do not say it by topic. Of several brokers
+    each row says whose it is."""
     with_times = any(row.first_store_time_ms is not None for row in rows)
-    return [column for column in TOPIC_COLUMNS if with_times or column.key != "first_store_time_ms"]
+    columns = [column for column in TOPIC_COLUMNS if with_times or column.key != "first_store_time_ms"]
+    return [columns[0], Column("broker_name", "broker", none="?"), *columns[1:]] if several else columns
 
 
 def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:

@@ -28,6 +28,7 @@ from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule, 
 from mqctl.render.messages import evidence_text, phrase, reason, sentences
 from mqctl.render.recorded import recorded_lines
 from mqctl.render.standing import standing_lines
+from mqctl.render.summary import offline_line, summary_lines
 from mqctl.render.text import printable
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes
 
@@ -337,17 +338,9 @@ def _headline(
         yield phrase("broker" if len(names) == 1 else "brokers", lang).format(
             count=len(names), names=phrase("comma", lang).join(map(printable, names))
         )
-    rules = phrase("rule_of_one" if len(report.rules_run) == 1 else "rules", lang).format(count=len(report.rules_run))
-    findings = sum(map(len, pairs))
-    yield phrase("summary_of_one" if findings == 1 else "summary", lang).format(
-        verdict=phrase(f"verdict_{report.verdict}", lang),
-        findings=findings,
-        rules=rules,
-        gaps=len(report.not_judged),
-    )
-    if len(pairs) > 1:
-        worst = pairs[0][0][0]
-        yield phrase("do_first", lang).format(what=printable(worst.next_command or worst.advice))
+    yield from summary_lines(report, lang, pairs)
+    if not groups and report.online_group_count:
+        yield from offline_line(snapshot, report.online_group_count, lang)
     if report.time_scale != 1:
         yield phrase("time_scale", lang).format(
             scale=f"{report.time_scale:g}", minute=units.duration(round(60_000 / report.time_scale))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,6 +13,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.layout import middle_cut
 from mqctl.render.messages import phrase
 
 GROUP_COLUMNS = (
@@ -63,6 +64,7 @@ OWNER_COLUMNS = (
 )
 
 
+_NAMED, _NAME = 3, 40
 _MEMBERS = Column("member_count", "members", CellKind.COUNT)
 
 
@@ -116,6 +118,18 @@ def _is_idle_retry(group: GroupLag) -> bool:
     return group.topic.startswith(RETRY_PREFIX) and group.lag_count == 0 and not any(held)
 
 
+def _offline(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | None) -> Paragraphs:
+    """Says of groups of which nobody is online how many there are, and which of them have most waiting."""
+    waiting: dict[str, int] = {}
+    for group in groups:
+        if group.group not in online:
+            waiting[group.group] = waiting.get(group.group, 0) + (group.lag_count or 0)
+    behind = sorted((name for name, count in waiting.items() if count), key=lambda name: (-waiting[name], name))
+    most = phrase("comma", lang).join(middle_cut(name, _NAME) for name in behind[:_NAMED]) or "-"
+    values = {"count": len(waiting), "behind": len(behind), "waiting": sum(waiting.values()), "most": most}
+    return Paragraphs([phrase("offline_folded", lang).format(**values)])
+
+
 def _behind_in_all(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | None) -> Paragraphs:
     behind = {group.group for group in groups if group.lag_count}
     waiting = sum(group.lag_count or 0 for group in groups)
@@ -141,6 +155,33 @@ def _next(groups: Sequence[GroupLag], options: str | None, lang: Lang | None) ->
     return [Paragraphs([phrase("lag_next", lang).format(group=shlex.quote(first.group), options=options)])]
 
 
+def _group_blocks(
+    groups: Sequence[GroupLag],
+    online: Mapping[str, int] | None,
+    lang: Lang | None,
+    *,
+    with_consumers: bool,
+    folded: bool,
+    without_offline: bool,
+    members_first: bool,
+) -> Iterator[Table | Paragraphs]:
+    """Yields the table of groups, and a line for each kind of rows that it leaves out."""
+    columns = (*GROUP_COLUMNS[:2], *(() if online is None else (_MEMBERS,)), *GROUP_COLUMNS[2:])
+    columns = (*columns, *CONSUMER_COLUMNS) if with_consumers else columns
+    if any(group.consume_mode is not None for group in groups):
+        columns = (*columns, *POP_COLUMNS)
+    telling = [group for group in groups if not (folded and _is_idle_retry(group))] or list(groups)
+    known = online or {}
+    served = [group for group in telling if group.group in known] if without_offline else []
+    yield Table(columns, _with_members(served or telling, online), empty="no group has offsets there")
+    if len(telling) < len(groups):
+        yield Paragraphs([phrase("folded", lang).format(count=len(groups) - len(telling))])
+    if served and len(served) < len(telling):
+        yield _offline(telling, known, lang)
+    elif online is not None and members_first:
+        yield _behind_in_all(telling, online, lang)
+
+
 def lag_document(
     observed_at_ms: int,
     groups: Sequence[GroupLag],
@@ -154,30 +195,31 @@ def lag_document(
     slaves: Sequence[str] = (),
     online: Mapping[str, int] | None = None,
     next_options: str | None = None,
-    chosen: bool = True,
+    members_first: bool = False,
+    without_offline: bool = False,
 ) -> Document:
     """Builds the document of `group lag`.
 
     Args:
         by, with_consumers: the tables that people see; consumers were asked, so that what they hold has columns.
         folded: retry topics without lag are counted below the table of groups instead of shown.
-        windows: what groups have left to repair their consumers.
-        slaves: names of brokers whose master is gone: a line says that their figures are a slave's.
+        windows, slaves: what groups have left to repair their consumers; names of brokers whose master is gone.
         online: how many members groups have; None where nobody was asked.
-        next_options, chosen: of the command to type next, None for none; rows were chosen by name or by members.
+        without_offline: groups of which nobody is online are summed up in a line, where there are others.
+        next_options: of the command to type next, None for none.
+        members_first: groups with members come first.
     """
     blocks: list[Table | Paragraphs] = []
     if by is not By.QUEUE:
-        columns = (*GROUP_COLUMNS[:2], *(() if online is None else (_MEMBERS,)), *GROUP_COLUMNS[2:])
-        columns = (*columns, *CONSUMER_COLUMNS) if with_consumers else columns
-        if any(group.consume_mode is not None for group in groups):
-            columns = (*columns, *POP_COLUMNS)
-        telling = [group for group in groups if not (folded and _is_idle_retry(group))] or groups
-        blocks.append(Table(columns, _with_members(telling, online), empty="no group has offsets there"))
-        if len(telling) < len(groups):
-            blocks.append(Paragraphs([phrase("folded", lang).format(count=len(groups) - len(telling))]))
-        if online is not None and not chosen:
-            blocks.append(_behind_in_all(telling, online, lang))
+        blocks += _group_blocks(
+            groups,
+            online,
+            lang,
+            with_consumers=with_consumers,
+            folded=folded,
+            without_offline=without_offline,
+            members_first=members_first,
+        )
     if by is not By.GROUP:
         shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS
         places = {(group.group, group.topic): place for place, group in enumerate(groups)}

@@ -198,13 +198,24 @@ _WORST = ("refused", "differ", "unknown", "same", "offline")
 
 
 def check_all_document(
-    rows: Sequence[GroupCheckRow], reports: Sequence[SubscriptionReport], lang: Lang | None = None
+    rows: Sequence[GroupCheckRow],
+    reports: Sequence[SubscriptionReport],
+    lang: Lang | None = None,
+    *,
+    folded: bool = False,
 ) -> Document:
-    """Builds the document of `subscription check --all`: a line for each group, worst first, then those that differ."""
-    shown = sorted(rows, key=lambda row: _WORST.index(row.verdict))
+    """Builds the document of `subscription check` of all groups: a line for each, worst first, then those that differ.
+
+    Args:
+        folded: groups with nobody online are counted below the table instead of shown.
+    """
+    online = [row for row in rows if not folded or row.verdict != "offline"]
+    shown = sorted(online, key=lambda row: _WORST.index(row.verdict))
     some_pop = any("POP" in (row.consume_mode or "") for row in rows)
     columns = [column for column in GROUP_COLUMNS if some_pop or column.key != "consume_mode"]
-    blocks: list[Table | Paragraphs] = [Table(columns, shown, empty="no consumer groups")]
+    blocks: list[Table | Paragraphs] = [Table(columns, shown, empty="no consumer groups")] if shown or not rows else []
+    if len(shown) < len(rows):
+        blocks.append(Paragraphs([phrase("offline_left_out", lang).format(count=len(rows) - len(shown))]))
     for report in reports:
         if report.consistent is False:
             blocks += subscription_document("subscription.check/1", report, lang).blocks

@@ -35,7 +35,7 @@ from mqctl.cli.options.limit import LimitOption
 from mqctl.errors import UsageError
 from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, advised
 from mqctl.operations.lag.choice import LagChoice, MinLagOption, SortOption
-from mqctl.operations.lag.view import LagRequest, LagView, lag_view, one_look, show, snapshot_lag
+from mqctl.operations.lag.view import LagRequest, LagView, lag_view, one_look, show, snapshot_view
 from mqctl.render.lag import By
 
 EXAMPLES = (
@@ -115,8 +115,8 @@ def command(
         who = Advised(namesrv=namesrv, profile=profile, timeout=timeout, groups=group, topics=topic, snapshot=snapshot)
         return advised(who, window, output, wanted=advise and store is None)
     rows = by or (By.QUEUE if queue else By.BOTH if group else By.GROUP)
-    closely = store is None and (rows is not By.GROUP or output is Output.WIDE)
-    request = LagRequest(group or (), topic or (), system=system, with_consumers=closely, online=online, limit=limit)
+    request = LagRequest(group or (), topic or (), system=system, online=online, limit=limit)
+    request = _for(request, rows, output, listed=sort is None and not again, live_or_saved=store is None)
     view = _of_files(store, snapshot, at, request)
     if view is None:
         target = cluster_target(namesrv, profile, timeout, proxies=proxy)
@@ -125,14 +125,16 @@ def command(
 
             look = Again(watching=watching, until=until, every=every, count=count, limit=timeout)
             return look_again(target, request, look, rows, output)
-        request = _for_people(request, rows, output, listed=sort is None, again=named_again(namesrv, profile))
+        request = replace(request, next_options=named_again(namesrv, profile))
         view = one_look(target, request, limited=timeout is not None)
     return show(choice.of(view), request, rows, output)
 
 
-def _for_people(request: LagRequest, rows: By, output: Output, *, listed: bool, again: str) -> LagRequest:
+def _for(request: LagRequest, rows: By, output: Output, *, listed: bool, live_or_saved: bool) -> LagRequest:
+    """Adds what follows from how the answer is shown: whether consumers are asked, and who comes first."""
     is_list = listed and rows is By.GROUP and output in (Output.TABLE, Output.WIDE)
-    return replace(request, members_first=is_list, next_options=again)
+    closely = live_or_saved and (rows is not By.GROUP or output is Output.WIDE)
+    return replace(request, members_first=is_list, with_consumers=closely)
 
 
 def _of_files(store: Path | None, snapshot: Path | None, at: str | None, request: LagRequest) -> LagView | None:
@@ -141,7 +143,7 @@ def _of_files(store: Path | None, snapshot: Path | None, at: str | None, request
         from mqctl.snapshot.store.lag import gather_lag
 
         return lag_view([gather_lag(store, at_ms=at_ms(at, datetime.now().astimezone()))], request)
-    return None if snapshot is None else lag_view(snapshot_lag(snapshot), request)
+    return None if snapshot is None else snapshot_view(snapshot, request)
 
 
 def _refuse(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
+from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.render.description import description_document
@@ -23,4 +24,6 @@ def command(
     no_color: NoColorOption = False,
 ) -> None:
     """Show what a snapshot holds: source, files, topics, groups, and what could not be read."""
-    emit(limited(description_document(load_snapshot(file), schema="snapshot.show/1"), output, limit), output)
+    schema, folded = "snapshot.show/1", limit is None
+    document = description_document(load_snapshot(file), schema=schema, folded=folded, lang=spoken())
+    emit(limited(document, output, limit), output)

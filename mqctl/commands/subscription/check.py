@@ -27,6 +27,7 @@ from mqctl.operations.allocation.subscriptions import (
 from mqctl.render.subscriptions import check_all_document, subscription_document
 
 EXAMPLES = (
+    "mqctl subscription check",
     "mqctl subscription check -g order-service",
     "mqctl subscription check --all -o json | jq '.groups[] | select(.verdict == \"differ\")'",
     "mqctl subscription check -g order-service --tags-from broker-a=/data/store",
@@ -46,16 +47,18 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Check that all members of a group subscribe to the same, and that brokers serve them.
+    """Check that all members of a group subscribe to the same, and that brokers serve them; of every group that is
+    online where none is named.
 
     Ends with 0 when they do, 2 when they differ or brokers refuse the group, 3 when unknown: some member did not
     answer, or nobody is online.
     """
-    require_one_or_all(group, everything=everything)
+    if group is not None:
+        require_one_or_all(group, everything=everything)
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
-        return _all(state, output, limit)
+        return _all(state, output, limit, folded=not everything and limit is None)
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
@@ -65,9 +68,9 @@ def command(
     return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN
 
 
-def _all(state: ClusterSnapshot, output: Output, limit: str | None) -> int:
+def _all(state: ClusterSnapshot, output: Output, limit: str | None, *, folded: bool) -> int:
     rows, reports, gaps = every_group(state)
-    answer(limited(check_all_document(rows, reports, spoken()), output, limit), gaps, output)
+    answer(limited(check_all_document(rows, reports, spoken(), folded=folded), output, limit), gaps, output)
     verdicts = {row.verdict for row in rows}
     if verdicts & {"differ", "refused"}:
         return ExitCode.CRITICAL

@@ -102,8 +102,8 @@ class ClusterCollector(Collector):
         count = sum(value for family in metrics if family.name == LEFT_OUT for _, value in family.samples)
         if count and not self._left_out:
             tell(
-                f"mqctl: {counted(round(count), 'group')} without metrics, {self._most_groups:,} with: those with "
-                "members, then those furthest behind\n  next: choose with -g 'order-*' and --except, or --limit all"
+                f"mqctl: {counted(round(count), 'group')} without metrics, {self._most_groups:,} with (those with "
+                "members, then those furthest behind); --limit all has all, -g 'order-*' and --except choose"
             )
         self._left_out = bool(count)
 

@@ -19,6 +19,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_modes, with_pop, with_rates
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.names_alike import meant
+from mqctl.model.origin import OriginKind
 from mqctl.render.lag import By, lag_document
 
 if TYPE_CHECKING:  # the lag of a store asks nobody
@@ -75,6 +76,7 @@ class LagView:
         windows: what groups have left to repair their consumers, where retries were looked for.
         slaves: names of brokers whose master is gone, and whose slave told.
         online: how many members groups have that have any; None where nobody was asked.
+        members_first: whether groups with members come first.
     """
 
     moment_ms: int
@@ -85,6 +87,7 @@ class LagView:
     windows: Sequence[RepairWindow] = ()
     slaves: Sequence[str] = ()
     online: Mapping[str, int] | None = None
+    members_first: bool = False
 
 
 def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
@@ -275,8 +278,12 @@ def _members_first(asking: Asking, view: LagView) -> LagView:
     if sum(1 for item in view.groups if item.lag_count) <= _MANY:
         return view
     online, gaps = _with_members(asking, {item.group for item in view.groups})
+    return _ordered(replace(view, online=None if gaps else online, minor_gaps=[*view.minor_gaps, *gaps]), online)
+
+
+def _ordered(view: LagView, online: Collection[str]) -> LagView:
     groups = sorted(view.groups, key=lambda item: (not item.lag_count, item.group not in online))
-    return replace(view, groups=groups, online=None if gaps else online, minor_gaps=[*view.minor_gaps, *gaps])
+    return replace(view, groups=groups, members_first=True)
 
 
 def of_groups(view: LagView, groups: Collection[str], gaps: Sequence[Gap] = ()) -> LagView:
@@ -307,16 +314,33 @@ def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCo
         slaves=view.slaves,
         online=view.online,
         next_options=request.next_options,
-        chosen=bool(request.groups or request.online),
+        members_first=view.members_first,
+        without_offline=view.members_first and request.limit is None,
     )
     return answer(limited(document, output, request.limit), view.gaps, output, minor=view.minor_gaps)
 
 
-def snapshot_lag(file: Path) -> list[LagEvidence]:
-    """Takes from a file what lag needs."""
+def snapshot_view(file: Path, request: LagRequest) -> LagView:
+    """Computes the view of a file, with the members that groups had, where these were asked for.
+
+    Raises:
+        BadInputError: it is no snapshot.
+        NotFoundError: see `lag_view`.
+    """
     from mqctl.snapshot.archive import load_snapshot
 
-    return saved_lag(load_snapshot(file))
+    snapshot = load_snapshot(file)
+    view = lag_view(saved_lag(snapshot), request)
+    gaps = (gap for broker in snapshot.brokers for gap in broker.unavailable)
+    if snapshot.origin.kind is not OriginKind.LIVE or any(gap.part is Part.MEMBERS for gap in gaps):
+        return view
+    clients: dict[str, set[str]] = {}
+    for entry in (entry for broker in snapshot.brokers for entry in broker.memberships):
+        clients.setdefault(entry.group, set()).update(entry.client_ids)
+    online = {group: len(ids) for group, ids in clients.items() if ids}
+    view = replace(view, online=online)
+    many = sum(1 for item in view.groups if item.lag_count) > _MANY
+    return _ordered(view, online) if many and request.members_first else view
 
 
 def saved_lag(snapshot: ClusterSnapshot) -> list[LagEvidence]:

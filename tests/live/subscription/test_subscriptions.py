@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.client.admin.broker_changes import put_topic
+from mqctl.client.admin.broker_changes import put_group, put_topic
 from mqctl.errors import NotFoundError
-from mqctl.model.config import TopicConfig
+from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ProcessQueueInfo, SubscriptionData
 from mqctl.snapshot.store.tags import count_tags
@@ -69,7 +69,18 @@ def test_all_groups_are_checked_at_once(live: Run, cast: Cast) -> None:
     assert (shown.exit_code, "members differ" in shown.stdout) == (75, True)
     assert live("subscription", "show").exit_code == 64
     assert live("subscription", "check", "--all", "-g", "G").exit_code == 64
-    assert live("subscription", "check").exit_code == 64
+
+
+def test_without_a_group_those_that_are_online_are_checked_and_the_others_counted(
+    live: Run, cast: Cast, cluster: EmbeddedCluster
+) -> None:
+    change(cluster, "broker-a", put_group(SubscriptionGroupConfig(name="idle")))
+    nobody = live("subscription", "check")
+    assert (nobody.exit_code, nobody.stdout) == (3, "groups with nobody online, not shown: 2; --all\n"), nobody
+    cast.join(holding("one", "broker-a"), holding("two", "broker-b"))
+    alone, every = live("subscription", "check"), live("subscription", "check", "--all")
+    assert (alone.exit_code, "idle" in alone.stdout, "not shown: 1; --all" in alone.stdout) == (0, False, True), alone
+    assert (every.exit_code, "idle" in every.stdout, "not shown" in every.stdout) == (0, True, False), every
 
 
 def test_queues_that_nobody_consumes_are_listed_with_what_waits(

@@ -1,0 +1,79 @@
+"""The verdict of a diagnosis in a line or two, and once more where the first of them has left the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from mqctl.diagnosis.group_view import group_views
+from mqctl.model.gap import Part
+from mqctl.model.lang import Lang
+from mqctl.model.names import is_system_group
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render.document import Document, Paragraphs
+from mqctl.render.findings_alike import Told
+from mqctl.render.messages import phrase
+from mqctl.render.text import printable
+
+_SCREEN = 45
+"""Lines of a terminal, a prompt left out."""
+_BESIDE_ROWS = 3  # of a table: an empty line, its title, its heads
+
+
+class JudgedReport(Protocol):
+    """What of a report its summary tells."""
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def rules_run(self) -> Sequence[str]: ...
+
+    @property
+    def not_judged(self) -> Sequence[object]: ...
+
+
+def summary_lines(report: JudgedReport, lang: Lang | None, pairs: Sequence[Sequence[Told]]) -> list[str]:
+    """Returns the verdict, and of several findings what to do first."""
+    rules = phrase("rule_of_one" if len(report.rules_run) == 1 else "rules", lang).format(count=len(report.rules_run))
+    findings = sum(map(len, pairs))
+    verdict = phrase("summary_of_one" if findings == 1 else "summary", lang).format(
+        verdict=phrase(f"verdict_{report.verdict}", lang),
+        findings=findings,
+        rules=rules,
+        gaps=len(report.not_judged),
+    )
+    if len(pairs) < 2:
+        return [verdict]
+    worst = pairs[0][0][0]
+    return [verdict, phrase("do_first", lang).format(what=printable(worst.next_command or worst.advice))]
+
+
+def offline_line(snapshot: ClusterSnapshot, online: int, lang: Lang | None) -> Iterable[str]:
+    """Says how many groups have nobody online, where there are such and every broker told."""
+    parts = {gap.part for broker in snapshot.brokers for gap in broker.unavailable}
+    if parts & {Part.MEMBERS, Part.CONSUMER_OFFSETS}:
+        return
+    known = {item.group for broker in snapshot.brokers for item in broker.consumer_offsets}
+    offline = {name for name in known if not is_system_group(name)} - {view.group for view in group_views(snapshot)}
+    if offline:
+        yield phrase("groups_offline", lang).format(online=online, offline=len(offline))
+
+
+def verdict_again(document: Document, lang: Lang | None) -> Document:
+    """Returns a diagnosis that is longer than a screen with its verdict, and what to do first, at its end, too."""
+    head = document.blocks[0]
+    lines = sum(
+        len(block.lines) + 1 if isinstance(block, Paragraphs) else len(block.rows) + _BESIDE_ROWS
+        for block in document.blocks
+    )
+    verdict = phrase(f"verdict_{getattr(document.value, 'verdict', '')}", lang)
+    if lines <= _SCREEN or not isinstance(head, Paragraphs):
+        return document
+    place = next((number for number, line in enumerate(head.lines) if line.startswith(verdict)), None)
+    if place is None:
+        return document
+    first = phrase("do_first", lang).partition("{")[0]
+    again = [head.lines[place], *(line for line in head.lines[place + 1 : place + 2] if line.startswith(first))]
+    return replace(document, blocks=[*document.blocks, Paragraphs(again)])
