@@ -88,7 +88,9 @@ def command(
 
     Ends with 0 when all hold, 1 for warnings only, 2 when something does not hold, 3 when something is unknown and the
     rest holds. A number is critical above its limit; `{warning: A, critical: B}` gives both. A pattern means all groups
-    or topics like it, but for those in `except` and those declared by themselves. For example:
+    or topics like it, but for those in `except` and those declared by themselves. A broker that is gone does not hold,
+    and what waits in its queues is unknown: one that members, an order configuration or the profile counts on, or that
+    was there within a day (--brokers N says how many there are). For example:
 
     \b
       cluster: DefaultCluster

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from mqctl.diagnosis.expected_groups import hold_groups
 from mqctl.diagnosis.expected_slaves import hold_slaves
-from mqctl.diagnosis.expecting import amount, exact, meant_by, none_like, span_text, unknown
+from mqctl.diagnosis.expecting import amount, exact, meant_by, none_like, span_text, unknown, why_missed
+from mqctl.diagnosis.gone_brokers import GoneBroker, gone_brokers, registered_names
 from mqctl.model.config import perm_text
 from mqctl.model.counts import counted
 from mqctl.model.expectation import (
@@ -30,6 +31,8 @@ def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult
     if snapshot.without_brokers:
         said = "the name servers answer and list no broker"
         results.append(CheckResult(check="registered", subject="name servers", state=CheckState.CRITICAL, message=said))
+    gone = brokers_missed(snapshot, expected)
+    results += [_not_registered(item) for item in gone if item.name not in expected.brokers]
     if expected.cluster is not None:
         results.append(_cluster(snapshot, expected.cluster))
     for name in expected.brokers:
@@ -43,10 +46,33 @@ def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult
     for topic in _each_topic(snapshot, expected.topics):
         results += _topic(snapshot, topic) if not is_pattern(topic.topic) else [none_like("topic", topic.topic)]
     if expected.groups:
-        results += hold_groups(snapshot, expected.groups)
+        results += hold_groups(snapshot, expected.groups, gone)
     if expected.delay_overdue_ms is not None:
         results += _delay(snapshot, expected.delay_overdue_ms)
     return tuple(results)
+
+
+def brokers_missed(snapshot: ClusterSnapshot, expected: Expectations) -> list[GoneBroker]:
+    """Returns the brokers whose queues are out of reach.
+
+    One that merely was registered within a day is not missed where it is declared which brokers, or how many, there
+    ought to be.
+    """
+    if snapshot.without_brokers:
+        return []
+    declared = set(expected.brokers)
+    enough = expected.broker_count is not None and expected.broker_count <= len(registered_names(snapshot))
+    return [
+        item
+        for item in gone_brokers(snapshot)
+        if item.belongs or item.name in declared or (item.recent and not declared and not enough)
+    ]
+
+
+def _not_registered(gone: GoneBroker) -> CheckResult:
+    message = f"{why_missed(gone)}: its queues are out of reach"
+    state = CheckState.CRITICAL if gone.belongs else CheckState.UNKNOWN
+    return CheckResult(check="registered", subject=f"broker {gone.name}", state=state, message=message)
 
 
 def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:

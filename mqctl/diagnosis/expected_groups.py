@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mqctl.diagnosis.expecting import amount, exact, meant_by, none_like, span_text, unknown
+from mqctl.diagnosis.expecting import amount, exact, gap_of, meant_by, none_like, span_text, unknown
+from mqctl.diagnosis.gone_brokers import GoneBroker
 from mqctl.model.counts import counted
 from mqctl.model.expectation import CheckResult, CheckState, GroupExpectation
 from mqctl.model.gap import Gap, Part
@@ -17,9 +18,15 @@ from mqctl.model.queue_state import QueueState
 from mqctl.model.snapshot import ClusterSnapshot
 
 
-def hold_groups(snapshot: ClusterSnapshot, declared: Sequence[GroupExpectation]) -> Iterator[CheckResult]:
-    """Yields the results of each group that is declared, by name or by pattern."""
-    looked = _Looked(snapshot)
+def hold_groups(
+    snapshot: ClusterSnapshot, declared: Sequence[GroupExpectation], gone: Sequence[GoneBroker] = ()
+) -> Iterator[CheckResult]:
+    """Yields the results of each group that is declared, by name or by pattern.
+
+    Args:
+        gone: brokers that ought to be registered and are not: groups may have queues on them.
+    """
+    looked = _Looked(snapshot, [gap_of(item) for item in gone])
     named = {item.group for item in declared}
     for item in declared:
         meant = meant_by(item.group, item.without, looked.groups, named)
@@ -41,7 +48,8 @@ class _Looked:
         lag_gaps, members_gap: what keeps sums and counts from being known.
     """
 
-    def __init__(self, snapshot: ClusterSnapshot) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, gone: Sequence[Gap] = ()) -> None:
+        self._gone = list(gone)
         self.now_ms = snapshot.origin.observed_at_ms
         self.brokers = snapshot.brokers
         self.earlier = None if snapshot.earlier is None else _Looked(snapshot.earlier)
@@ -64,7 +72,7 @@ class _Looked:
         self.members_gap = next(gaps, None)
 
     def _gaps(self, *parts: Part) -> list[Gap]:
-        return [gap for broker in self.brokers for part in parts if (gap := broker.lacks(part))]
+        return [*(gap for broker in self.brokers for part in parts if (gap := broker.lacks(part))), *self._gone]
 
     def dead_letters(self, group: str, *, held: bool) -> tuple[int, Gap | str | None]:
         """Returns how many dead letters are held, or where their queues end; and why that is not known."""

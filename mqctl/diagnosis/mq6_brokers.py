@@ -3,83 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from mqctl.diagnosis.gone_brokers import GoneBroker, gone_brokers
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
-from mqctl.model.numbers import decimal
-from mqctl.model.queue import MessageQueue
-from mqctl.model.route import SeenBroker
 from mqctl.model.snapshot import ClusterSnapshot
 
 
-@dataclass(frozen=True, slots=True)
-class _Traces:
-    """What still names a broker, by broker name."""
-
-    seen: dict[str, SeenBroker]
-    ordered: dict[str, list[str]]
-    held: dict[str, set[MessageQueue]]
-
-    def names(self) -> set[str]:
-        return {*self.seen, *self.ordered, *self.held}
-
-
-# RouteInfoManager.onChannelDestroy (4.9.8) takes a broker out of all routes when its connection breaks: what is left of
-# a killed one is in the memory of others only.
 @cluster_rule(
     "MQ617", Severity.ERROR, source="RouteInfoManager.scanNotActiveBroker", needs=(Part.ROUTES,), playbook="broker-down"
 )
 def broker_gone(case: ClusterCase) -> Iterator[Verdict]:
     """A broker that no name server knows any more, although members hold its queues, an order configuration names it,
-    or it was registered when the cluster was last looked at from here."""
-    registered = _registered(case.snapshot)
-    if not case.snapshot.name_servers:
-        return
-    traces = _traces(case.snapshot)
-    for name in sorted(traces.names() - registered):
-        seen = traces.seen.get(name)
-        queues, topics = traces.held.get(name, set()), traces.ordered.get(name, [])
+    it belongs to the cluster by its profile, or it was registered when the cluster was last looked at from here."""
+    for gone in gone_brokers(case.snapshot):
+        seen = gone.seen
+        queues, topics = gone.held, gone.ordered
+        counted = seen is not None and seen.queue_count is not None
         yield Verdict(
-            subject=Subject(kind=SubjectKind.BROKER, broker=name),
-            params={"broker": name, "topic": min([*topics, *(queue.topic for queue in queues)], default=None)},
+            subject=Subject(kind=SubjectKind.BROKER, broker=gone.name),
+            params={
+                "broker": gone.name,
+                "expected_by": gone.expected_by,
+                "topic": min([*topics, *(queue.topic for queue in queues)], default=None),
+            },
             evidence={
                 "held_count": len(queues),
+                "holder_count": len(gone.holders),
                 "ordered_count": len(topics),
                 "last_seen_time_ms": seen.last_seen_time_ms if seen else None,
                 "last_address": seen.address if seen else None,
+                "queue_count": seen.queue_count if seen else None,
+                "group_count": seen.group_count if seen else None,
             },
-            variant="held" if queues else "ordered" if topics else "seen",
-            severity=None if queues or topics else Severity.WARNING,
-            confidence=Confidence.HIGH if queues or topics else Confidence.MEDIUM,
+            variant=_variant(gone, counted=counted),
+            severity=None if gone.belongs or gone.recent else Severity.WARNING,
+            confidence=Confidence.HIGH if gone.belongs else Confidence.MEDIUM,
         )
 
 
-def _registered(snapshot: ClusterSnapshot) -> set[str]:
-    return {endpoint.name for view in snapshot.name_servers for endpoint in view.endpoints if endpoint.addresses}
-
-
-def _traces(snapshot: ClusterSnapshot) -> _Traces:
-    seen = {item.name: item for item in snapshot.seen_brokers}
-    if snapshot.earlier is not None:
-        moment_ms = snapshot.earlier.origin.observed_at_ms
-        for view in snapshot.earlier.name_servers:
-            for item in view.endpoints:
-                seen[item.name] = SeenBroker(
-                    cluster=item.cluster, name=item.name, address=item.any_address(), last_seen_time_ms=moment_ms
-                )
-    ordered: dict[str, list[str]] = {}
-    for topic, route in snapshot.routes().items():
-        for part in (route.order_conf or "").split(";"):
-            name, _, count = part.partition(":")
-            if decimal(count) is not None:  # what is written otherwise names no broker, and is MQ508's
-                ordered.setdefault(name, []).append(topic)
-    held: dict[str, set[MessageQueue]] = {}
-    for info in snapshot.running:
-        for queue in (item.queue for item in info.queues):
-            held.setdefault(queue.broker_name, set()).add(queue)
-    return _Traces(seen, ordered, held)
+def _variant(gone: GoneBroker, *, counted: bool) -> str:
+    if gone.held:
+        return "held"
+    if gone.ordered and gone.expected_by is None:
+        return "ordered"
+    return ("expected" if gone.expected_by else "seen") + ("-counted" if counted else "")
 
 
 @cluster_rule(

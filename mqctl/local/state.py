@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from mqctl.errors import BadInputError, StorageError, UsageError
+from mqctl.model.numbers import decimal
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
 
 DEFAULT_NAME = "default"
 # Start times are counted from the machine's boot, which a corrected clock moves.
 _CLOCK_STEP_MS = 5_000
+_CONNECT_S = 2.0
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
@@ -29,6 +32,16 @@ class LocalBroker(msgspec.Struct, frozen=True, kw_only=True):
     store: str
     room: str | None = None
     broker_id: int = 0
+
+    @property
+    def listens(self) -> bool:
+        """Tells whether somebody accepts connections at its address: a broker of a cluster may be stopped alone."""
+        host, _, port = self.address.rpartition(":")
+        try:
+            socket.create_connection((host, decimal(port, high=65_535) or 0), timeout=_CONNECT_S).close()
+        except OSError:
+            return False
+        return True
 
 
 class ControlAddress(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ import msgspec
 from mqctl.errors import DeadlineError, ExitCode, MqctlError, NotFoundError, RefusedError, StorageError, UsageError
 from mqctl.execute.alone import Told, held_alone
 from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_ms
+from mqctl.model.names_alike import meant
 
 READY_SECONDS = 30
 STOP_SECONDS = 20
@@ -201,6 +202,45 @@ class Supervisor:
             self.states.forget(name)
             if purge and state.data_dir is not None:
                 _delete(name, Path(state.data_dir))
+            return state
+
+    def stop_broker(self, name: str, broker: str, *, kill: bool = False) -> LocalCluster:
+        """Stops one broker of a running cluster, as a signal does or as kill -9 does; one that is down stays so.
+
+        Raises:
+            NotFoundError: there is no such cluster or broker.
+            RefusedError: the cluster does not run, or does not listen to commands.
+            UnreachableError: its process does not answer.
+        """
+        return self._have_broker(name, broker, "kill_broker" if kill else "stop_broker", wanted=False)
+
+    def start_broker(self, name: str, broker: str) -> LocalCluster:
+        """Starts one broker of a running cluster again. Raises as `stop_broker` does."""
+        return self._have_broker(name, broker, "start_broker", wanted=True)
+
+    def _have_broker(self, name: str, broker: str, verb: str, *, wanted: bool) -> LocalCluster:
+        from mqctl.local.breaking import control  # it knows scenarios, which other commands need not load
+
+        with self.locked(name):
+            state = self.states.load(name)
+            if state is None:
+                raise NotFoundError(f"there is no local cluster {name}", remedy="mqctl local up; mqctl local status")
+            one = next((item for item in state.ready.brokers if item.name == broker), None)
+            if one is None:
+                names = [item.name for item in state.ready.brokers]
+                raise NotFoundError(
+                    f"the local cluster {name} has no broker {broker}",
+                    reason=f"known: {', '.join(names)}",
+                    remedy=meant(broker, names, "mqctl local status"),
+                )
+            if not state.alive or state.ready.control is None:
+                raise RefusedError(
+                    f"the local cluster {name} takes no commands",
+                    reason="it was started with --no-control" if state.alive else "its process has ended",
+                    remedy=f"mqctl local down --name {name}; mqctl local up --name {name}",
+                )
+            if one.listens != wanted:
+                control(state.ready.control, verb, name=broker)
             return state
 
     def refuse_second(self, name: str) -> None:

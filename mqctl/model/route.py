@@ -87,14 +87,20 @@ class NameServerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenBroker:
-    """A broker name that name servers knew when they were last asked about all brokers from here.
+    """A broker name that name servers knew when they were last asked about all brokers from here, or ought to know.
 
     Attributes:
         address: of the master, else of any process; None where none was told.
-        last_seen_time_ms: when it was registered for the last time that is known.
+        last_seen_time_ms: when it was registered for the last time that is known; None where it never was.
+        expected_by: who says that it belongs there: `local cluster default`, `profile prod`; None for nobody.
+        queue_count, group_count: application queues that it had, and groups with offsets in them, when all of it was
+            looked at for the last time; None where it never was.
     """
 
     cluster: str
     name: str
     address: str | None
-    last_seen_time_ms: int
+    last_seen_time_ms: int | None = None
+    expected_by: str | None = None
+    queue_count: int | None = None
+    group_count: int | None = None

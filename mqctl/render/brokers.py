@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mqctl.model.replicas import Replica, replicas
+from mqctl.model.route import SeenBroker
 from mqctl.model.runtime import BrokerRuntime, read_runtime
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.snapshot.live.brokers import LiveBroker
@@ -43,6 +44,7 @@ class BrokerRow:
         behind_bytes: of a slave: bytes that its log ends before its master's; below 0 when it ends after it.
         replica_state: of a slave, as `ha status` has it: `in-sync`, `empty`, `diverged`, `no-master` and so on.
         problem: why it could not be asked.
+        registered: whether name servers know it; False for one that ought to be there, with the reason as `problem`.
     """
 
     cluster: str
@@ -61,6 +63,7 @@ class BrokerRow:
     behind_bytes: int | None = None
     replica_state: str | None = None
     problem: str | None = None
+    registered: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +125,19 @@ def broker_row(broker: LiveBroker) -> BrokerRow:
         oldest_message_time_ms=runtime.oldest_message_time_ms,
         boot_time_ms=runtime.boot_time_ms,
         problem=broker.gaps[0].reason if broker.gaps else None,
+    )
+
+
+def missing_row(broker: SeenBroker) -> BrokerRow:
+    """Builds the row of a broker that is not registered and ought to be."""
+    why = f"belongs there by {broker.expected_by}" if broker.expected_by else "it was within a day"
+    return BrokerRow(
+        cluster=broker.cluster,
+        name=broker.name,
+        broker_id=0,
+        address=broker.address or "?",
+        problem=f"not registered: {why}",
+        registered=False,
     )
 
 

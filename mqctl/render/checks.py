@@ -10,6 +10,7 @@ from enum import StrEnum
 from xml.etree import ElementTree
 
 from mqctl.model.expectation import CheckResult, CheckState
+from mqctl.model.gap import Cause
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -109,10 +110,16 @@ def with_next(results: Sequence[CheckResult], snapshot: ClusterSnapshot) -> tupl
         if item.state is CheckState.OK or (item.gap is not None and item.gap.is_denied)
         else replace(
             item,
-            next_command=f"mqctl {_NEXT[item.check].format(noun=_noun(item), name=_name(item))}{where}",
+            next_command=f"mqctl {_next(item).format(noun=_noun(item), name=_name(item))}{where}",
         )
         for item in results
     )
+
+
+def _next(item: CheckResult) -> str:
+    """Returns the command that deals with it: of what is unknown because a broker is silent, the broker's."""
+    silent = item.gap is not None and item.gap.cause is Cause.SILENT and item.gap.broker is not None
+    return _NEXT["answers"] if silent else _NEXT[item.check]
 
 
 def _noun(item: CheckResult) -> str:

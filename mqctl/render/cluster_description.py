@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, Part
 from mqctl.model.names import group_of, is_system_group, is_system_topic
-from mqctl.model.route import BrokerEndpoint
-from mqctl.render.brokers import COLUMNS, BrokerRow, broker_rows, shown_columns
+from mqctl.model.route import BrokerEndpoint, SeenBroker
+from mqctl.render.brokers import COLUMNS, BrokerRow, broker_rows, missing_row, shown_columns
 from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import count
@@ -46,6 +46,7 @@ class ClusterDescription:
         topic_count, group_count: those application, by the masters that told; None when none told.
         retry_topic_count, dead_letter_topic_count: topics that groups got.
         popping_group_count: groups that brokers have consume by POP on some topic (5.x); None where one did not tell.
+        missing_count: brokers that ought to be registered and are not; the last of `brokers`.
     """
 
     cluster: ClusterRow
@@ -58,6 +59,7 @@ class ClusterDescription:
     dead_letter_topic_count: int | None
     group_count: int | None
     popping_group_count: int | None = None
+    missing_count: int = 0
 
 
 def cluster_description(
@@ -66,11 +68,14 @@ def cluster_description(
     servers: Mapping[str, tuple[BrokerEndpoint, ...]],
     gaps: Iterable[Gap],
     modes: Mapping[str, Set[str]],
+    *,
+    missing: Sequence[SeenBroker] = (),
 ) -> ClusterDescription:
     """Builds the description of the cluster `name`.
 
     Args:
         modes: how groups consume, `POP` or `PULL`, of those for which that was set.
+        missing: brokers that ought to be registered and are not.
     """
     rows = broker_rows(brokers)
     masters = [broker for broker in brokers if broker.address.is_master]
@@ -83,7 +88,8 @@ def cluster_description(
     return ClusterDescription(
         cluster=cluster_row(name, rows),
         name_servers=_name_servers(name, servers, gaps),
-        brokers=rows,
+        brokers=[*rows, *map(missing_row, missing)],
+        missing_count=len(missing),
         master_count=len(masters),
         slave_count=len(brokers) - len(masters),
         topic_count=len(theirs - owned) if told_topics else None,
@@ -121,7 +127,8 @@ def description_document(description: ClusterDescription) -> Document:
     row = description.cluster
     lines = [
         f"cluster      {row.cluster}, {row.versions or 'version not known'}",
-        f"brokers      {counted(description.master_count, 'master')}, {counted(description.slave_count, 'slave')}",
+        f"brokers      {counted(description.master_count, 'master')}, {counted(description.slave_count, 'slave')}"
+        + (f"; {description.missing_count} missing" if description.missing_count else ""),
         f"rates        {_or_unknown(row.put_tps)} in/s, {_or_unknown(row.get_tps)} out/s",
         f"topics       {_number(description.topic_count)} application, "
         f"{_number(description.retry_topic_count)} retry, {_number(description.dead_letter_topic_count)} dead-letter",

@@ -206,8 +206,7 @@ def lag_document(
         windows, slaves: what groups have left to repair their consumers; names of brokers whose master is gone.
         online: how many members groups have; None where nobody was asked.
         without_offline: groups of which nobody is online are summed up in a line, where there are others.
-        next_options: of the command to type next, None for none.
-        members_first: groups with members come first.
+        next_options, members_first: of the command to type next, None for none; groups with members come first.
     """
     blocks: list[Table | Paragraphs] = []
     if by is not By.QUEUE:

@@ -24,13 +24,18 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalBrokerRow:
-    """One broker of a local cluster; slaves have an id above 0."""
+    """One broker of a local cluster; slaves have an id above 0.
+
+    Attributes:
+        state: `running`, or `down` when nobody listens at its address.
+    """
 
     name: str
     address: str
     room: str | None
     store: str
     broker_id: int
+    state: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +43,7 @@ class LocalRow:
     """One local cluster.
 
     Attributes:
-        state: `running`, or `dead` when its process ended by itself.
+        state: `running`, `degraded` when some broker of it is down, `dead` when its process ended by itself.
         namesrv: what clients need: `host:port;host:port`.
         nsaddr: URL of the address service by room.
         grpc: address of the gRPC endpoint, where there is one.

@@ -61,7 +61,7 @@ def _broker_counts(snapshot: ClusterSnapshot) -> Iterator[Family]:
     clusters = sorted({cluster for cluster, _ in expected})
     for name, text, count in (
         ("mqctl_brokers", "brokers that answered", answer),
-        ("mqctl_brokers_expected", "brokers that are registered or were within seven days", expected),
+        ("mqctl_brokers_expected", "brokers that are registered, were within seven days, or belong there", expected),
     ):
         samples = [((cluster,), float(sum(of == cluster for of, _ in count))) for cluster in clusters]
         yield Family(name=name, help=text, labels=("cluster",), samples=samples)
@@ -84,7 +84,10 @@ def _broker_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
         known = [(where, nan if value is None else value) for where, value in samples]
         return Family(name=f"mqctl_broker_{name}", help=text, labels=labels, samples=known)
 
-    yield family("up", "1 if the broker answered, 0 if not", ((i, float(_answered(b))) for i, b, _ in brokers))
+    up = [(i, float(_answered(b))) for i, b, _ in brokers]
+    names = {broker.name for broker in snapshot.brokers}
+    up += [((seen.cluster, seen.name, "0"), 0.0) for seen in snapshot.seen_brokers if seen.name not in names]
+    yield family("up", "1 if the broker answered, 0 if not or if it is not registered any more", up)
     yield family(
         "disk_used_ratio",
         "used share of the fullest of its store's disks",

@@ -17,6 +17,7 @@ COLUMNS = (
     Column("tls", "TLS by", none="plain"),
     Column("room_rule", "rooms by", wide=True),
     Column("proxies", "proxies", wide=True),
+    Column("brokers", "brokers", wide=True),
 )
 
 
@@ -27,6 +28,7 @@ class ProfileRow:
     Attributes:
         keys: where the keys come from; never the keys.
         tls: file of the authority that is trusted, `none` for anybody; None without TLS.
+        brokers: names of those that belong to it, where they were given.
     """
 
     name: str
@@ -38,6 +40,7 @@ class ProfileRow:
     room_rule: str | None
     tls: str | None = None
     proxies: str | None = None
+    brokers: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

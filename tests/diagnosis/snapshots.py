@@ -42,6 +42,7 @@ from mqctl.model.transaction_state import (
 )
 from tests.diagnosis.access_faults import SCENES as ACCESS_SCENES
 from tests.diagnosis.address_faults import SCENES as ADDRESS_SCENES
+from tests.diagnosis.gone_faults import SCENES as GONE_SCENES
 from tests.diagnosis.group_faults import SCENES, VARIANTS
 from tests.diagnosis.live_faults import DOUBLE_SCENES
 from tests.diagnosis.live_faults import SCENES as LIVE_SCENES
@@ -393,6 +394,7 @@ FAULTS = [
             *LIVE_SCENES,
             *ADDRESS_SCENES,
             *ACCESS_SCENES,
+            *GONE_SCENES,
             *OBSERVED_SCENES,
             *PAST_SCENES,
             *REPLICATION_SCENES,

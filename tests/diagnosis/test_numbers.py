@@ -10,6 +10,7 @@ from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Value
 from tests.diagnosis.access_faults import SCENES as ACCESS_SCENES
 from tests.diagnosis.address_faults import SCENES as ADDRESS_SCENES
+from tests.diagnosis.gone_faults import SCENES as GONE_SCENES
 from tests.diagnosis.group_faults import NUMBERS as GROUP_NUMBERS
 from tests.diagnosis.live_faults import DOUBLE_SCENES, SCENES
 from tests.diagnosis.observed_faults import SCENES as OBSERVED_SCENES
@@ -26,6 +27,7 @@ DOUBLES = [*DOUBLE_SCENES, *SETTING_DOUBLE_SCENES, *STACK_DOUBLE_SCENES]
 ONES = [
     *SCENES,
     *ADDRESS_SCENES,
+    *GONE_SCENES,
     *ACCESS_SCENES,
     *OBSERVED_SCENES,
     *PAST_SCENES,

@@ -20,5 +20,6 @@ def profile_row(name: str, profile: Profile, profiles: Profiles) -> ProfileRow:
         keys=keys,
         room_rule=profile.room_rule,
         proxies=profile.proxies,
+        brokers=", ".join(profile.brokers) or None,
         tls=(profile.tls_ca or "system authorities") if profile.tls else None,
     )

@@ -40,6 +40,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         tls: whether connections are secured; the files are PEM, and `tls_ca` may be `none` to trust anybody.
         proxies: remoting ports of proxies (5.x), `host:port;host:port`, which alone know their clients.
         room_rule: how the machine room is read from names, `prefix:-` for instance.
+        brokers: names of those that belong to it: one that is not registered is missed.
     """
 
     namesrv: str
@@ -56,6 +57,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tls_key: str | None = None
     tls_server_name: str | None = None
     proxies: str | None = None
+    brokers: tuple[str, ...] = ()
 
 
 class _Head(msgspec.Struct):

@@ -1,21 +1,23 @@
-"""Brokers that were there when a cluster was last looked at: name servers forget one as soon as it dies.
+"""Brokers that were there when a cluster was last looked at, or belong to it: name servers forget one that dies.
 
 What is kept is no more than a help: where it cannot be read or written, a look goes on without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from hashlib import sha256
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from mqctl.cli.emit import note
 from mqctl.cli.places import state_dir
 from mqctl.errors import MqctlError
+from mqctl.model.gap import Part
+from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.remark import on_one_line
 from mqctl.model.route import SeenBroker
 from mqctl.render.units import duration
@@ -24,7 +26,7 @@ from mqctl.store.whole_file import write_whole
 
 if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.client.admin.cluster import BrokerAddress, Cluster
-    from mqctl.model.snapshot import ClusterSnapshot
+    from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
 _KEPT_MS = 7 * 86_400_000
 _TOLD_MS = 86_400_000
@@ -33,35 +35,86 @@ _WRITTEN_MS = 10_000
 """How old what is kept may be before it is written anew: a command in a loop writes no more often."""
 
 
-def with_seen_brokers(snapshot: ClusterSnapshot) -> ClusterSnapshot:
-    """Adds the brokers that were seen within seven days to a look at a whole live cluster, and notes those of now.
+class Expecting(Protocol):
+    """What of a `ClusterTarget` tells who belongs to the cluster."""
+
+    @property
+    def namesrv(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def cluster(self) -> str | None: ...
+
+    @property
+    def brokers(self) -> tuple[str, ...]: ...
+
+
+def with_seen_brokers(snapshot: ClusterSnapshot, target: Expecting, *, whole: bool) -> ClusterSnapshot:
+    """Adds the brokers that were seen within seven days, or belong to the cluster, to a look at a live cluster, and
+    notes those of now.
 
     A cluster is told by the addresses of its name servers. A look at which no name server knew a broker notes nothing,
     and needs what was noted before most of all.
+
+    Args:
+        whole: everything was looked at: what each broker has is noted, too.
     """
     if not snapshot.name_servers:
         return snapshot
     now_ms = snapshot.origin.observed_at_ms
+    sizes = {item.name: _size(item) for item in snapshot.brokers if whole and not item.broker_id}
     now = [
-        SeenBroker(cluster=item.cluster, name=item.name, address=item.any_address(), last_seen_time_ms=now_ms)
+        SeenBroker(
+            cluster=item.cluster,
+            name=item.name,
+            address=item.any_address(),
+            last_seen_time_ms=now_ms,
+            queue_count=sizes.get(item.name, (None, None))[0],
+            group_count=sizes.get(item.name, (None, None))[1],
+        )
         for view in snapshot.name_servers
         for item in view.endpoints
     ]
-    return replace(snapshot, seen_brokers=_noted(snapshot.origin.location, now, now_ms))
+    noted = _noted(snapshot.origin.location, now, now_ms)
+    registered = {item.name for item in now}
+    return replace(snapshot, seen_brokers=_with_expected(noted, target, registered, {item.cluster for item in now}))
 
 
-def tell_missing(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> None:
-    """Notes the brokers that are registered, and tells those that were within a day and are not any more: what a
-    command answers is without their queues."""
+def missing_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress], target: Expecting) -> tuple[SeenBroker, ...]:
+    """Notes the brokers that are registered, and returns those that belong to the cluster, or were seen within a day,
+    and are not."""
     now_ms = round(time() * 1000)
     registered = list(brokers)
     names = {item.broker_name for item in registered}
-    for seen in note_brokers(cluster, registered):
-        age_ms = now_ms - seen.last_seen_time_ms
-        if seen.name not in names and age_ms < _TOLD_MS and seen.name not in _already_told:
-            _already_told.add(seen.name)  # an exporter looks again and again
-            who = f"{on_one_line(seen.name)} ({on_one_line(str(seen.address))})"
-            note(f"{who} is not registered any more, and was {duration(age_ms)} ago: its queues are in no answer")
+    seen = _with_expected(
+        note_brokers(cluster, registered), target, names, {item.cluster for item in registered if item.cluster}
+    )
+    return tuple(
+        item
+        for item in seen
+        if item.name not in names and (item.expected_by or now_ms - (item.last_seen_time_ms or 0) < _TOLD_MS)
+    )
+
+
+def tell_missing(cluster: Cluster, brokers: Iterable[BrokerAddress], target: Expecting) -> None:
+    """Notes the brokers that are registered, and tells those that ought to be and are not: what a command answers is
+    without their queues."""
+    for missing in missing_brokers(cluster, brokers, target):
+        if missing.name not in _already_told:
+            _already_told.add(missing.name)  # an exporter looks again and again
+            _tell(missing)
+
+
+def _tell(missing: SeenBroker) -> None:
+    who = on_one_line(missing.name) + (f" ({on_one_line(missing.address)})" if missing.address else "")
+    if missing.expected_by is not None:
+        by = on_one_line(missing.expected_by)
+        note(f"{who} is not registered, and belongs there by {by}: its queues are in no answer")
+    else:
+        age_ms = round(time() * 1000) - (missing.last_seen_time_ms or 0)
+        note(f"{who} is not registered any more, and was {duration(age_ms)} ago: its queues are in no answer")
 
 
 def note_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> tuple[SeenBroker, ...]:
@@ -80,17 +133,91 @@ def note_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> tuple[Se
     return _noted(";".join(cluster.name_servers.addresses()), now, now_ms) if now else ()
 
 
+def _size(broker: BrokerSnapshot) -> tuple[int | None, int | None]:
+    """Returns how many application queues a broker has, and how many groups have offsets in them."""
+    if broker.lacks(Part.TOPICS) is not None or broker.lacks(Part.CONSUMER_OFFSETS) is not None:
+        return None, None
+    own = {broker.cluster, broker.name}  # each broker makes itself a topic of these names
+    topics = (item for item in broker.topics if item.name not in own and _is_application(item.name))
+    used = {item.name: item.read_queue_count for item in topics}
+    groups = {item.group for item in broker.consumer_offsets if item.topic in used and not is_system_group(item.group)}
+    return sum(used.values()), len(groups)
+
+
+def _is_application(topic: str) -> bool:
+    return not is_system_topic(topic) and group_of(topic) is None
+
+
+def _with_expected(
+    seen: tuple[SeenBroker, ...], target: Expecting, registered: Set[str], clusters: Set[str]
+) -> tuple[SeenBroker, ...]:
+    """Returns the brokers, those marked and added that the profile names, or that a local cluster was started with."""
+    known = {item.name: item for item in seen}
+    cluster = target.cluster or (next(iter(clusters)) if len(clusters) == 1 else "")
+    for item in expected_brokers(target, registered):
+        before = known.get(item.name) or replace(item, cluster=item.cluster or cluster)
+        known[item.name] = replace(before, expected_by=item.expected_by)
+    return tuple(known[name] for name in sorted(known))
+
+
+def expected_brokers(target: Expecting, registered: Set[str]) -> Iterable[SeenBroker]:
+    """Yields the brokers that belong to a cluster.
+
+    Args:
+        registered: names; while none is missing nobody asks whether the process of a local cluster still runs.
+    """
+    for name in target.brokers:
+        yield SeenBroker(cluster=target.cluster or "", name=name, address=None, expected_by=target.source)
+    directory = state_dir() / "local"
+    if not directory.is_dir():
+        return
+    from mqctl.local.state import LocalStates
+
+    try:
+        here = set(target.namesrv.split(";"))
+        for state in LocalStates(directory).all():
+            ready = state.ready
+            masters = [item for item in ready.brokers if not item.broker_id]
+            if not here & set(ready.namesrv.split(";")):
+                continue
+            if all(item.name in registered for item in masters) or state.alive:
+                for item in masters:
+                    yield SeenBroker(
+                        cluster=ready.cluster,
+                        name=item.name,
+                        address=item.address,
+                        last_seen_time_ms=state.started_ms,
+                        expected_by=f"local cluster {state.name}",
+                    )
+    except MqctlError:  # its file is damaged: whoever works on local clusters is told
+        return
+
+
 def _noted(location: str, now: Iterable[SeenBroker], now_ms: int) -> tuple[SeenBroker, ...]:
     """Returns the brokers of now and those seen before, and keeps them; none where they cannot be kept."""
     try:
         place = state_dir() / "seen" / f"{sha256(location.encode()).hexdigest()[:24]}.json"
         data = read_whole(place) if place.exists() else b"[]"
         known = {item.name: item for item in msgspec.json.decode(data, type=list[SeenBroker])}
-        fresh = {item.name: item for item in known.values() if now_ms - item.last_seen_time_ms < _KEPT_MS}
-        if all(item.name in fresh and now_ms - fresh[item.name].last_seen_time_ms < _WRITTEN_MS for item in now):
+        fresh = {item.name: item for item in known.values() if now_ms - (item.last_seen_time_ms or 0) < _KEPT_MS}
+        if all(_is_fresh(item, fresh.get(item.name)) for item in now):
             return tuple(fresh[name] for name in sorted(fresh))
-        fresh |= {item.name: item for item in now}
+        fresh |= {item.name: _sized(item, fresh.get(item.name)) for item in now}
         write_whole(place, msgspec.json.encode([fresh[name] for name in sorted(fresh)]), sweep="*")
     except (OSError, MqctlError, msgspec.MsgspecError):
         return ()
     return tuple(fresh[name] for name in sorted(fresh))
+
+
+def _is_fresh(item: SeenBroker, kept: SeenBroker | None) -> bool:
+    """Tells whether what is kept of a broker need not be written anew."""
+    if kept is None or (item.last_seen_time_ms or 0) - (kept.last_seen_time_ms or 0) >= _WRITTEN_MS:
+        return False
+    return item.queue_count is None or (item.queue_count, item.group_count) == (kept.queue_count, kept.group_count)
+
+
+def _sized(item: SeenBroker, kept: SeenBroker | None) -> SeenBroker:
+    """Returns a broker of now with what an earlier look saw of its size, unless this one looked."""
+    if item.queue_count is not None or kept is None:
+        return item
+    return replace(item, queue_count=kept.queue_count, group_count=kept.group_count)

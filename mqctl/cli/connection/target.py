@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,6 +60,7 @@ class ClusterTarget:
     Attributes:
         source: where the address came from, for people.
         proxies: remoting ports of its proxies.
+        brokers: names of those that belong to it, where the profile tells.
         option: the options that name the cluster and give access to it, for commands to type next.
     """
 
@@ -71,13 +73,14 @@ class ClusterTarget:
     tls: TlsSettings | None = None
     room_rule: str | None = None
     proxies: tuple[str, ...] = ()
+    brokers: tuple[str, ...] = ()
 
     def open(self) -> Cluster:
         """Returns the cluster, to be used as a context manager."""
         from mqctl.cli.connection.seen_brokers import tell_missing
         from mqctl.client.admin.cluster import Cluster
 
-        return Cluster(self.namesrv, self.links(), proxies=self.proxies, on_brokers=tell_missing)
+        return Cluster(self.namesrv, self.links(), proxies=self.proxies, on_brokers=partial(tell_missing, target=self))
 
     def links(self) -> LinkSettings:
         """Returns how connections are made: signed and secured as told."""
@@ -196,6 +199,7 @@ def _from_profile(name: str | None, timeout_ms: int | None) -> ClusterTarget | N
         tls=tls_of(profile),
         room_rule=profile.room_rule,
         proxies=_proxies(profile.proxies or ""),
+        brokers=profile.brokers,
     )
 
 

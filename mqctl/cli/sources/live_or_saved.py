@@ -17,7 +17,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.names_alike import meant
 from mqctl.model.origin import OriginKind
-from mqctl.model.route import BrokerEndpoint, NameServerView
+from mqctl.model.route import BrokerEndpoint, NameServerView, SeenBroker
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, list_brokers
 
@@ -37,13 +37,20 @@ class LiveOrSaved:
     Attributes:
         asking: the live cluster; None for a snapshot.
         saved: the snapshot; None for a live cluster.
-        cluster: name of the cluster that the connection prefers.
+        target: how the live cluster is reached, and who belongs to it.
     """
 
-    def __init__(self, asking: Asking | None, saved: ClusterSnapshot | None, cluster: str | None = None) -> None:
+    def __init__(
+        self, asking: Asking | None, saved: ClusterSnapshot | None, target: ClusterTarget | None = None
+    ) -> None:
         self.asking = asking
         self.saved = saved
-        self.cluster = cluster
+        self.target = target
+
+    @property
+    def cluster(self) -> str | None:
+        """The name of the cluster that the connection prefers."""
+        return self.target.cluster if self.target is not None else None
 
     @property
     def is_store(self) -> bool:
@@ -90,13 +97,15 @@ class LiveOrSaved:
             NotFoundError: no broker is registered with any of them.
         """
         if self.saved is None:
-            from mqctl.cli.connection.seen_brokers import tell_missing
             from mqctl.snapshot.live.routes import ask_name_servers
 
             answered = ask_name_servers(self._live())
             if not answered[1]:
                 raise none_registered(";".join(answered[0]))
-            tell_missing(self._live().cluster, answered[1])
+            if self.target is not None:
+                from mqctl.cli.connection.seen_brokers import tell_missing
+
+                tell_missing(self._live().cluster, answered[1], self.target)
             return answered
         if self.saved.without_brokers:
             raise none_registered(self.saved.origin.location)
@@ -104,6 +113,18 @@ class LiveOrSaved:
         addresses = {_address(item) for item in self.saved.brokers}
         gaps = [gap for gap in self.saved.unavailable if gap.part is Part.ROUTES and gap.topic is None]
         return servers, tuple(sorted(addresses)), gaps
+
+    def missing(self, addresses: Iterable[BrokerAddress]) -> list[SeenBroker]:
+        """Notes the brokers that are registered, and returns those that ought to be and are not."""
+        if self.saved is not None:
+            from mqctl.diagnosis.gone_brokers import gone_brokers
+
+            return [gone.seen for gone in gone_brokers(self.saved) if gone.seen and (gone.belongs or gone.recent)]
+        if self.target is None:
+            return []
+        from mqctl.cli.connection.seen_brokers import missing_brokers
+
+        return list(missing_brokers(self._live().cluster, addresses, self.target))
 
     def routes(self, topic: str) -> tuple[tuple[NameServerView, ...], list[Gap]]:
         """Returns what each name server tells of one topic, and which could not be asked."""
@@ -229,7 +250,7 @@ def looking(
         return
     target: ClusterTarget = cluster_target(namesrv, profile, timeout, proxies=proxies)
     with target.open() as cluster:
-        yield LiveOrSaved(asking_of(cluster, target), None, target.cluster)
+        yield LiveOrSaved(asking_of(cluster, target), None, target)
 
 
 def _address(item: BrokerSnapshot) -> BrokerAddress:

@@ -182,4 +182,4 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
                 progress("stacks", number, _LATER_STACKS)
             sleep(_STACKS_APART_S)
             first = with_later_stacks(cluster, target.deadline(), first, round(time() * 1000))
-        return with_seen_brokers(first)
+        return with_seen_brokers(first, target, whole=scope == Scope())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection.seen_brokers import note_brokers
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
@@ -10,7 +9,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.gap import Part
-from mqctl.render.brokers import broker_document, broker_rows
+from mqctl.render.brokers import broker_document, broker_rows, missing_row
 from mqctl.snapshot.live.brokers import ask_runtime
 
 EXAMPLES = ("mqctl broker list", "mqctl broker list -o wide", "mqctl broker list -o json | jq '.brokers[].address'")
@@ -24,10 +23,12 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """List every broker process: address, version, rates, disk. One that does not answer is listed with the reason."""
+    """List every broker process: address, version, rates, disk.
+
+    One that does not answer, or ought to be registered and is not, is listed with the reason.
+    """
     with looking(namesrv, profile, timeout, snapshot) as look:
         brokers = look.brokers({Part.RUNTIME})
         look.ask(ask_runtime, brokers)
-        if look.asking is not None:
-            note_brokers(look.asking.cluster, [broker.address for broker in brokers])
-    return answer(broker_document(broker_rows(brokers)), broker_gaps(brokers), output)
+        missing = look.missing([broker.address for broker in brokers])
+    return answer(broker_document([*broker_rows(brokers), *map(missing_row, missing)]), broker_gaps(brokers), output)

@@ -42,8 +42,9 @@ def command(
         look.ask(ask_topics, masters_of(brokers))
         look.ask(ask_groups, masters_of(brokers), Scope())
         modes = look.declared_modes(masters_of(brokers))
+        missing = [item for item in look.missing(addresses) if item.cluster in (which, "")]
     gaps = [*server_gaps, *broker_gaps(brokers)]
-    description = cluster_description(which, brokers, servers, server_gaps, modes)
+    description = cluster_description(which, brokers, servers, server_gaps, modes, missing=missing)
     return answer(description_document(description), gaps, output)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mqctl.cli.connection.seen_brokers import note_brokers
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
@@ -30,8 +29,7 @@ def command(
         servers, addresses, server_gaps = look.name_servers()
         brokers = look.brokers_at(addresses, {Part.RUNTIME})
         look.ask(ask_runtime, brokers)
-        if look.asking is not None:
-            note_brokers(look.asking.cluster, addresses)
+        look.missing(addresses)
     first = next(iter(servers.values()), ())
     differing = [address for address, endpoints in servers.items() if endpoints != first]
     gaps = [*server_gaps, *broker_gaps(brokers)]

@@ -54,11 +54,12 @@ def command(
 
     The cluster is asked when somebody scrapes, at most every --every, within --timeout (8s unless given). Unknown is
     not zero: a number that could not be read is NaN, `mqctl_unknown_parts` counts what was not answered, and where no
-    broker answers `mqctl_up` is 0. `mqctl_brokers_expected` counts those that were registered within seven days as
-    well. Of more than 500 groups, `mqctl_groups_left_out` counts those without metrics; --limit and -g choose.
-    `mqctl_queues_left_out` and `mqctl_clients_left_out` do so for --by-queue and --clients; a client's id changes when
-    it is started again, and each scrape then asks every consumer. There is no access control: keep it on the loopback
-    address, or where only your monitoring can reach it.
+    broker answers `mqctl_up` is 0. `mqctl_brokers_expected` counts those that were registered within seven days, or
+    belong there, as well; `mqctl_broker_up` of one that is not registered is 0. Of more than 500 groups,
+    `mqctl_groups_left_out` counts those without metrics; --limit and -g choose. `mqctl_queues_left_out` and
+    `mqctl_clients_left_out` do so for --by-queue and --clients; a client's id changes when it is started again, and
+    each scrape then asks every consumer. There is no access control: keep it on the loopback address, or where only
+    your monitoring can reach it.
     """
     from mqctl.operations.checks.export import listen_address, registry_of, serve
     from mqctl.render.metrics_detail import Detail
@@ -93,8 +94,7 @@ def _numbers(target: ClusterTarget, names: tuple[Iterable[str], ...], *, clients
     scope = Scope(groups=groups, topics=topics, without=without)
     with target.open() as cluster:
         now_ms = round(time() * 1000)
-        return with_seen_brokers(
-            gather_numbers(
-                cluster, target.deadline(), now_ms=now_ms, scope=scope, with_consumers=clients, with_pop=True
-            )
+        looked = gather_numbers(
+            cluster, target.deadline(), now_ms=now_ms, scope=scope, with_consumers=clients, with_pop=True
         )
+        return with_seen_brokers(looked, target, whole=scope == Scope())

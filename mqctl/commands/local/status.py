@@ -22,15 +22,19 @@ def command(
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> int:
-    """Show the local clusters of this machine. Ends with 2 when one has died without being stopped."""
-    states = LocalStates(state_dir() / "local")
+    """Show the local clusters of this machine and their brokers.
+
+    Ends with 2 when a cluster has died without being stopped, with 1 when a broker of one is down.
+    """
+    known = LocalStates(state_dir() / "local")
     if name is None:
-        clusters = list(states.all())
+        clusters = list(known.all())
     else:
-        one = states.load(name)
+        one = known.load(name)
         if one is None:
             raise NotFoundError(f"there is no local cluster {name}", remedy="mqctl local up; mqctl local status")
         clusters = [one]
     rows = [local_row(state) for state in clusters]
     emit(local_document(rows), output)
-    return ExitCode.CRITICAL if any(row.state == "dead" for row in rows) else ExitCode.OK
+    states = {row.state for row in rows}
+    return ExitCode.CRITICAL if "dead" in states else ExitCode.WARNING if "degraded" in states else ExitCode.OK

@@ -112,7 +112,10 @@ _TlsClientAuth = Annotated[
 _TlsTrust = Annotated[
     Path | None, typer.Option("--tls-trust", metavar="FILE", help="Authority that signs those (PEM).")
 ]
-_Control = Annotated[bool, typer.Option("--control", help="Open the control socket for faults and time.")]
+_Control = Annotated[
+    bool,
+    typer.Option("--control/--no-control", help="Open the control socket, for `local stop`, faults and time."),
+]
 
 
 def command(
@@ -136,7 +139,7 @@ def command(
     tls_key: _TlsKey = None,
     tls_client_auth: _TlsClientAuth = LocalClientAuth.NONE,
     tls_trust: _TlsTrust = None,
-    control: _Control = False,
+    control: _Control = True,
     output: OutputOption = Output.TABLE,
     no_color: NoColorOption = False,
 ) -> None:

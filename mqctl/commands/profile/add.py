@@ -18,6 +18,7 @@ EXAMPLES = (
     "mqctl profile add prod --namesrv 10.0.0.1:9876 --acl-file ~/.mq-keys.yaml --replace",
     "mqctl profile add prod --namesrv mq.example.com:9876 --tls --tls-ca ca.pem --keyring ops-account",
     "mqctl profile add prod --namesrv 10.0.0.1:9876 --proxy 10.0.0.5 --replace",
+    "mqctl profile add prod --namesrv 10.0.0.1:9876 --brokers broker-a,broker-b --replace",
     "mqctl profile add stage --namesrv http://addresses:8080/rocketmq/nsaddr --timeout 30s",
 )
 
@@ -67,6 +68,10 @@ _Proxies = Annotated[
     list[str] | None,
     typer.Option("--proxy", metavar="HOST[:PORT]", help="Remoting port of a 5.x proxy, 8080 unless given; repeat."),
 ]
+_Brokers = Annotated[
+    str | None,
+    typer.Option("--brokers", metavar="NAMES", help="Its brokers, with commas: one that is gone is missed."),
+]
 _Replace = Annotated[bool, typer.Option("--replace", help="Replace a profile of this name.")]
 
 
@@ -86,6 +91,7 @@ def command(
     timeout: _Timeout = None,
     room_rule: _RoomRule = None,
     proxy: _Proxies = None,
+    brokers: _Brokers = None,
     replace: _Replace = False,
 ) -> None:
     """Give a cluster a name, so that commands need no addresses. The first profile becomes the current one."""
@@ -113,6 +119,7 @@ def command(
             tls_key=_text(tls_key),
             tls_server_name=tls_server_name,
             proxies=proxies,
+            brokers=tuple(name.strip() for name in (brokers or "").split(",") if name.strip()),
         )
         profiles.current = profiles.current or name
         current = profiles.current

@@ -12,15 +12,23 @@ def local_row(cluster: LocalCluster) -> LocalRow:
     """Looks at the process of a cluster and returns its row."""
     alive = cluster.alive
     ready = cluster.ready
+    up = {item.name for item in ready.brokers if alive and item.listens}
     return LocalRow(
         name=cluster.name,
-        state="running" if alive else "dead",
+        state="dead" if not alive else "running" if len(up) == len(ready.brokers) else "degraded",
         pid=ready.pid,
         namesrv=ready.namesrv,
-        broker_names=", ".join(broker.name for broker in ready.brokers),
+        broker_names=", ".join(
+            item.name if item.name in up or not alive else f"{item.name} (down)" for item in ready.brokers
+        ),
         brokers=[
             LocalBrokerRow(
-                name=item.name, address=item.address, room=item.room, store=item.store, broker_id=item.broker_id
+                name=item.name,
+                address=item.address,
+                room=item.room,
+                store=item.store,
+                broker_id=item.broker_id,
+                state="running" if item.name in up else "down",
             )
             for item in ready.brokers
         ],

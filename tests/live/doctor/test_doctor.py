@@ -90,11 +90,43 @@ def test_a_broker_that_name_servers_forgot_is_missed(live: Run, cluster: Embedde
     output = live("doctor", "--only", "MQ617").stdout
     cluster.clear_faults()
     (finding,) = outcome.json["findings"]
-    assert (outcome.exit_code, finding["subject"], finding["severity"]) == (1, "broker-b", "warning")
+    assert (outcome.exit_code, finding["subject"], finding["severity"]) == (2, "broker-b", "error")
+    assert (finding["evidence"]["queue_count"], finding["evidence"]["group_count"]) == (2, 1)
     assert finding["evidence"]["last_address"] == cluster.broker("broker-b").address
     assert "No name server knows broker-b any more; it was registered at 20" in output
+    assert "Out of reach with it: 2 queues, from which 1 group consumes." in " ".join(output.split())
     assert "mqctl playbook run broker-down -p broker=broker-b" in output
     assert live("doctor").exit_code == 0
+
+
+def test_a_broker_that_the_profile_names_is_missed_though_nobody_ever_saw_it(
+    live: Run, cluster: EmbeddedCluster
+) -> None:
+    add = ("profile", "add", "prod", "--namesrv", cluster.namesrv, "--brokers", "broker-a, broker-b,broker-z")
+    assert live(*add).exit_code == 0
+    assert (
+        live("profile", "show", "prod", "-o", "json").json["profiles"][0]["brokers"] == "broker-a, broker-b, broker-z"
+    )
+    outcome = live("doctor", "--profile", "prod", "--only", "MQ617", env={"MQCTL_NAMESRV": ""})
+    assert (outcome.exit_code, outcome.stdout.count("MQ617")) == (2, 1), outcome
+    assert "No name server knows broker-z, which belongs there by profile prod." in outcome.stdout
+    listed = live("group", "lag", "--profile", "prod", env={"MQCTL_NAMESRV": ""})
+    assert "broker-z is not registered, and belongs there by profile prod: its queues are in no answer" in listed.stderr
+
+
+def test_a_check_misses_a_broker_that_was_there_a_moment_ago_unless_it_says_how_many_there_are(
+    live: Run, cluster: EmbeddedCluster
+) -> None:
+    line = ("check", "--group", "G", "--max-lag", "1000")
+    assert live(*line).exit_code == 0
+    cluster.fault(106, Answer(0, body=without(cluster, "broker-b")))
+    try:
+        missed, declared, more = live(*line), live(*line, "--brokers", "1"), live(*line, "--brokers", "2")
+    finally:
+        cluster.clear_faults()
+    assert (missed.exit_code, "broker broker-b" in missed.stdout) == (3, True), missed
+    assert "what waits in its queues is not known" in missed.stdout
+    assert (declared.exit_code, more.exit_code) == (0, 2), (declared, more)
 
 
 def without(cluster: EmbeddedCluster, broker: str) -> bytes:

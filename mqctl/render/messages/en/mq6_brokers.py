@@ -18,17 +18,23 @@ RULES: dict[str, Text] = {
     "MQ617": Text(
         title="A broker that was there is gone",
         what={
-            "held": "No name server knows {broker} any more; members still hold {held_count:queue} of it.",
+            "held": "No name server knows {broker} any more; members of {holder_count:group} still hold {held_count:queue} of it.",
+            "expected": "No name server knows {broker}, which belongs there by {expected_by}.",
+            "expected-counted": "No name server knows {broker}, which belongs there by {expected_by}. Out of reach with it: {queue_count:queue}, "
+            "from which {group_count:group} {group_count:/consumes/consume}.",
             "ordered": "No name server knows {broker}, which the order configuration of {topic} names.",
             "seen": "No name server knows {broker} any more; it was registered at {last_seen_time_ms}, as {last_address}.",
+            "seen-counted": "No name server knows {broker} any more; it was registered at {last_seen_time_ms}, as {last_address}. Out of reach with it: "
+            "{queue_count:queue}, from which {group_count:group} {group_count:/consumes/consume}.",
         },
         effect="What it stores is out of reach until it is back: it is late, not lost. Sends and consumers go on with the brokers "
         "that are left.",
         advice="Check whether its process and its machine are alive. If it was taken out of service on purpose, "
         "accept this in a file for --known; seven days after it was last seen it is forgotten.",
         explain="Name servers drop a broker whose connection breaks, or that is silent for 120 s; nothing of it stays with them. "
-        "Looks for brokers that members hold queues of, that order configurations name, that were there in an earlier look of "
-        "this run, or when doctor looked from here within seven days.",
+        "Looks for brokers that members hold queues of, that order configurations name, that a local cluster was started with, that a "
+        "profile names (`mqctl profile add --brokers`), that were there in an earlier look of this run, or when the cluster was looked at from here within "
+        "seven days; after one day without it, that last is a warning only.",
         next_command="mqctl broker list {source}",
     ),
 }

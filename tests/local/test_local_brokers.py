@@ -1,0 +1,96 @@
+"""One broker of a local cluster stopped, killed and started again, and who notices that it is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mqctl.client.admin.broker_changes import commit_offset, put_group
+from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.links import Links
+from mqctl.model.config import SubscriptionGroupConfig
+from tests.conftest import Outcome
+from tests.embedded_broker.messages import send
+from tests.embedded_broker.wire import Peer
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(mqctl: Run, tmp_path: Path) -> Iterator[Run]:
+    """Runs mqctl with a state directory of its own, in which a cluster of two brokers was started that nobody has
+    looked at."""
+    environment = {name: str(tmp_path / name.lower()) for name in ("MQCTL_STATE_DIR", "MQCTL_CONFIG_DIR")}
+
+    def command(*words: object) -> Outcome:
+        return mqctl(*words, env=environment)
+
+    up = command("local", "up", "--memory", "--brokers", "2", "-o", "json")
+    assert up.exit_code == 0, up.stderr
+    address = up.json["clusters"][0]["brokers"][0]["address"]
+    with Peer(address) as peer, Links() as links:
+        assert peer.call(send("orders"), b"x").code == 0
+        for question in (
+            put_group(SubscriptionGroupConfig(name="shipping")),
+            commit_offset("shipping", "orders", 0, 0),
+        ):
+            links.ask(address, question, Deadline(60_000))
+    yield command
+    command("local", "down")
+
+
+def test_a_broker_that_is_killed_before_anybody_looked_is_missed(run: Run) -> None:
+    killed = run("local", "stop", "broker-b", "--kill")
+    assert (killed.exit_code, "broker-a, broker-b (down)" in killed.stdout) == (0, True), killed
+    assert "start it again with: mqctl local start broker-b" in killed.stderr
+    status = run("local", "status", "-o", "json")
+    (cluster,) = status.json["clusters"]
+    assert (status.exit_code, cluster["state"]) == (1, "degraded")
+    assert [(item["name"], item["state"]) for item in cluster["brokers"]] == [
+        ("broker-a", "running"),
+        ("broker-b", "down"),
+    ]
+    doctor = run("doctor", "-o", "json", "--only", "MQ617")
+    (finding,) = doctor.json["findings"]
+    assert (doctor.exit_code, finding["subject"], finding["severity"]) == (2, "broker-b", "error")
+    assert "which belongs there by local cluster default" in run("doctor", "--only", "MQ617").stdout
+    listed = run("broker", "list")
+    assert "not registered: belongs there by local cluster default" in listed.stdout, listed
+    assert "broker-b (127.0.0.1:" in listed.stderr
+    assert "1 master, 0 slaves; 1 missing" in run("cluster", "describe").stdout
+
+
+def test_checks_and_metrics_do_not_call_a_cluster_fine_whose_broker_is_gone(run: Run) -> None:
+    words = ("check", "--group", "*", "--max-lag", "1000")
+    assert run(*words).exit_code == 0
+    assert run("local", "stop", "broker-b", "--kill").exit_code == 0
+    held = run(*words, "-o", "json")
+    states = {(item["subject"], item["check"]): item["state"] for item in held.json["results"]}
+    assert held.exit_code == 2, held
+    assert (states["broker broker-b", "registered"], states["group shipping", "lag"]) == ("critical", "unknown")
+    shown = run(*words).stdout
+    assert "broker broker-b is not registered: what waits in its queues is not known" in shown
+    assert "next: mqctl playbook run broker-down" in shown
+    assert "playbook run backlog" not in shown
+    metrics = run("export", "prometheus", "--once").stdout
+    assert 'mqctl_broker_up{broker="broker-b",broker_id="0",cluster="DefaultCluster"} 0.0' in metrics
+    assert 'mqctl_broker_up{broker="broker-a",broker_id="0",cluster="DefaultCluster"} 1.0' in metrics
+    assert 'mqctl_brokers_expected{cluster="DefaultCluster"} 2.0' in metrics
+
+
+def test_a_broker_is_stopped_and_started_again_on_its_port(run: Run) -> None:
+    before = run("broker", "list", "-o", "json").json["brokers"]
+    assert run("local", "stop", "broker-b").exit_code == 0
+    assert run("local", "stop", "broker-b").exit_code == 0  # it stays so
+    started = run("local", "start", "broker-b")
+    assert (started.exit_code, "broker-b is running" in started.stderr) == (0, True), started
+    assert run("local", "status").exit_code == 0
+    after = run("broker", "list", "-o", "json")
+    assert [item["address"] for item in after.json["brokers"]] == [item["address"] for item in before]
+    assert (after.exit_code, after.stderr) == (0, "")
+    wrong = run("local", "stop", "broker-c")
+    assert (wrong.exit_code, "did you mean broker-a" in wrong.stderr or "known: broker-a" in wrong.stderr) == (66, True)
+    guess = run("local", "kill", "broker-b")
+    assert (guess.exit_code, "next: mqctl local stop --kill broker-b" in guess.stderr) == (64, True), guess.stderr
