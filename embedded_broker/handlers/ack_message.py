@@ -111,14 +111,15 @@ def batch_ack_message(broker: Broker, _request: BatchAckMessage, call: Call) -> 
 
 def _ack_batch(broker: Broker, ack: BatchAck, broker_name: str, call: Call) -> None:
     topic = real_topic(ack.topic, ack.consumer_group, ack.retry)
-    low, high = broker.storage.min_offset(topic, ack.queue_id), broker.storage.max_offset(topic, ack.queue_id)
+    queue = broker.storage.queues.table.get((topic, ack.queue_id))
+    low, high = (0, 0) if queue is None else (queue.min_offset, queue.max_offset)
     offsets = tuple(ack.offsets())
     if offsets and not low <= offsets[0] <= offsets[-1] <= high:
         offsets = tuple([offset for offset in offsets if low <= offset <= high])
     if ack.revive_queue == ORDER_REVIVE_QUEUE:
         for offset in offsets:
             _ack_in_order(broker, (topic, ack.consumer_group, ack.queue_id), offset, ack.pop_ms, call)
-    elif offsets and (topic, ack.queue_id) in broker.storage.queues.table:
+    elif offsets and queue is not None:
         record = AckRecord(
             ack_offsets=offsets,
             broker_name=broker_name,

@@ -178,7 +178,8 @@ class Intake:
             return None
         if property_of(properties, _TIMER_OUT_MS) is not None:
             return None
-        self._check_wheel()
+        if not self._has_wheel:
+            raise self._no_wheel()
         number = decimal(text, -MOST_INT64)
         if number is None:
             raise self._illegal_time()
@@ -194,7 +195,8 @@ class Intake:
         Raises:
             Refusal: there is no timer wheel, or it does not reach that far.
         """
-        self._check_wheel()
+        if not self._has_wheel:
+            raise self._no_wheel()
         left_ms, settings = deliver_ms - self.clock.now_ms(), self.settings
         if left_ms <= 0:
             return None
@@ -202,10 +204,10 @@ class Intake:
             raise self._illegal_time()
         return (deliver_ms - 1) // settings.timer_precision_ms * settings.timer_precision_ms
 
-    def _check_wheel(self) -> None:
-        if not self._has_wheel:
-            remark = "accurate timer message is not enabled, timerWheelEnable is false"
-            raise Refusal(ResponseCode.SYSTEM_ERROR, remark)
+    @staticmethod
+    def _no_wheel() -> Refusal:
+        remark = "accurate timer message is not enabled, timerWheelEnable is false"
+        return Refusal(ResponseCode.SYSTEM_ERROR, remark)
 
     def _illegal_time(self) -> Refusal:
         remark = (

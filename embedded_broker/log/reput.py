@@ -84,7 +84,7 @@ class RecordDispatcher:
         self._pending += 1
         if self.keys is not None and sys_flag & SYSFLAG_TRANSACTION_MASK != SYSFLAG_ROLLBACK:
             self.keys.add(entry.topic, properties, entry.physical_offset, entry.store_ms)
-        if not is_consumable(sys_flag):
+        if sys_flag and not is_consumable(sys_flag):
             return
         code = entry.tags_code
         if self._ext is not None:

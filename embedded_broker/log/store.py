@@ -239,7 +239,7 @@ class Storage:
             RecordError: a host is no address.
         """
         topic, sys_flag = message.topic, message.sys_flag
-        if not is_consumable(sys_flag):
+        if sys_flag and not is_consumable(sys_flag):
             return self.append_batch((message,))[0]
         draft = self._draft(message)
         queue = self._ready(topic, message.queue_id, len(message.properties))
@@ -270,7 +270,7 @@ class Storage:
         if self.retention.disk_full:
             raise DiskFullError(self.log.directory)
         self.dispatcher.make_room(characters)
-        return self.queues.queue(topic, queue_id)
+        return self.queues.table.get((topic, queue_id)) or self.queues.queue(topic, queue_id)
 
     def append_batch(self, messages: Sequence[Incoming]) -> list[Appended]:
         """Appends messages of one queue: all in one file, all with one store time, all or none.

@@ -78,7 +78,7 @@ class PopBuffer:
         """
         line = (checkpoint.consumer_group, checkpoint.topic, checkpoint.queue_id)
         held = _Held(checkpoint, revive_queue, next_offset)
-        if self._may_hold(checkpoint):
+        if self._ground.settings.enable_pop_buffer_merge and self._may_hold(checkpoint):
             self._held[checkpoint.merge_key] = held
         else:
             self._records.store_checkpoint(checkpoint, revive_queue)
@@ -87,8 +87,6 @@ class PopBuffer:
 
     def _may_hold(self, checkpoint: PopCheckPoint) -> bool:
         settings = self._ground.settings
-        if not settings.enable_pop_buffer_merge:
-            return False
         left_ms = checkpoint.due_ms - self._ground.clock.now_ms()
         return (
             left_ms >= settings.pop_ck_stay_buffer_time_out + _SHORTEST_MARGIN_MS

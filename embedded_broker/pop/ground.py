@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from embedded_broker.clock import Clock
@@ -18,7 +19,7 @@ from embedded_broker.tables.topics import TopicTable
 from mqctl.protocol.header import Request
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Ground:
     """Parts of one broker.
 
@@ -37,15 +38,15 @@ class Ground:
     is_behind: Callable[[], bool]
     ask: Callable[[Request, OnAnswer], None]
 
-    @property
+    @cached_property
     def clock(self) -> Clock:
         return self.intake.clock
 
-    @property
+    @cached_property
     def settings(self) -> BrokerSettings:
         return self.intake.settings
 
-    @property
+    @cached_property
     def storage(self) -> Storage:
         return self.intake.storage
 

@@ -69,7 +69,11 @@ class PopRequest:
 
 
 class Polls:
-    """All waiting requests of one kind."""
+    """All waiting requests of one kind.
+
+    Attributes:
+        total: how many there are.
+    """
 
     def __init__(self, clock: Clock, settings: BrokerSettings) -> None:
         self._clock = clock
@@ -78,7 +82,7 @@ class Polls:
         self._keys: dict[Key, list[PopRequest]] = {}
         self._groups: dict[str, dict[str, int]] = {}
         self._deadlines: list[PopRequest] = []
-        self._total = 0
+        self.total = 0
         self._ready: list[PopRequest] = []
         self._timer: Handle | None = None
         self._timer_ms = 0
@@ -89,7 +93,7 @@ class Polls:
 
     def wait(self, waiting: PopRequest) -> Polling:
         """Has a request wait, unless too many do or its time is over."""
-        if self._total >= self._settings.max_pop_polling_size:
+        if self.total >= self._settings.max_pop_polling_size:
             return Polling.FULL
         if self._clock.now_ms() >= waiting.until_ms:
             return Polling.OVER
@@ -102,15 +106,13 @@ class Polls:
         topic, group, _ = waiting.key
         groups = self._groups.setdefault(topic, {})
         groups[group] = groups.get(group, 0) + 1
-        self._total += 1
+        self.total += 1
         heappush(self._deadlines, waiting)
         self._set_timer()
         return Polling.WAITS
 
     def arrived(self, entry: Dispatched) -> None:
-        """Wakes those who can have a new message; to be called at every dispatch."""
-        if not self._total:
-            return
+        """Wakes those who can have a new message; to be called at every dispatch while anybody waits."""
         topic, only = entry.topic, None
         if topic.startswith(RETRY_PREFIX) and "+" in topic:
             only, _, topic = topic.removeprefix(RETRY_PREFIX).partition("+")
@@ -151,7 +153,7 @@ class Polls:
             del groups[group]
         if not groups:
             del self._groups[topic]
-        self._total -= 1
+        self.total -= 1
 
     def _set_timer(self) -> None:
         while self._deadlines and self._deadlines[0].over:
@@ -184,4 +186,4 @@ class Polls:
         self._groups.clear()
         self._deadlines.clear()
         self._ready.clear()
-        self._total = 0
+        self.total = 0

@@ -52,8 +52,9 @@ class Pop:
         return (self.orders.file, self.modes.file)
 
     def _arrived(self, entry: Dispatched) -> None:
-        self.polls.arrived(entry)
-        self.notifications.arrived(entry)
+        for polls in (self.polls, self.notifications):
+            if polls.total:
+                polls.arrived(entry)
 
     def _freed(self, topic: str, group: str, queue_id: int) -> None:
         """Wakes those who wait for an ordered queue."""

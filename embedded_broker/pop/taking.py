@@ -113,19 +113,19 @@ def next_offset(pop: Pop, options: PopOptions, topic: str, queue_id: int, *, beg
     Args:
         begins: a pop does begin there: a first offset is committed, a reset is taken.
     """
-    ground = pop.ground
-    offset = ground.offsets.query(options.group, topic, queue_id)
+    line, offsets = (options.group, topic, queue_id), pop.ground.offsets
+    offset = offsets.query(*line)
     if offset < 0:
-        offset = _first_offset(ground, options, topic, queue_id)
+        offset = _first_offset(pop.ground, options, topic, queue_id)
         if begins:
-            ground.offsets.commit(options.group, topic, queue_id, offset)
+            offsets.commit(*line, offset)
     if begins:
-        reset = ground.offsets.take_reset(options.group, topic, queue_id)
+        reset = offsets.take_reset(*line)
         if reset is not None:
             pop.orders.clear((topic, options.group, queue_id))
-            pop.buffer.clear((options.group, topic, queue_id))
+            pop.buffer.clear(line)
             return reset
-    latest = pop.buffer.latest((options.group, topic, queue_id))
+    latest = pop.buffer.latest(line)
     return offset if latest is None else max(offset, latest)
 
 

@@ -74,13 +74,14 @@ class GroupTable:
     def find_or_create(self, name: str) -> SubscriptionGroupConfig | None:
         """Returns the group, created with default settings where the broker does that; None where it does not."""
         config = self.configs.get(name)
-        may_create = self._settings.auto_create_subscription_group or name.startswith(SYSTEM_GROUP_PREFIX)
+        if config is not None:
+            return config
         if self._release.is_v5 and (len(name) > _LONGEST or not _NAME.match(name)):
-            may_create = False
-        if config is None and may_create:
-            log.info("consumer group %s created", name)
-            config = self.put(SubscriptionGroupConfig(name=name))
-        return config
+            return None
+        if not (self._settings.auto_create_subscription_group or name.startswith(SYSTEM_GROUP_PREFIX)):
+            return None
+        log.info("consumer group %s created", name)
+        return self.put(SubscriptionGroupConfig(name=name))
 
     def put(self, config: SubscriptionGroupConfig) -> SubscriptionGroupConfig:
         """Creates or replaces a group and persists the table.

@@ -70,11 +70,11 @@ class Body(Declared):
         if not isinstance(value, dict):
             raise _wrong(f"{cls.__name__}, an object,", value)
         values: dict[str, object] = {}
-        for name, wire, read, _ in cls._codec():
+        for name, wire, read, _ in cls.__dict__.get("_codecs") or cls._codec():
             item = value.get(wire)
             if item is not None:
                 values[name] = read(item)
-        missing = len(values) < len(cls.fields()) and [
+        missing = len(values) < len(cls._names) and [
             item.wire for item in cls.fields() if item.required and item.name not in values
         ]
         if missing:

@@ -105,19 +105,13 @@ class ConsumeQueues:
         """Names the file of `queue` that starts at byte offset `start`."""
         return f"{self.directory}/{queue.topic}/{queue.queue_id}/{start:020d}"
 
-    def has(self, queue: QueueWriter, physical_offset: int, size_bytes: int) -> bool:
-        """Tells whether a record is in a queue already."""
-        return physical_offset + size_bytes <= queue.max_physical
-
     def put(self, queue: QueueWriter, physical_offset: int, size_bytes: int, tags_code: int, queue_offset: int) -> bool:
         """Appends the entry of a record; False when the queue has it already.
 
         A queue without a file begins at `queue_offset`. Otherwise, the position is what counts, as in the broker: an
         offset below it is a repetition, one above it is appended all the same.
         """
-        if self.has(queue, physical_offset, size_bytes):
-            return False
-        if queue_offset < queue.max_offset:
+        if physical_offset + size_bytes <= queue.max_physical or queue_offset < queue.max_offset:
             return False
         if queue.first_file == NO_FILE and queue.pending is None:
             queue.min_offset = queue.max_offset = queue_offset

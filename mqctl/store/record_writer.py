@@ -83,33 +83,28 @@ class RecordWriter:
         self._topics: dict[str, tuple[int, bytes]] = {}
 
     def host(self, text: str) -> bytes:
-        """Packs `ip:port`; raises RecordError for anything else."""
-        packed = self._hosts.get(text)
-        if packed is None:
-            packed = pack_host(text)
-            if len(self._hosts) >= _HOSTS_KEPT:
-                self._hosts.clear()
-            self._hosts[text] = packed
+        """Packs `ip:port` and remembers it; raises RecordError for anything else."""
+        if len(self._hosts) >= _HOSTS_KEPT:
+            self._hosts.clear()
+        packed = self._hosts[text] = pack_host(text)
         return packed
 
     def topic(self, name: str) -> tuple[int, bytes]:
-        """Returns magic and length-prefixed bytes of a topic.
+        """Returns magic and length-prefixed bytes of a topic, and remembers them.
 
         Raises:
             MessageRefused: the name is too long for the layout.
         """
-        encoded = self._topics.get(name)
-        if encoded is None:
-            data = name.encode()
-            if len(data) <= LONGEST_TOPIC:
-                encoded = (MAGIC_V1, bytes((len(data),)) + data)
-            elif self._long_topics and len(data) <= 255:
-                encoded = (MAGIC_V2, _SHORT.pack(len(data)) + data)
-            else:
-                raise MessageRefused(f"could not store a message of topic {name}", reason="the topic name is too long")
-            if len(self._topics) >= _TOPICS_KEPT:
-                self._topics.clear()
-            self._topics[name] = encoded
+        data = name.encode()
+        if len(data) <= LONGEST_TOPIC:
+            encoded = (MAGIC_V1, bytes((len(data),)) + data)
+        elif self._long_topics and len(data) <= 255:
+            encoded = (MAGIC_V2, _SHORT.pack(len(data)) + data)
+        else:
+            raise MessageRefused(f"could not store a message of topic {name}", reason="the topic name is too long")
+        if len(self._topics) >= _TOPICS_KEPT:
+            self._topics.clear()
+        self._topics[name] = encoded
         return encoded
 
     def draft(self, message: Incoming) -> Draft:
@@ -119,7 +114,7 @@ class RecordWriter:
             MessageRefused: topic or properties are too long.
             RecordError: a host is no address.
         """
-        magic, topic_bytes = self.topic(message.topic)
+        magic, topic_bytes = self._topics.get(message.topic) or self.topic(message.topic)
         try:
             text = message.properties.encode()
         except UnicodeEncodeError as error:
@@ -132,8 +127,8 @@ class RecordWriter:
                 f"could not store a message of topic {message.topic}",
                 reason=f"its properties take {len(text)} bytes, at most {MAX_PROPERTIES_LENGTH} fit",
             )
-        born = self.host(message.born_host)
-        store = self.host(message.store_host)
+        born = self._hosts.get(message.born_host) or self.host(message.born_host)
+        store = self._hosts.get(message.store_host) or self.host(message.store_host)
         sys_flag = message.sys_flag & ~_WIDE
         if len(born) > 8:
             sys_flag |= SYSFLAG_BORN_HOST_V6
