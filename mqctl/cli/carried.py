@@ -105,6 +105,13 @@ class _Reading:
         values = [value] if value or sign else words[:1] if words and not _is_option(words[0]) else []
         behind = 1 if values and not (value or sign) else 0
         ours = self._meant(name)
+        if name not in self._options and "--by-duration" in self._options:
+            from mqctl.cli.options.reset_targets import natural_target
+
+            if target := natural_target(name, values[0] if values else ""):
+                self._add(target)
+                del words[:behind]
+                return
         if ours is None and values and self._is_argument(name):
             self.bare.append(values[0])
             del words[:behind]

@@ -5,7 +5,7 @@ Source: docs/models.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from mqctl.diagnosis.backlog_bound import BacklogCase, Bound, total
@@ -40,6 +40,8 @@ class BacklogAdvice:
         thread_count: consume threads of all instances; None when one does not tell.
         consume_ms: mean time of the listener for one batch; None when no instance tells.
         lane_tps: messages a second that one thread passes at that.
+        is_stuck: whether its members hold messages and finish none.
+        is_busy: whether listeners take most of the time of an instance that is behind; None when nobody tells.
         consume_mode: of the group, `POP` or `PULL`, both where it differs by topic; None where nobody tells.
         confidence: low when the look was shorter than consumers commit.
     """
@@ -67,6 +69,8 @@ class BacklogAdvice:
     confidence: Confidence
     remedies: tuple[Remedy, ...]
     queues: tuple[QueueFlow, ...]
+    is_stuck: bool = False
+    is_busy: bool | None = None
     consume_mode: str | None = None
 
     @property
@@ -79,12 +83,19 @@ class BacklogAdvice:
         return Movement.CATCHING_UP if (self.out_tps or 0.0) > (self.in_tps or 0.0) else Movement.FALLING_BEHIND
 
 
-def backlog_advice(snapshot: ClusterSnapshot, settings: Settings) -> list[BacklogAdvice]:
-    """Returns advice for every group and topic, those that never end first, then the longest."""
+def backlog_advice(
+    snapshot: ClusterSnapshot, settings: Settings, *, only: Collection[tuple[str, str]] | None = None
+) -> list[BacklogAdvice]:
+    """Returns advice for every group and topic, those that never end first, then the longest.
+
+    Args:
+        only: the groups and topics in question; None for all.
+    """
     views = {view.group: view for view in group_views(snapshot)}
     flows: dict[tuple[str, str], list[QueueFlow]] = {}
     for flow in queue_flows(snapshot, settings):
-        flows.setdefault((flow.group, flow.queue.topic), []).append(flow)
+        if only is None or (flow.group, flow.queue.topic) in only:
+            flows.setdefault((flow.group, flow.queue.topic), []).append(flow)
     window_ms = snapshot.origin.observed_at_ms - snapshot.earlier.origin.observed_at_ms if snapshot.earlier else 0
     sure = window_ms >= settings.scaled(settings.drain_window_ms)
     nobody = GroupView(group="", memberships={}, running={})
@@ -139,6 +150,8 @@ def _advice(
         confidence=Confidence.HIGH if sure and not view.silent else Confidence.LOW,
         remedies=remedies(case, bound, target_ms),
         queues=tuple(flows),
+        is_stuck=case.stuck,
+        is_busy=case.busy,
     )
 
 

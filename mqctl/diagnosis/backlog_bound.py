@@ -130,7 +130,10 @@ class BacklogCase:
 
     def _worked(self, client: str) -> bool | None:
         """Tells whether the threads of one instance that can work do, by the time that a batch takes."""
-        out_tps = total(flow.out_tps for flow in self.flows if flow.owner == client)
+        if self.unmoved:
+            out_tps: float | None = self._tps_of(client)
+        else:
+            out_tps = total(flow.out_tps for flow in self.flows if flow.owner == client)
         lanes = self._lanes(client)
         if not self.consume_ms or not lanes or out_tps is None:
             return None
@@ -151,11 +154,17 @@ class BacklogCase:
         if any(flow.owner is None for flow in self.behind):
             # Who takes messages by POP, or assigns queues by hand, holds none of them for good.
             return Bound.UNKNOWN if self.view.silent or not self.view.shares else Bound.NOBODY
-        if all(flow.movement is Movement.UNKNOWN for flow in self.behind):
-            return Bound.UNKNOWN
+        if self.unmoved:
+            # Members tell what they did in the last minute: one look shows that threads work, not why they do not.
+            return self._by_work() if self.busy else Bound.UNKNOWN
         if self.stuck:
             return Bound.LISTENER
         return Bound.HOT_QUEUE if self._one_is_hot() else self._by_work()
+
+    @property
+    def unmoved(self) -> bool:
+        """Whether no movement was seen of anything that waits: at one look, or in less time than commits take."""
+        return all(flow.movement is Movement.UNKNOWN for flow in self.behind)
 
     @property
     def stuck(self) -> bool:
@@ -163,6 +172,8 @@ class BacklogCase:
 
         An orderly one with fewer threads than queues stays with a queue for up to a minute while others wait.
         """
+        if self.unmoved:
+            return False
         hampered = self.flows if self.orderly and self.lanes_short else self.behind
         moving = any(flow.out_tps for flow in hampered if flow.owner in self.owners)
         return any(flow.cached_count for flow in self.behind) and not moving

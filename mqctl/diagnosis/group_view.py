@@ -159,6 +159,33 @@ def newest_change_ms(versions: Iterable[int]) -> int | None:
     return max((version for version in versions if version >= _FIRST_RELEASE_MS), default=None)
 
 
+def differing_since_ms(view: GroupView, topic: str, sides: Mapping[str, Iterable[str]]) -> int | None:
+    """Returns since when members that want different things of a topic are online together: since the first of a second
+    side started. None where a side does not tell.
+
+    Subscriptions carry a time, too, but members renew it whenever queues are shared out anew
+    (`RebalancePushImpl.messageQueueChanged`): it only says until when one cannot have begun.
+
+    Args:
+        sides: the members of each side.
+    """
+    began = []
+    for clients in sides.values():
+        times = [_first_seen_ms(view, client, topic) for client in clients]
+        known = [time_ms for time_ms in times if time_ms is not None]
+        if not known:
+            return None
+        began.append(min(known))
+    return sorted(began)[1] if len(began) > 1 else None
+
+
+def _first_seen_ms(view: GroupView, client: str, topic: str) -> int | None:
+    info, wanted = view.running.get(client), view.subscription(client, topic)
+    started_ms = info.start_time_ms if info is not None else None
+    times = (started_ms or 0, wanted.version_ms if wanted is not None else 0)
+    return min((time_ms for time_ms in times if time_ms >= _FIRST_RELEASE_MS), default=None)
+
+
 def named_clients(clients: Iterable[str]) -> str:
     """Writes client ids as a short list: three by name, the rest by number."""
     known = sorted(clients)

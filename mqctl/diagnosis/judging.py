@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from mqctl.diagnosis.audience import Audience, GroupKind
+from mqctl.diagnosis.causes import with_causes
 from mqctl.diagnosis.rule import RULES, Case, ClusterCase, Rule, Unknown, Verdict
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
@@ -91,6 +92,7 @@ def diagnose(
         for entry in chosen:
             outcomes += _judge(entry, case, audience)
     findings = _each_once([item for item in outcomes if isinstance(item, Finding)])
+    findings = with_causes(findings, snapshot, used)
     gaps = [item for item in outcomes if isinstance(item, NotJudged)]
     findings.sort(key=lambda item: (-item.severity.rank, item.code in SYMPTOMS, item.code))
     return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from mqctl.diagnosis.audience import EVERY, JOINED, LAGGING, ONLINE, SHARING, SUBSCRIBED, GroupKind, TopicKind
 from mqctl.diagnosis.group_view import (
     GroupView,
+    differing_since_ms,
     group_views,
     losses_of,
     named_clients,
@@ -99,7 +100,6 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
             effective = view.effective(topic)
             losses = losses_of(view, topic, case.snapshot.tag_samples)
             sampled = sum(sample.message_count for sample in case.snapshot.tag_samples if sample.queue.topic == topic)
-            changed = [wanted.version_ms for wanted in view.subscriptions(topic).values()]
             yield Verdict(
                 subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
                 params={
@@ -112,7 +112,7 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
                 evidence={
                     "member_count": len(view.client_ids),
                     "set_count": len(wants),
-                    "newest_subscription_time_ms": newest_change_ms(changed),
+                    "differing_since_time_ms": differing_since_ms(view, topic, wants),
                     "sampled_count": sampled or None,
                     "lost_count": sum(loss.lost_count for loss in losses) if sampled else None,
                 },

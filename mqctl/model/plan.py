@@ -131,6 +131,7 @@ class OffsetPlan:
         callbacks: for `Method.CALLBACK`, the requests that make the change.
         left_out: what the wish covers and the plan does not, each with the reason.
         creates_on: names of the brokers on which the group is created first.
+        goes_back: whether the wish names a point in the past: who goes there means to consume again, not to skip.
     """
 
     kind: PlanKind
@@ -145,6 +146,7 @@ class OffsetPlan:
     callbacks: tuple[Callback, ...] = ()
     left_out: tuple[str, ...] = ()
     creates_on: tuple[str, ...] = ()
+    goes_back: bool = False
 
     @property
     def replayed_count(self) -> int:

@@ -16,6 +16,7 @@ class PendingTransaction:
         half_offset, physical_offset: of the newest copy of the half message.
         check_count: TRANSACTION_CHECK_TIMES of that copy, 0 when it has none.
         delayed: whether it has a delay level, with which no transaction comes to its end.
+        keys: of the message, as sent: several are separated by spaces.
     """
 
     unique_key: str | None
@@ -27,6 +28,7 @@ class PendingTransaction:
     store_time_ms: int
     check_count: int
     delayed: bool = False
+    keys: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,7 @@ class DiscardedTransaction:
     Attributes:
         physical_offset: of its record there.
         check_count: how often producers were asked about it.
+        keys: of the message, as sent: several are separated by spaces.
     """
 
     unique_key: str | None
@@ -45,6 +48,7 @@ class DiscardedTransaction:
     born_time_ms: int | None = None
     physical_offset: int | None = None
     check_count: int | None = None
+    keys: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,13 @@ from mqctl.allocation.key_forecast import KeyForecast
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow
 from mqctl.diagnosis.backlog_remedies import Remedy
+from mqctl.diagnosis.causes import cause_of, numbers_of
 from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode
-from mqctl.render.messages import phrase
+from mqctl.render.messages import phrase, written
 from mqctl.render.text import printable
 
 _ADVICE_COLUMNS = (
@@ -26,17 +27,18 @@ _ADVICE_COLUMNS = (
     Column("consumed_tps", "consumed/s", none="?"),
     Column("out_tps", "committed/s", none="?"),
     Column("drain", "drains in"),
-    Column("expires_in_ms", "retention in", CellKind.DURATION_MS),
-    Column("loses", "retention first", CellKind.FLAG, none="?"),
-    Column("parallelism", "parallelism", CellKind.COUNT, none="?"),
-    Column("bound", "bounded by"),
+    Column("deleted", "deleted before read", none="?"),
+    Column("parallelism", "calls at once", CellKind.COUNT, none="?"),
+    Column("bound", "limited by"),
 )
 _REMEDY_COLUMNS = (
     Column("what", "option"),
     Column("effect", "effect"),
-    Column("needed_count", "total needed", CellKind.COUNT),
+    Column("needed", "needed"),
     Column("reason", "because"),
 )
+_CAUSES = 10
+"""Backlogs of which the cause is told in words; the table has all."""
 _QUEUE_COLUMNS = (
     Column("group", "group"),
     Column("topic", "topic"),
@@ -154,10 +156,17 @@ class _Shown:
     consumed_tps: str | None
     out_tps: str | None
     drain: str
-    expires_in_ms: int | None
-    loses: bool | None
+    deleted: str | None
     parallelism: int | None
     bound: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShownRemedy:
+    what: str
+    effect: str
+    needed: str | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,13 +184,24 @@ class _ShownQueue:
 
 
 def advice_document(
-    observed_at_ms: int, window_ms: int, advices: Sequence[BacklogAdvice], *, lang: Lang | None, detail: bool
+    observed_at_ms: int,
+    window_ms: int,
+    advices: Sequence[BacklogAdvice],
+    *,
+    lang: Lang | None,
+    detail: bool,
+    told: bool = False,
 ) -> Document:
-    """Builds the document of `group lag --advise`; `detail` shows people the queues too."""
+    """Builds the document of `group lag --advise`.
+
+    Args:
+        detail: show people the queues too.
+        told: whether every broker said who is online.
+    """
     rows = [_row(advice) for advice in advices]
-    blocks: list[Table | Paragraphs] = [
-        Table(_ADVICE_COLUMNS, [_shown(advice, lang) for advice in advices], empty="no group has offsets there")
-    ]
+    causes = [line for advice in advices if (line := _cause_line(advice, lang, told=told))]
+    blocks: list[Table | Paragraphs] = [Paragraphs(causes[:_CAUSES])] if causes else []
+    blocks += [Table(_ADVICE_COLUMNS, [_shown(advice, lang) for advice in advices], empty="no group has offsets there")]
     for advice in advices:
         if advice.remedies:
             title = phrase("remedies" if advice.consume_ms is None else "remedies_timed", lang).format(
@@ -206,6 +226,29 @@ def advice_document(
         csv_columns=CSV_COLUMNS,
         blocks=blocks,
     )
+
+
+def _cause_line(advice: BacklogAdvice, lang: Lang | None, *, told: bool) -> str | None:
+    """Says in words why a group is behind and what to do; None where nothing is behind, or nobody knows."""
+    cause = cause_of(advice, told=told) if advice.remedies else None
+    if cause is None:
+        return None
+    numbers = {name: written(name, value, lang) for name, value in numbers_of(advice).items()}
+    said = phrase(f"cause_{cause}", lang).format_map(numbers)
+    line = phrase("cause_is", lang).format(
+        group=advice.group, topic=advice.topic, cause=said, cure=phrase(f"cure_{cause}", lang)
+    )
+    return printable(line)
+
+
+def _deleted(advice: BacklogAdvice, lang: Lang | None) -> str | None:
+    """Says whether retention deletes what waits before it is read, and in what time; None where nobody knows."""
+    if advice.loses is None:
+        return None
+    word = "deleted_yes" if advice.loses else "deleted_no"
+    if advice.expires_in_ms is None:
+        return phrase(word, lang)
+    return phrase(f"{word}_in", lang).format(span=units.duration(advice.expires_in_ms))
 
 
 def _uncommitted(advice: BacklogAdvice, lang: Lang | None) -> Iterator[str]:
@@ -309,8 +352,7 @@ def _shown(advice: BacklogAdvice, lang: Lang | None) -> _Shown:
         consumed_tps=_rate(advice.consumed_tps),
         out_tps=_rate(advice.out_tps),
         drain=_drain(advice.drain, lang),
-        expires_in_ms=advice.expires_in_ms,
-        loses=advice.loses,
+        deleted=_deleted(advice, lang),
         parallelism=advice.parallelism,
         bound=phrase(f"bound_{advice.bound.value}", lang),
     )
@@ -331,13 +373,13 @@ def _shown_queue(flow: QueueFlow, lang: Lang | None) -> _ShownQueue:
     )
 
 
-def _shown_remedy(item: Remedy, lang: Lang | None) -> RemedyRow:
-    return RemedyRow(
+def _shown_remedy(item: Remedy, lang: Lang | None) -> _ShownRemedy:
+    needed = item.needed_count
+    return _ShownRemedy(
         what=phrase(f"remedy_{item.what}", lang),
         effect=phrase(f"effect_{item.effect.value}", lang),
+        needed=None if needed is None else phrase(f"needed_{item.what}", lang).format(count=units.count(needed)),
         reason=_reason(item, lang),
-        needed_count=item.needed_count,
-        forecast=item.forecast,
     )
 
 

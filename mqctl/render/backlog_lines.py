@@ -16,8 +16,8 @@ LINE_COLUMNS = (
     Column("out_tps", "committed/s", none="?"),
     Column("drain", "drain"),
     Column("drain_ms", "drains in", CellKind.DURATION_MS),
-    Column("loses", "retention first", CellKind.FLAG, none="?"),
-    Column("bound", "bounded by"),
+    Column("loses", "deleted before read", CellKind.FLAG, none="?"),
+    Column("bound", "limited by"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The states of changes as the machine forms of each command call them."""
+"""The states of changes as the machine forms of each command call them, and how a change is undone."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ STEP_WORDS = {NOT_MOVED: "not-done"}
 LETTER_WORDS = {PLANNED: "waiting", SENT: "sending", CONFIRMED: "sent", NOT_MOVED: "failed"}
 REPLAY_WORDS = {CONFIRMED: "complete", UNKNOWN: "in-doubt"}
 _WORDS: dict[type, dict[str, str]] = {StepRecord: STEP_WORDS, ResendRecord: LETTER_WORDS, ReplayRecord: REPLAY_WORDS}
+
+
+def way_back(change_id: str, command: str = "mqctl undo") -> str:
+    """Says how a change is undone: in the same words wherever that is said."""
+    return f"undo: {command} {change_id} (shows its plan; --execute does it)"
 
 
 def face_state(record: AnyRecord) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.body_form import BodyForm
@@ -20,6 +20,7 @@ from mqctl.model.dead_letter import (
     repair_windows,
 )
 from mqctl.model.names import dlq_topic, retry_topic
+from mqctl.model.resend import LetterKey, letter_key
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, shown_message
@@ -41,10 +42,12 @@ LETTER_COLUMNS = (
     Column("age_ms", "age", CellKind.DURATION_MS),
     Column("failed_count", "failed", CellKind.COUNT),
     Column("given_up", "given up", CellKind.WORDS),
+    Column("resent", "sent again", CellKind.FLAG, none="?"),
     Column("origin_topic", "origin topic", none="?"),
     Column("tags", "tags"),
     Column("keys", "keys"),
     Column("unique_key", "message id"),
+    Column("resent_by", "by change", wide=True),
     Column("message_id", "dead letter id", wide=True),
     Column("origin_message_id", "origin id", wide=True),
     Column("first_failed_by_ms", "first failed by", CellKind.TIME_MS, wide=True, none="?"),
@@ -113,6 +116,8 @@ class ShownLetter:
         failed_by_ms, first_failed_by_ms: when each failure was at the latest, if the consumer chose no delays of its
             own; none when the group's settings are not known.
         given_up: `exhausted`, `early` or `unknown`; `why` says it in words.
+        resent: whether it was sent again; None where a broker, or a damaged record, leaves that open. `resent_by` is
+            the id of the change, or `somebody`.
         message: the whole message.
     """
 
@@ -128,6 +133,8 @@ class ShownLetter:
     first_failed_by_ms: int | None
     given_up: str
     why: str
+    resent: bool | None
+    resent_by: str | None
     origin_topic: str | None
     origin_message_id: str | None
     tags: str | None
@@ -205,20 +212,34 @@ def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
             blocks.append(Paragraphs([line, change]))
     if rows:
         worst = max(rows, key=lambda row: row.letter_count).group
-        blocks.append(Paragraphs([f"which, and why: mqctl dlq show {shlex.quote(worst)}"]))
+        blocks.append(Paragraphs([f"which, why, and which were sent again: mqctl dlq show {shlex.quote(worst)}"]))
     return Document(schema="dlq.list/1", value=DeadLetterGroups(groups=list(rows)), records=rows, blocks=blocks)
 
 
-def letters_document(group: str, letters: Iterable[DeadLetter], form: BodyForm, *, more: bool, now_ms: int) -> Document:
-    """Builds the document of `dlq show`."""
+def letters_document(
+    group: str,
+    letters: Iterable[DeadLetter],
+    form: BodyForm,
+    *,
+    more: bool,
+    now_ms: int,
+    resent: Callable[[LetterKey], tuple[bool | None, str | None]],
+) -> Document:
+    """Builds the document of `dlq show`.
+
+    Args:
+        resent: tells of a letter whether it was sent again, and by what.
+    """
     listed = list(letters)
-    rows = [_letter(letter, form, now_ms) for letter in listed]
+    rows = [_letter(letter, form, now_ms, resent(letter_key(letter))) for letter in listed]
     beyond = ", and more: raise --limit" if more else ""
     lines = [f"{counted(len(rows), 'dead letter')} of group {group}{beyond}"]
     for kind in GivenUp:
         count = sum(row.given_up == kind for row in rows)
         lines += [f"  {kind}: {count}, {_WHY[kind]}"] if count else []
-    lines += _resent(group, listed)
+    if again := sum(row.resent is True for row in rows):
+        lines.append(f"  sent again already: {again:,}; a resend leaves them out")
+    lines += _ladder_lines(group, listed)
     return Document(
         schema="dlq.show/1",
         value=DeadLetters(group=group, more=more, letters=rows),
@@ -230,7 +251,7 @@ def letters_document(group: str, letters: Iterable[DeadLetter], form: BodyForm, 
     )
 
 
-def _resent(group: str, letters: Sequence[DeadLetter]) -> list[str]:
+def _ladder_lines(group: str, letters: Sequence[DeadLetter]) -> list[str]:
     """Tells what a resend of letters means for their retries, by the longest ladder of the brokers that hold them."""
     ladders = [letter.ladder for letter in letters if letter.ladder]
     if not ladders:
@@ -244,7 +265,7 @@ def _resent(group: str, letters: Sequence[DeadLetter]) -> list[str]:
     ]
 
 
-def _letter(letter: DeadLetter, form: BodyForm, now_ms: int) -> ShownLetter:
+def _letter(letter: DeadLetter, form: BodyForm, now_ms: int, resent: tuple[bool | None, str | None]) -> ShownLetter:
     message, failed_by_ms = letter.stored.message, letter.failed_by_ms
     return ShownLetter(
         group=letter.group,
@@ -259,6 +280,8 @@ def _letter(letter: DeadLetter, form: BodyForm, now_ms: int) -> ShownLetter:
         first_failed_by_ms=min(failed_by_ms, default=None),
         given_up=letter.given_up.value,
         why=_WHY[letter.given_up],
+        resent=resent[0],
+        resent_by=resent[1],
         origin_topic=letter.origin_topic,
         origin_message_id=letter.origin_message_id,
         tags=message.tags,

@@ -11,6 +11,7 @@ from mqctl.model.counts import counted
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
 from mqctl.model.names import group_of, is_system_topic
+from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
 from mqctl.render import units
@@ -121,6 +122,13 @@ def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:
     origin = snapshot.origin
     yield f"source           {origin.kind} {origin.location}"
     yield f"as of            {units.instant(origin.observed_at_ms)} ({origin.observed_from})"
+    if origin.kind is OriginKind.LIVE:
+        earlier = snapshot.earlier
+        if earlier is None:
+            yield "looks            1, without rates; mqctl snapshot save --window 60s FILE saves 2"
+        else:
+            span = units.duration(origin.observed_at_ms - earlier.origin.observed_at_ms)
+            yield f"looks            2, {span} apart: mqctl group lag --advise --snapshot FILE shows rates"
     if origin.redacted:
         yield "redacted         addresses, client ids, keys and paths are made up"
     if origin.archive:

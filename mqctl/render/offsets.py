@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mqctl.execute.records import OffsetRecord, QueuePart
 from mqctl.model.counts import counted
 from mqctl.model.plan import Method, OffsetPlan
+from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 PLAN_COLUMNS = (
@@ -168,9 +169,10 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         f"{'moves' if moving == 1 else 'move'}, {counted(plan.replayed_count, 'message')} consumed again, "
         f"{plan.skipped_count:,} skipped",
         *([f"the group will be created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
+        *_forward(plan),
         *_ways(plan),
         *(f"left out: {item}" for item in plan.left_out),
-        *(f"undo: {item}" for item in (report.undo if moving else ())),
+        *([way_back("ID"), *(f"undo: {item}" for item in report.undo[1:])] if moving else []),
         next_step if moving else "nothing to do",
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
@@ -191,6 +193,19 @@ def _way_back(plan: OffsetPlan) -> list[str]:
     if without := sum(change.old is None for change in plan.moving):
         lines.append(f"{counted(without, 'queue')} without an offset keep the new one: brokers cannot delete an offset")
     return lines
+
+
+def _forward(plan: OffsetPlan) -> list[str]:
+    """Warns where who means to go back would skip: the group stands before that point."""
+    ahead = [change for change in plan.moving if change.skipped_count]
+    if not plan.goes_back or not ahead:
+        return []
+    told = (
+        f"{counted(len(ahead), 'queue')} would go FORWARD, not back: the group has not come to this point yet, and "
+        f"would skip {counted(plan.skipped_count, 'message')} unread; --by-duration with a longer span, or "
+        "--to-earliest, goes back"
+    )
+    return [f"warning: {told}"]
 
 
 def _ways(plan: OffsetPlan) -> list[str]:
@@ -230,7 +245,7 @@ def change_document(record: OffsetRecord) -> Document:
     report = change_report(record)
     lines = [f"change {report.id}: {report.state}"]
     if not record.is_nothing_done:
-        lines.append(f"undo: mqctl undo {record.id}")
+        lines.append(way_back(record.id))
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.queues), Paragraphs(lines)]
     return Document(schema="offset.change/1", value=report, records=report.queues, blocks=blocks)
 

@@ -10,6 +10,7 @@ from mqctl.model.counts import counted
 from mqctl.model.numbers import decimal
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
+from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 PLAN_COLUMNS = (
@@ -270,7 +271,7 @@ def change_document(record: SettingRecord) -> Document:
     done = sum(row.state == "confirmed" for row in rows)
     lines = [f"change {record.id}: {record.state}, {done} of {len(rows)} done"]
     if not record.is_nothing_done:
-        lines.append(f"undo: mqctl undo {record.id}")
+        lines.append(way_back(record.id))
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="settings.change/1", value=report, records=rows, blocks=blocks)
 

@@ -17,6 +17,7 @@ from mqctl.render.stack_rows import PoolRow, StackGroupRow, StackInstanceRow, in
 from mqctl.render.text import printable
 from mqctl.render.units import count, duration
 from mqctl.stacks.names import Role
+from mqctl.stacks.processes import members_of_one_process
 from mqctl.stacks.rules import StackClass
 
 _LINE_WIDTH = 44
@@ -120,13 +121,26 @@ def stack_document(
         notes=list(notes),
     )
     records = [group for row in rows for group in row.groups]
+    shown = _one_a_process(judged, rows)
     return Document(
         schema="stacks.dump/1",
         value=report,
         records=records,
         csv_columns=CSV_COLUMNS,
-        blocks=list(_blocks(rows, rows_of_findings, findings, view)),
+        blocks=list(_blocks(shown, rows_of_findings, findings, view)),
     )
+
+
+def _one_a_process(judged: Sequence[JudgedInstance], rows: Sequence[StackInstanceRow]) -> list[StackInstanceRow]:
+    """Returns a row for each process: each of its members shows all of its threads, which people count once."""
+    shown = []
+    for places in members_of_one_process([item.instance for item in judged]):
+        first = rows[places[0]]
+        if len(places) > 1:
+            names = ", ".join(rows[place].client_id or rows[place].source for place in places)
+            first = replace(first, client_id=f"{names} (one process)")
+        shown.append(first)
+    return shown
 
 
 def _told(finding: Finding, view: StackView) -> FindingRow:
@@ -141,7 +155,7 @@ def _blocks(
     rows: Sequence[StackInstanceRow], finding_rows: Sequence[FindingRow], findings: Sequence[Finding], view: StackView
 ) -> Iterable[Table | Paragraphs]:
     """Yields what the threads do, then what is wrong: a screen of 80 by 24 holds the usual answer."""
-    yield Paragraphs(list(_headline(rows)))
+    yield Paragraphs(list(_headline(rows, everything=view.everything)))
     merged = _merged(rows, everything=view.everything)
     kept = merged if view.everything or view.calls else merged[:_SHOWN_ROWS]
     yield Table(COLUMNS, kept, empty="no consume thread was seen")
@@ -149,6 +163,8 @@ def _blocks(
     if folded:
         hidden = sum(item.thread_count for item in folded)
         yield Paragraphs([f"and {counted(len(folded), 'more kind')} of {counted(hidden, 'thread')} (--all shows them)"])
+    if not view.calls and any(item.calls and item.cls != StackClass.IDLE for item in kept):
+        yield Paragraphs(["one frame of each stack is shown; --calls shows all calls"])
     for item in merged:
         if item.calls and (view.calls or item.cls == StackClass.UNKNOWN):
             yield Paragraphs(list(_calls(item, None if view.calls else _SHOWN_CALLS)), stored=True)
@@ -182,7 +198,7 @@ def _finding_blocks(rows: Sequence[FindingRow], findings: Sequence[Finding], vie
         yield Paragraphs(lines, severity=block.severity)
 
 
-def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
+def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable[str]:
     for row in rows[:_SHOWN_SOURCES]:
         looks = f"{row.dump_count} dumps" if row.dump_count > 1 else "1 dump"
         span = f" over {duration(row.span_ms)}" if row.span_ms and row.dump_count > 1 else ""
@@ -204,7 +220,7 @@ def _headline(rows: Sequence[StackInstanceRow]) -> Iterable[str]:
         counts = {role: sum(g.thread_count for g in row.groups if g.role == role) for role in rest}
         folded = ", ".join(f"{number} {rest[role]}" for role, number in counts.items() if number)
         if folded:
-            yield f"  other threads: {folded} (--all shows them)"
+            yield f"  other threads: {folded}" if everything else f"  other threads: {folded} (--all shows them)"
     if len(rows) > _SHOWN_SOURCES:
         others = rows[_SHOWN_SOURCES:]
         threads = sum(row.thread_count for row in others)

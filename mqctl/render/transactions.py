@@ -8,11 +8,13 @@ from mqctl.diagnosis import Diagnosis
 from mqctl.model.counts import counted
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
+from mqctl.model.numbers import decimal
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction, TransactionState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
+from mqctl.render.text import printable
 
 _BROKER = Column("broker_name", "broker", none="?")
 COLUMNS = (
@@ -22,7 +24,8 @@ COLUMNS = (
     Column("topic", "topic", none="?"),
     Column("producer_group", "producer group", none="?"),
     Column("age_ms", "age", CellKind.DURATION_MS, none="?"),
-    Column("check_count", "checks", CellKind.COUNT, none="?"),
+    Column("keys", "keys"),
+    Column("checks", "checks", none="?"),
     Column("online_count", "online", CellKind.COUNT, none="?"),
     Column("discarded_time_ms", "given up", CellKind.TIME_MS),
     Column("half_offset", "half offset", CellKind.COUNT, wide=True),
@@ -55,6 +58,8 @@ class TransactionRow:
 
     Attributes:
         age_ms: since the half message was born.
+        keys: of the message, as sent: several are separated by spaces.
+        check_limit: checks after which the broker gives up (`transactionCheckMax`); None when it does not tell.
         online_count: clients of the producer group that this broker could ask; None when nobody could tell.
         half_offset: of the newest half message; None for a discarded one.
     """
@@ -65,10 +70,20 @@ class TransactionRow:
     topic: str | None
     producer_group: str | None
     age_ms: int | None
+    keys: str | None
     check_count: int | None
+    check_limit: int | None
     online_count: int | None
     discarded_time_ms: int | None
     half_offset: int | None
+
+    @property
+    def checks(self) -> str | None:
+        """How often producers were asked, of how often they are asked at most."""
+        if self.check_count is None:
+            return None
+        limit = "" if self.check_limit is None else f" of {self.check_limit:,}"
+        return f"{self.check_count:,}{limit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +145,8 @@ class TransactionDetail:
     """Machine form of `transaction show`.
 
     Attributes:
+        keys: of the message, as sent: several are separated by spaces.
+        check_limit: checks after which its broker gives up (`transactionCheckMax`); None when it does not tell.
         state: `pending`, `committed`, `rolled-back`, `discarded`, `lost-op` (committed, and will be checked again) or
             `committed-twice`.
         op_count: its half messages that op messages name.
@@ -144,6 +161,8 @@ class TransactionDetail:
     op_count: int
     commit_count: int
     copies: list[TransactionCopy]
+    keys: str | None = None
+    check_limit: int | None = None
 
 
 def transaction_rows(snapshot: ClusterSnapshot) -> list[TransactionRow]:
@@ -154,8 +173,9 @@ def transaction_rows(snapshot: ClusterSnapshot) -> list[TransactionRow]:
         state = broker.transactions
         if state is None:
             continue
-        rows += [_pending(broker.name, item, state, now_ms) for item in state.pending]
-        rows += [_discarded(broker.name, item, state, now_ms) for item in state.discarded]
+        limit = decimal(broker.config.get("transactionCheckMax"))
+        rows += [_pending(broker.name, item, state, now_ms, limit) for item in state.pending]
+        rows += [_discarded(broker.name, item, state, now_ms, limit) for item in state.discarded]
     return sorted(rows, key=lambda row: (row.state != "pending", -(row.age_ms or 0)))
 
 
@@ -163,7 +183,9 @@ def _online(state: TransactionState, group: str | None) -> int | None:
     return None if state.online is None or group is None else state.online.get(group)
 
 
-def _pending(name: str | None, item: PendingTransaction, state: TransactionState, now_ms: int) -> TransactionRow:
+def _pending(
+    name: str | None, item: PendingTransaction, state: TransactionState, now_ms: int, check_limit: int | None
+) -> TransactionRow:
     return TransactionRow(
         broker_name=name,
         state="pending",
@@ -171,14 +193,18 @@ def _pending(name: str | None, item: PendingTransaction, state: TransactionState
         topic=item.topic,
         producer_group=item.producer_group,
         age_ms=now_ms - item.born_time_ms,
+        keys=item.keys,
         check_count=item.check_count,
+        check_limit=check_limit,
         online_count=_online(state, item.producer_group),
         discarded_time_ms=None,
         half_offset=item.half_offset,
     )
 
 
-def _discarded(name: str | None, item: DiscardedTransaction, state: TransactionState, now_ms: int) -> TransactionRow:
+def _discarded(
+    name: str | None, item: DiscardedTransaction, state: TransactionState, now_ms: int, check_limit: int | None
+) -> TransactionRow:
     return TransactionRow(
         broker_name=name,
         state="discarded",
@@ -186,7 +212,9 @@ def _discarded(name: str | None, item: DiscardedTransaction, state: TransactionS
         topic=item.topic,
         producer_group=item.producer_group,
         age_ms=None if item.born_time_ms is None else now_ms - item.born_time_ms,
+        keys=item.keys,
         check_count=item.check_count,
+        check_limit=check_limit,
         online_count=_online(state, item.producer_group),
         discarded_time_ms=item.discarded_time_ms,
         half_offset=None,
@@ -219,6 +247,12 @@ def _unread(snapshot: ClusterSnapshot, broker: BrokerSnapshot) -> bool:
     return snapshot.origin.kind is OriginKind.LIVE or broker.lacks(Part.VERIFICATION) is not None
 
 
+def _loop_columns(loops: list[CheckLoopRow]) -> list[Column]:
+    """Leaves out what only a commit log that was read through tells, where none was."""
+    read = any(loop.lost_op_count is not None for loop in loops)
+    return [item for item in LOOP_COLUMNS if read or item.key not in ("lost_op_count", "double_commit_count")]
+
+
 def list_document(
     rows: list[TransactionRow], loops: list[CheckLoopRow], *, left_out: int = 0, scoped: bool = False
 ) -> Document:
@@ -233,7 +267,9 @@ def list_document(
     if left_out:
         blocks.append(Paragraphs([f"and {counted(left_out, 'more transaction')}: --count shows them"]))
     if loops and (rows or not scoped):
-        blocks.append(Table(LOOP_COLUMNS, loops, title="check loops"))
+        blocks.append(Table(_loop_columns(loops), loops, title="check loops"))
+        if any(loop.lost_op_count is not None for loop in loops):
+            blocks.append(Paragraphs(["lost ops: committed, but the record of it is lost: producers are asked again"]))
     return Document(schema="transaction.list/1", value=value, records=rows, csv_columns=COLUMNS, blocks=blocks)
 
 
@@ -245,7 +281,7 @@ def check_document(
     if not isinstance(findings.value, DiagnosisReport):
         raise TypeError("a diagnosis document holds a diagnosis report")
     loops = loop_rows(snapshot)
-    table = Table(LOOP_COLUMNS, loops, empty="no transaction was ever sent here")
+    table = Table(_loop_columns(loops), loops, empty="no transaction was ever sent here")
     return replace(
         findings,
         schema="transaction.check/1",
@@ -261,7 +297,13 @@ def detail_document(detail: TransactionDetail) -> Document:
     ended = counted(detail.op_count, "half message")
     lines = [
         f"transaction {detail.unique_key} of producer group {detail.producer_group or '?'} for {detail.topic or '?'}: "
-        f"{detail.state}, checked {counted(detail.check_count, 'time')}, {ended} ended"
+        f"{detail.state}, checked {counted(detail.check_count, 'time')}, {ended} ended",
+        *([f"keys: {printable(detail.keys)}"] if detail.keys else []),
+        *(
+            [f"its broker gives up after {counted(detail.check_limit, 'check')}"]
+            if detail.check_limit is not None and detail.state == "pending"
+            else []
+        ),
     ]
     return Document(
         schema="transaction.show/1",

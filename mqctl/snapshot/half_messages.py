@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.model.message import (
     DELAY,
+    KEYS,
     PRODUCER_GROUP,
     REAL_TOPIC,
     TRAN_PREPARED_QUEUE_OFFSET,
@@ -73,6 +74,7 @@ def pending_of(halves: Iterable[Half], ended: set[int], progress: int) -> Iterab
             store_time_ms=message.store_time_ms,
             check_count=check_count(message),
             delayed=bool(_number(message.properties.get(DELAY, ""))),
+            keys=message.properties.get(KEYS),
         )
 
 
@@ -86,6 +88,7 @@ def discarded_of(message: Message) -> DiscardedTransaction:
         born_time_ms=message.born_time_ms,
         physical_offset=message.physical_offset,
         check_count=check_count(message),
+        keys=message.properties.get(KEYS),
     )
 
 

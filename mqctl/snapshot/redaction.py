@@ -1,10 +1,10 @@
 """Snapshots that may leave the house: who the clients and machines are is replaced, what the rules judge by stays.
 
-Bodies and properties of messages are in no snapshot. What is replaced, the same thing by the same word everywhere:
-addresses and host names, client ids (a room in front of the address stays, so does an instance name that says
-nothing), values of message keys and message ids, paths, the home directories in texts. New words sort as the old ones
-did, because rebalancing goes by the order of client ids. Names of topics, groups, brokers and clusters stay: rules and
-rooms are told by them.
+Bodies of messages are in no snapshot, and of their properties only ids and keys. What is replaced, the same thing by
+the same word everywhere: addresses and host names, client ids (a room in front of the address stays, so does an
+instance name that says nothing), values of message keys and message ids, paths, the home directories in texts. New
+words sort as the old ones did, because rebalancing goes by the order of client ids. Names of topics, groups, brokers
+and clusters stay: rules and rooms are told by them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLAIN_INSTANCE = re.compile(r"DEFAULT|\d+(#\d+)?")
 _ADDRESS_FIELDS = frozenset({"address", "addresses", "location"})
 _ADDRESS_WORDS = ("addr", "namesrv", "host")
 _CLIENT_FIELDS = frozenset({"client_id", "client_ids"})
-_KEY_FIELDS = frozenset({"key", "unique_key"})
+_KEY_FIELDS = frozenset({"key", "keys", "unique_key"})
 _FIRST, _SPAN = 100, 156  # three digits always, so that new addresses sort as numbers do
 
 Leaf = tuple[str, str]

@@ -1,13 +1,17 @@
-"""Which of several saved dumps are looks at one process."""
+"""Which dumps are of one process: looks of several moments, or what several members in it show at one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mqctl.model.dump import DumpTool, StackDump
+from mqctl.model.stack_look import StackInstance
 from mqctl.stacks.motion import key_of
+from mqctl.stacks.names import Role, understand
 
 _SAME_SHARE = 0.8
+_SAME_MOMENT_SHARE = 0.9
+"""Threads that two members of one process both show: some come and go between the two questions."""
 
 
 def by_process(dumps: Iterable[StackDump]) -> list[list[StackDump]]:
@@ -45,3 +49,40 @@ def _same(one: StackDump, other: StackDump) -> bool:
     late = one.taken_at_ms is not None and other.taken_at_ms is not None and other.taken_at_ms < one.taken_at_ms
     old, new = (after, before) if late else (before, after)
     return all((old[key] or 0.0) <= (new[key] or float("inf")) for key in common)
+
+
+def members_of_one_process(instances: Sequence[StackInstance]) -> list[list[int]]:
+    """Returns the positions of instances, those of one process together: each shows all threads of the process.
+
+    Equal names and numbers alone prove nothing, as two processes of one program begin alike: on one host the client ids
+    must name one process id, or the process have more consume threads of the group than one member starts.
+    """
+    processes: list[list[int]] = []
+    for number, instance in enumerate(instances):
+        home = next((known for known in processes if _share_process(instances[known[0]], instance)), None)
+        if home is None:
+            processes.append([number])
+        else:
+            home.append(number)
+    return processes
+
+
+def _share_process(one: StackInstance, other: StackInstance) -> bool:
+    if not (one.client_id and other.client_id and one.dumps and other.dumps):
+        return False
+    (host, _, name), (other_host, _, other_name) = one.client_id.partition("@"), other.client_id.partition("@")
+    if host != other_host:
+        return False
+    mine, theirs = ({key_of(thread) for thread in item.dumps[-1].threads} for item in (one, other))
+    if len(mine & theirs) < _SAME_MOMENT_SHARE * max(len(mine), len(theirs)):
+        return False
+    pid = name.partition("#")[0]
+    return (pid.isdecimal() and pid == other_name.partition("#")[0]) or (_is_shared(one) and _is_shared(other))
+
+
+def _is_shared(instance: StackInstance) -> bool:
+    """Tells whether the process has more consume threads of the group than this member started."""
+    started = instance.info.thread_count if instance.info is not None else None
+    names = (understand(thread.name) for thread in instance.dumps[-1].threads)
+    count = sum(name.role is Role.CONSUME and name.group == instance.group for name in names)
+    return started is not None and count > started

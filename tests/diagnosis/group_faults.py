@@ -186,7 +186,7 @@ NUMBERS: dict[str, dict[str, Value]] = {
     "MQ422": {"pulling_count": 1, "member_count": 2},
     "MQ420": {"blocked_queue_count": 1, "blocked_ms": 60_000, "delivered_before_count": 0, "ready_count": 1},
     "MQ202": {"member_count": 2, "differing_count": 1, "newest_subscription_time_ms": NOW - 3_600_000},
-    "MQ203": {"member_count": 2, "set_count": 2, "newest_subscription_time_ms": NOW - 1},
+    "MQ203": {"member_count": 2, "set_count": 2, "differing_since_time_ms": NOW - 3_600_000},
     "MQ204": {"member_count": 2},
     "MQ205": {"connection_count": 2, "member_count": 2},
     "MQ206": {"member_count": 2, "broker_count": 1},

@@ -36,8 +36,8 @@ class Site:
     run: Run
     state: Path
 
-    def half(self, key: str, *, group: str = "PG") -> RemotingCommand:
-        properties = {"UNIQ_KEY": key, "TRAN_MSG": "true", "PGROUP": group}
+    def half(self, key: str, *, group: str = "PG", **more: str) -> RemotingCommand:
+        properties = {"UNIQ_KEY": key, "TRAN_MSG": "true", "PGROUP": group, **more}
         with Peer(self.cluster.broker().address) as peer:
             born = self.cluster.now_ms()
             answer = peer.call(send("Pay", properties=properties, sys_flag=4, born_ms=born), key.encode())
@@ -79,6 +79,25 @@ def rows(outcome: Outcome) -> dict[str, tuple[Any, ...]]:
 
 def codes(outcome: Outcome) -> list[str]:
     return sorted(item["code"] for item in outcome.json["diagnosis"]["findings"])
+
+
+def test_a_pending_transaction_tells_its_key_and_how_often_it_is_checked_at_most(site: Site) -> None:
+    site.half("P", KEYS="ORD-7")
+    (row,) = site.live("list").json["transactions"]
+    assert (row["keys"], row["check_count"], row["check_limit"]) == ("ORD-7", 0, 3)
+    shown = site.live("show", "P").json
+    assert (shown["keys"], shown["check_limit"]) == ("ORD-7", 3)
+    env = {"MQCTL_NAMESRV": site.cluster.namesrv, "MQCTL_STATE_DIR": str(site.state)}
+    listed = site.run("transaction", "list", env=env).stdout
+    assert "ORD-7" in listed
+    assert "0 of 3" in listed
+    assert "LOST OPS" not in listed  # nobody reads a live commit log through: there is nothing to show
+    said = site.run("transaction", "show", "P", env=env).stdout
+    assert "its broker gives up after 3 checks" in said
+    site.cluster.broker().on_loop(lambda broker: broker.offsets.file.write())
+    site.cluster.broker().stop()
+    (stored,) = site.files("list").json["transactions"]
+    assert stored["keys"] == "ORD-7"
 
 
 def test_files_and_a_live_broker_tell_the_same(site: Site) -> None:

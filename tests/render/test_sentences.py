@@ -91,7 +91,7 @@ PLAN_ROOMS = (
     ),
     *(f"render/{name}.py" for name in ("verification", "description", "stacks", "messages_view", "reconciliation")),
     *(f"render/{name}.py" for name in ("filters", "scenarios", "processes", "producers", "queue_entries", "probe")),
-    "render/rules.py",
+    *("render/rules.py", "render/change_words.py"),
 )
 """Where plans, changes and what they came to get their words."""
 NO_SENTENCES = {"Column", "Table", "TypeVar", "Option", "Argument", "getattr", "compile", "Example"}

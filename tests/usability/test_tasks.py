@@ -86,7 +86,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("doctor orders", "it is a topic", "mqctl topic describe orders", code=66, most=2),
     ),
     "why is this group behind": (
-        step(f"group lag {_SLOW} --advise --window 1s", "CONSUMED/S", "COMMITTED/S", "BOUNDED BY", most=40),
+        step(f"group lag {_SLOW} --advise --window 1s", "CONSUMED/S", "COMMITTED/S", "LIMITED BY", most=40),
         step(
             f"doctor {_SLOW} --skip MQ315",  # which speaks from the first minute on
             "OK: 0 findings",

@@ -102,6 +102,10 @@ LangOption = Annotated[
     ),
 ]
 OneTopicOption = Annotated[str, typer.Option("-t", "--topic", metavar="TOPIC", help="Which topic.")]
+GroupsTopicOption = Annotated[
+    str | None,
+    typer.Option("-t", "--topic", metavar="TOPIC", help="Which topic; may be left out where the group has only one."),
+]
 OneGroupOption = Annotated[str, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")]
 BodyOption = Annotated[
     BodyForm,

@@ -65,6 +65,8 @@ def suggested(command: TyperCommand, typed: str) -> list[str]:
             known += [word for word in (*parameter.opts, *parameter.secondary_opts) if word.startswith("--")]
         if any(_plain(word) in kin for word in parameter.opts):
             options.append(long)
+    if "--to-time" in options and "--by-duration" in known:
+        options.insert(0, "--by-duration")
     return options or get_close_matches(typed, known, cutoff=_ALIKE)
 
 

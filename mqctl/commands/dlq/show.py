@@ -13,6 +13,7 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import BodyOption, NoColorOption, OneGroupOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of, broker_gaps, queue_gaps
 from mqctl.model.body_form import BodyForm
+from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.operations.dlq.letters import (
     BrokersOption,
     IdOption,
@@ -22,6 +23,7 @@ from mqctl.operations.dlq.letters import (
     letter_brokers,
     letter_choice,
 )
+from mqctl.operations.dlq.resent import resent_letters
 from mqctl.render.dead_letters import letters_document
 from mqctl.snapshot.live.brokers import ask_settings
 from mqctl.snapshot.live.dead_letters import dead_letters
@@ -50,7 +52,8 @@ def command(
     """Show the dead letters of a group: how often each failed, why it was given up, and where it came from.
 
     Brokers keep no error text. What is known: how many deliveries failed, against the group's limit; by when each had
-    failed (from the waits between retries); the original topic and message id. A resend starts the retries again; their
+    failed (from the waits between retries); the original topic and message id; whether it was sent again, from here or,
+    as far as brokers still hold the copy, from elsewhere. A resend starts the retries again; their
     ladder is shown below. Letters are read without joining a group, also where the topic's permission keeps consumers
     out.
     """
@@ -61,5 +64,11 @@ def command(
         brokers = letter_brokers(asking, group, choice.brokers)
         ask_settings(asking, brokers)
         letters, dead = dead_letters(asking, brokers, group, choice, limit)
+        resent = resent_letters(asking, group, letters)
     gaps = [*broker_gaps(brokers), *queue_gaps(dead.errors)]
-    return answer(letters_document(group, letters, body, more=dead.more, now_ms=round(time() * 1000)), gaps, output)
+    if resent.error is not None:
+        gaps.append(Gap.of(Part.MESSAGES, resent.error, GapSubject(place="copies of letters that were sent again")))
+    now_ms = round(time() * 1000)
+    return answer(
+        letters_document(group, letters, body, more=dead.more, now_ms=now_ms, resent=resent.told), gaps, output
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import (
     ConfirmOption,
     ExecuteOption,
+    GroupsTopicOption,
     NoColorOption,
     OutputOption,
     SettleOption,
@@ -67,7 +69,7 @@ _Brokers = Annotated[
 
 def command(
     group: Annotated[str | None, typer.Option("-g", "--group", metavar="GROUP", help="Which consumer group.")] = None,
-    topic: Annotated[str | None, typer.Option("-t", "--topic", metavar="TOPIC", help="Which topic.")] = None,
+    topic: GroupsTopicOption = None,
     to_time: _ToTime = None,
     by_duration: _ByDuration = None,
     to_earliest: Annotated[bool, typer.Option("--to-earliest", help="The first message that is still there.")] = False,
@@ -106,9 +108,13 @@ def command(
 
     connected_to = cluster_target(namesrv, profile, timeout)
     with connected_to.open() as cluster:
-        done = run_offset_change(
-            asking_of(cluster, connected_to), request, consent_of(confirm, settle, execute=execute, export=export)
-        )
+        asking = asking_of(cluster, connected_to)
+        if not request.topics:
+            from mqctl.operations.offsets.only_topic import only_topic
+
+            topics = _topics(only_topic(asking, request.group), request.group, with_retry=with_retry)
+            request = replace(request, topics=topics)
+        done = run_offset_change(asking, request, consent_of(confirm, settle, execute=execute, export=export))
     emit(done.document, output)
     return done.code
 
@@ -142,16 +148,20 @@ def _request(
         return resume_request(journal().offsets.read(resume))
     if from_file is not None:
         return file_request(from_file, group, topic, clamp=clamp)
-    if group is None or topic is None:
-        raise UsageError("no group or topic given", remedy="name both, -g GROUP and -t TOPIC")
+    if group is None:
+        raise UsageError("no group is named", remedy="add -g GROUP, and -t TOPIC where it has several")
     return OffsetRequest(
         group=group,
-        topics=(topic, retry_topic(group)) if with_retry else (topic,),
+        topics=_topics(topic, group, with_retry=with_retry) if topic is not None else (),
         target=target[0],
         brokers=frozenset(brokers or ()),
         queue_ids=frozenset(queues or ()),
         clamp=clamp,
     )
+
+
+def _topics(topic: str, group: str, *, with_retry: bool) -> tuple[str, ...]:
+    return (topic, retry_topic(group)) if with_retry else (topic,)
 
 
 def _target(

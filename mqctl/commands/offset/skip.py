@@ -12,22 +12,23 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import (
     ConfirmOption,
     ExecuteOption,
+    GroupsTopicOption,
     NoColorOption,
     OneGroupOption,
-    OneTopicOption,
     OutputOption,
     SettleOption,
 )
 
 EXAMPLES = (
     "mqctl offset skip -g order-service -t orders",
+    "mqctl offset skip order-service",
     "mqctl offset skip -g order-service -t orders --execute --confirm order-service --replay-plan backlog.json",
 )
 
 
 def command(
     group: OneGroupOption,
-    topic: OneTopicOption,
+    topic: GroupsTopicOption = None,
     brokers: Annotated[
         list[str] | None, typer.Option("--broker", metavar="NAME", help="Only this broker; may be repeated.")
     ] = None,
@@ -54,14 +55,16 @@ def command(
     """
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.operations.offsets.change import consent_of
+    from mqctl.operations.offsets.only_topic import only_topic
     from mqctl.operations.offsets.skip import skip
 
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
+        asking = asking_of(cluster, target)
         done = skip(
-            asking_of(cluster, target),
+            asking,
             group,
-            topic,
+            topic or only_topic(asking, group),
             consent_of(confirm, settle, execute=execute),
             brokers=brokers or (),
             replay_plan=replay_plan,

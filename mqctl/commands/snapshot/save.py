@@ -60,9 +60,10 @@ def command(
 ) -> int:
     """Gather a snapshot of a live cluster, or of a store directory, into one file.
 
-    A snapshot holds names, offsets, times and counts; no message body or property, and no secret. Every rule judges it
-    like its source, also with --redact, which leaves the names of topics, groups and brokers. If part of a live cluster
-    does not answer, it is still written: what is missing is named, and the exit code is that of a read command.
+    A snapshot holds names, offsets, times and counts; no message body, of properties only ids and keys, and no secret.
+    Every rule judges it like its source, also with --redact, which leaves the names of topics, groups and brokers. It
+    is one look, without rates, unless --window says how far apart to take two. If part of a live cluster does not
+    answer, it is still written: what is missing is named, and the exit code is that of a read command.
     """
     from mqctl.cli.times import parse_span_ms
 
@@ -91,6 +92,8 @@ def command(
         state = redacted(state)
     save_snapshot(state, file, force=force)
     tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
+    if store is None and state.earlier is None:
+        tell("mqctl: it is one look, which shows no rates; --window 60s saves two")
     if state.without_brokers:
         tell(f"mqctl: {none_registered(state.origin.location)}")
         return ExitCode.NOT_FOUND

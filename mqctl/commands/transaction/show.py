@@ -33,6 +33,7 @@ def command(
     from mqctl.operations.transactions.details import detail_of
     from mqctl.render.transactions import detail_document
 
+    limits: dict[str | None, int | None] = {}
     if store is not None:
         from mqctl.snapshot.transaction_stories import store_story
 
@@ -40,7 +41,8 @@ def command(
         stories = [one] if one is not None else []
     else:
         from mqctl.cli.sources.brokers import asking_of, open_brokers
-        from mqctl.snapshot.live.brokers import ask_topics, masters_of
+        from mqctl.model.numbers import decimal
+        from mqctl.snapshot.live.brokers import ask_settings, ask_topics, masters_of
         from mqctl.snapshot.transaction_stories import live_story
 
         target = cluster_target(namesrv, profile, timeout)
@@ -48,6 +50,8 @@ def command(
             asking = asking_of(cluster, target)
             masters = masters_of(open_brokers(asking))
             ask_topics(asking, masters)
+            ask_settings(asking, masters)
+            limits = {master.name: decimal(master.config.get("transactionCheckMax")) for master in masters}
             stories = [story for master in masters if (story := live_story(asking, master, unique_key)) is not None]
     if not stories:
         raise NotFoundError(
@@ -55,4 +59,4 @@ def command(
             reason="it is in neither the half topic nor the discard topic",
             remedy="mqctl transaction list; mqctl message find --unique-key looks for a committed one",
         )
-    emit(detail_document(detail_of(unique_key, stories)), output)
+    emit(detail_document(detail_of(unique_key, stories, limits)), output)

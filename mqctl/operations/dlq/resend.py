@@ -18,11 +18,12 @@ from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import CONFIRMED, UNKNOWN, LetterPart, ResendRecord
 from mqctl.execute.replay import Pace
 from mqctl.execute.resend import Outlet, carry_out
-from mqctl.model.dead_letter import DeadLetter, LetterChoice
+from mqctl.model.dead_letter import LetterChoice
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.queue import MessageQueue
-from mqctl.model.resend import RESENT_BY, Fate, LetterKey, ResendItem, ResendPlan, letter_key, target_of
+from mqctl.model.resend import Fate, ResendItem, ResendPlan, target_of
 from mqctl.operations.dlq.letters import letter_brokers
+from mqctl.operations.dlq.resent import in_doubt, resent_before
 from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
@@ -225,8 +226,9 @@ def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
     routes = target_routes(asking, topics)
     closed = dict.fromkeys(topics - set(routes), "there is no such topic")
     closed |= {name: "no queue of it can be written" for name in routes if not publish_queues(name, routes[name])}
-    resent = _resent_before(asking, request, letters, routes)
-    doubtful, unreadable = _in_doubt(request.group, letters)
+    targets = [(letter, topic) for letter in letters if (topic := target_of(letter, request.to_topic))]
+    resent = resent_before(asking, targets, routes)
+    doubtful, unreadable = in_doubt(request.group, letters)
     return ResendPlan(
         identity=ClusterIdentity(
             cluster=brokers[0].address.cluster,
@@ -259,41 +261,6 @@ def _all_told(brokers: list[LiveBroker]) -> None:
         if broker.gaps:
             remedy, so_far = "leave it out with --broker of the others, or wait for it", "nothing was sent"
             raise broker.gaps[0].as_error(f"broker {broker.name} did not answer", remedy, so_far=so_far)
-
-
-def _resent_before(
-    asking: Asking, request: LetterRequest, letters: Sequence[DeadLetter], routes: dict[str, TopicRouteData]
-) -> dict[tuple[LetterKey, str], str]:
-    """Asks the journal, and then the brokers: somebody may have resent letters from another machine."""
-    resent = {
-        (letter.key, letter.topic): f"by {record.id}"
-        for record in journal().resends.all(unreadable=lambda _: None)  # `_in_doubt` tells of these
-        for letter in record.parts
-        if letter.state == CONFIRMED
-    }
-    queries = [
-        SentQuery(key=letter_key(letter), topic=topic, since_ms=letter.stored.message.store_time_ms)
-        for letter in letters
-        if (topic := target_of(letter, request.to_topic)) and (letter_key(letter), topic) not in resent
-    ]
-    for key, message in find_copies(asking, queries, routes).items():
-        resent[key] = f"by {message.properties.get(RESENT_BY, 'somebody')}"
-    return resent
-
-
-def _in_doubt(group: str, letters: Sequence[DeadLetter]) -> tuple[dict[LetterKey, str], tuple[str, ...]]:
-    """Returns the letters that resends may have sent whose records are damaged, and why these cannot be read.
-
-    What brokers hold no copy of was not sent, or its copy is older than what they keep: only the record could tell.
-    """
-    doubtful: dict[LetterKey, str] = {}
-    unreadable = []
-    for record in journal().damaged_resends():
-        mine = [item for item in letters if record.may_have_sent(group, item.stored.message.store_time_ms)]
-        if mine:
-            unreadable.append(str(record.error))
-        doubtful |= {letter_key(letter): f"perhaps by {record.id}, whose record is damaged" for letter in mine}
-    return doubtful, tuple(unreadable)
 
 
 def _hearers(asking: Asking, routes: dict[str, TopicRouteData], group: str) -> dict[str, tuple[str, ...]]:

@@ -25,6 +25,7 @@ from mqctl.model.plan import OffsetChange, OffsetPlan
 from mqctl.operations.offsets.planning import OffsetRequest, make_plan
 from mqctl.operations.plans.changing import Change, Consent, Finished, run_change
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
+from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.offsets import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
@@ -104,8 +105,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
 
     def opened(self, record: OffsetRecord) -> str:
         self._consent.opened(record)
-        undo = f"mqctl undo {record.id} --execute --confirm {record.subject}"
-        return f"mqctl: change {record.id}; {undo} undoes it"
+        return f"mqctl: change {record.id}; {way_back(record.id)}"
 
     def carry_out(self, work: Work[OffsetPlan, OffsetRecord]) -> None:
         plan, wanted_ms = work.plan, self._consent.settle_ms
@@ -128,7 +128,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
 
     def finish(self, record: OffsetRecord) -> str:
         sure = f"--execute --confirm {record.subject}"
-        return f"mqctl offset reset --resume {record.id} {sure} finishes it, mqctl undo {record.id} undoes it"
+        return f"mqctl offset reset --resume {record.id} {sure} finishes it; {way_back(record.id)}"
 
     def report(self, record: OffsetRecord) -> Document:
         return change_document(record)

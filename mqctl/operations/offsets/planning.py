@@ -27,12 +27,13 @@ from mqctl.plan.callback import (
     instants,
 )
 from mqctl.plan.offsets import GroupSituation, choose_method, plan_changes
-from mqctl.plan.targets import Target, ToEarliest, ToGiven, ToTime
+from mqctl.plan.targets import ShiftBy, Target, ToEarliest, ToGiven, ToTime
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_offsets, ask_settings, masters_of
 from mqctl.snapshot.live.messages import all_bounds, at_time, queue_addresses, searched, store_times
 
 _POLLING = "CONSUME_ACTIVELY"
+_JUST_NOW_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class OffsetRequest:
         callbacks: what is to be sent again, when a change that members carry out is finished.
         left_out: what the request leaves out, each with the reason.
         creates: the group may not exist, and is created then; it must have no members.
+        online_way: of such a one, the command that moves a group with members.
     """
 
     group: str
@@ -67,6 +69,7 @@ class OffsetRequest:
     callbacks: tuple[Callback, ...] = ()
     left_out: tuple[str, ...] = ()
     creates: bool = False
+    online_way: str = ""
 
 
 def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
@@ -94,7 +97,8 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
         raise RefusedError(
             f"group {request.group} cannot be used for the replay",
             reason="it has members: their backlog would be mixed with the replay",
-            remedy=f"mqctl offset reset -g {request.group} -t TOPIC --to-time=-10m moves them; or name a new group",
+            remedy=f"to consume it again with the members online: {request.online_way or 'mqctl offset reset'}; "
+            "or name a new group",
         )
     method = Method.COMMIT
     if situation.online and _may_hold(asking, request, touched, members):
@@ -124,8 +128,16 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
         target_time_ms=request.target.time_ms if isinstance(request.target, ToTime) else None,
         callbacks=callbacks,
         left_out=request.left_out,
+        goes_back=_goes_back(request.target),
         creates_on=tuple(broker.name for broker in touched if request.creates and request.group not in broker.groups),
     )
+
+
+def _goes_back(target: Target) -> bool:
+    """Tells whether who names the target means to go back: a time that is a minute old, fewer messages."""
+    if isinstance(target, ToTime):
+        return target.time_ms < round(time() * 1000) - _JUST_NOW_MS
+    return isinstance(target, ShiftBy) and target.count < 0
 
 
 def all_answered(brokers: list[LiveBroker]) -> None:

@@ -17,6 +17,7 @@ from mqctl.operations.offsets.planning import OffsetRequest
 from mqctl.operations.plans.changing import Finished
 from mqctl.plan.range_file import FileRange, RangeFile, write_ranges
 from mqctl.plan.targets import ToLatest
+from mqctl.render.change_words import way_back
 from mqctl.snapshot.live.asking import Asking
 
 
@@ -52,7 +53,7 @@ def skip(
     done = run_offset_change(asking, request, replace(consent, opened=write))
     if done.record is None:
         return done
-    following = f"  next: mqctl replay group --skipped {done.record.id} -g NEW, or mqctl undo {done.record.id}"
+    following = f"  next: mqctl replay group --skipped {done.record.id} -g NEW; {way_back(done.record.id)}"
     try:
         write(done.record)
     except StorageError as error:  # the group has moved: what is wrong is the file, not the change

@@ -18,6 +18,7 @@ from mqctl.execute.engine import Performer, carry_through
 from mqctl.execute.journal import Journal
 from mqctl.execute.records import DONE, NOT_MOVED, UNKNOWN, WENT_BACK, AnyRecord, ChangePart
 from mqctl.model.gap import Cause
+from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 
 P = TypeVar("P")
@@ -125,7 +126,7 @@ def run_change(
         tell(f"mqctl: stopped in the middle: {ended.stopped}\n  next: {change.finish(record)}")
     else:
         for line in ended.late:
-            tell(f"mqctl: {line}; mqctl undo {record.id} undoes the change")
+            tell(f"mqctl: {line}; {way_back(record.id)}")
         _tell_what_next(record.parts, record.id, change.finish(record))
     return Finished(document=change.report(record), code=ended.exit_code, record=record)
 

@@ -14,6 +14,7 @@ from mqctl.execute.records import StepPart, StepRecord
 from mqctl.model.step_plan import StepPlan
 from mqctl.operations.plans.changing import Change, Consent, run_change
 from mqctl.operations.plans.shown_plan import must_be_shown
+from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.step_plans import step_change_document, step_plan_document
 
@@ -94,7 +95,8 @@ class StepChange(Change[StepPlan, StepRecord]):
         )
 
     def opened(self, record: StepRecord) -> str:
-        return f"mqctl: change {record.id}" + (f"; {self.undo_hint} {record.id} undoes it" if self.undo_hint else "")
+        change = f"mqctl: change {record.id}"
+        return f"{change}; {way_back(record.id, self.undo_hint)}" if self.undo_hint else change
 
     def carry_out(self, work: Work[StepPlan, StepRecord]) -> None:
         for step in work.plan.left_out:
@@ -104,8 +106,7 @@ class StepChange(Change[StepPlan, StepRecord]):
     def finish(self, record: StepRecord) -> str:
         if not self.undo_hint:
             return "run the same command again"
-        undo = f"{self.undo_hint} {record.id}"
-        return f"run the same command again; or {undo}"
+        return f"run the same command again; {way_back(record.id, self.undo_hint)}"
 
     def report(self, record: StepRecord) -> Document:
         return step_change_document(record, self.schema)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import shlex
+from time import time
+
 from mqctl.cli.emit import tell
 from mqctl.execute.records import OffsetRecord, ReplayRecord
 from mqctl.model.plan import PlanKind
+from mqctl.model.spans import MINUTE_MS
 from mqctl.operations.offsets.change import OffsetConsent, run_offset_change
 from mqctl.operations.offsets.planning import OffsetRequest
 from mqctl.operations.plans.changing import Consent, Finished, journal
@@ -33,6 +38,7 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
         brokers=frozenset(item.queue.broker_name for item in ranges),
         kind=PlanKind.REPLAY_GROUP,
         creates=True,
+        online_way=_online_way(source, group),
     )
 
     def opened(change: OffsetRecord) -> None:
@@ -55,3 +61,10 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
     return run_offset_change(
         asking, request, OffsetConsent(execute=consent.execute, confirmed=consent.confirmed, opened=opened)
     )
+
+
+def _online_way(source: Source, group: str) -> str:
+    """Returns the command that has the members of a group consume again what was asked for, and all after it."""
+    minutes = 10 if source.since_ms is None else max(1, math.ceil((time() * 1000 - source.since_ms) / MINUTE_MS))
+    words = ["mqctl", "offset", "reset", "-g", group, "-t", source.topics[0], "--by-duration", f"{minutes}m"]
+    return shlex.join(words)

@@ -18,6 +18,7 @@ from mqctl.model.plan import ClusterIdentity
 from mqctl.model.setting_plan import SettingPlan
 from mqctl.operations.plans.changing import Change, Consent, run_change
 from mqctl.operations.plans.shown_plan import must_be_shown
+from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.settings import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
@@ -89,7 +90,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         return new_record(plan)
 
     def opened(self, record: SettingRecord) -> str:
-        return f"mqctl: change {record.id}; mqctl undo {record.id} undoes it"
+        return f"mqctl: change {record.id}; {way_back(record.id)}"
 
     def carry_out(self, work: Work[SettingPlan, SettingRecord]) -> None:
         carry_out(self._cluster, self._target.deadline(), work.record, work.save, self._secrets)
@@ -104,7 +105,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         return self._after(self._asking())
 
     def finish(self, record: SettingRecord) -> str:
-        return f"run the same command again: finished steps are skipped; or mqctl undo {record.id}"
+        return f"run the same command again: finished steps are skipped; {way_back(record.id)}"
 
     def report(self, record: SettingRecord) -> Document:
         return change_document(record)

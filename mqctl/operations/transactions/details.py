@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC
+from collections.abc import Mapping
+
+from mqctl.model.message import KEYS, PRODUCER_GROUP, REAL_TOPIC
 from mqctl.model.stored_message import StoredMessage
 from mqctl.model.transaction_state import TransactionStory
 from mqctl.render.transactions import TransactionCopy, TransactionDetail
 from mqctl.snapshot.half_messages import check_count
 
 
-def detail_of(unique_key: str, stories: list[TransactionStory]) -> TransactionDetail:
-    """Returns the machine form of what one or more brokers hold of a transaction; a transaction has one broker."""
+def detail_of(
+    unique_key: str, stories: list[TransactionStory], limits: Mapping[str | None, int | None]
+) -> TransactionDetail:
+    """Returns the machine form of what one or more brokers hold of a transaction; a transaction has one broker.
+
+    Args:
+        limits: how often each broker asks about a transaction at most, by its name.
+    """
     story = stories[0]
     first = (story.halves or story.discarded)[0].message
     copies = [
@@ -32,6 +40,8 @@ def detail_of(unique_key: str, stories: list[TransactionStory]) -> TransactionDe
         check_count=max(copy.check_count for copy in copies),
         op_count=sum(each.ended_count for each in stories),
         commit_count=sum(len(each.committed) for each in stories),
+        keys=first.properties.get(KEYS),
+        check_limit=limits.get(story.broker_name),
         copies=sorted(copies, key=lambda copy: (copy.broker_name or "", copy.physical_offset)),
     )
 

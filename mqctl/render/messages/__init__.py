@@ -115,13 +115,25 @@ def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") 
     english = _texts(Lang.EN)[finding.code]
     offline = source.startswith(("--store", "--snapshot"))
     command = english.next_command if offline or english.live_command is None else english.live_command
+    what, advice = text.what[finding.variant or ""], text.advice
+    if cause := finding.params.get("cause"):
+        what += (" " if lang is not Lang.ZH else "") + phrase(f"cause_{cause}", lang)
+        advice = phrase(f"cure_{cause}", lang)
+        command = _command_of_cause(str(cause)) or command
     values = {**_values(finding, lang), "source": _source_for(command or "", source)}
     return RuleText(
-        what=text.what[finding.variant or ""].format_map(values),
+        what=what.format_map(values),
         effect=text.effect.format_map(values),
-        advice=text.advice.format_map(values),
+        advice=advice.format_map(values),
         next_command=command.format_map(values).replace("  ", " ") if command else None,
     )
+
+
+def _command_of_cause(cause: str) -> str | None:
+    """Returns the template of the command to type next where it is known why a group is behind."""
+    from mqctl.render.messages.en.backlog import NEXT_OF_CAUSE
+
+    return NEXT_OF_CAUSE.get(cause)
 
 
 _ASK_PROXIES = (

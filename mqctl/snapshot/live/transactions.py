@@ -14,7 +14,7 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import TransactionState
 from mqctl.snapshot.half_messages import discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.live.asking import Asking, Scope, out_of_reach, refused_with
-from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, list_brokers, masters_of
+from mqctl.snapshot.live.brokers import LiveBroker, ask_settings, ask_topics, list_brokers, masters_of
 from mqctl.snapshot.live.records import OffsetRange, queue_ranges, read_records
 
 MANY_HALVES, FEW_HALVES = 20_000, 1_000
@@ -36,6 +36,7 @@ def gather_live_transactions(
     brokers = masters_of(list_brokers(asking, addresses, scope))
     ask_topics(asking, brokers)
     states = transaction_states(asking, brokers, limit=limit)
+    ask_settings(asking, [brokers[number] for number in states])  # of which each has its limit of checks
     location = ";".join(asking.cluster.name_servers.addresses())
     snapshot = ClusterSnapshot(
         origin=Origin(kind=OriginKind.LIVE, location=location, observed_at_ms=now_ms, observed_from=ObservedFrom.CLOCK),
@@ -46,6 +47,7 @@ def gather_live_transactions(
                 address=broker.address.address,
                 broker_id=broker.address.broker_id,
                 transactions=states.get(number),
+                config=broker.config,
                 unavailable=tuple(broker.gaps),
             )
             for number, broker in enumerate(brokers)

@@ -71,4 +71,44 @@ PHRASES = {
     "in_turn": "after the others",
     "never": "never",
     "no_rate": "no rate: look twice",
+    "cause_offline": "No broker knows a member of it that is online.",
+    "cause_orphans": "Queues in which messages wait have no owner, although members are online.",
+    "cause_stuck": "Its members hold messages, and finished none of them while it was looked at.",
+    "cause_paused": "Its members hold messages while most of their threads are idle: locks, pauses or a rate limit in the listener.",
+    "cause_listener": "The listener is slow: it takes {consume_ms} a call. Consume threads: {thread_count}; consumed: {consumed_tps}/s.",
+    "cause_threads": "Its consume threads are the limit: they are busy. Consume threads: {thread_count}; consumed: {consumed_tps}/s.",
+    "cause_instances": "Its instances are the limit: their threads are busy, and there are queues for more. "
+    "Instances: {member_count}; consumed: {consumed_tps}/s.",
+    "cause_queues": "Its queues are the limit: members are busy, and no further one would get a queue. Consumed: {consumed_tps}/s.",
+    "cause_hot_queue": "Nearly all of it waits in one queue, which has one owner.",
+    "cause_pull": "Its threads wait for messages: too few reach its members.",
+    "cure_offline": "Start the group's consumers (clients of a 5.x proxy are seen with --proxy HOST:PORT). If nobody "
+    "needs the group any more, delete it.",
+    "cure_orphans": "Find out why members do not take these queues: members that do not see each other, or a strategy of their own.",
+    "cure_stuck": "See where its threads hang before you restart a member: the next owner of the queue gets the same message.",
+    "cure_paused": "See what its threads wait for.",
+    "cure_listener": "Make the listener faster; see what its threads wait for. More threads or instances help as far as "
+    "what the listener calls can take the load.",
+    "cure_threads": "Raise consumeThreadMin and consumeThreadMax together; the next command says to how many.",
+    "cure_instances": "Start more instances; the next command says how many.",
+    "cure_queues": "Make the listener faster. New queues take new messages only.",
+    "cure_hot_queue": "Find out which key fills this queue, and what makes its messages slow; more instances do not help it.",
+    "cure_pull": "Check the network between brokers and members, and what slows pulls: pullInterval, pullBatchSize, reads from disk.",
+    "needed_instances": "instances in all: {count}",
+    "needed_threads": "threads per instance: {count}",
+    "needed_keys": "threads per instance: {count}",
+    "deleted_yes": "yes",
+    "deleted_yes_in": "yes, from {span} on",
+    "deleted_no": "no",
+    "deleted_no_in": "no, kept {span} more",
+    "cause_is": "{group} on {topic}: {cause} {cure}",
 }
+
+_ADVISE = "mqctl group lag {source} -g {group} --advise"
+_STACKS = "mqctl stacks dump {source} -g {group}"
+NEXT_OF_CAUSE = {
+    "orphans": "mqctl allocation show {source} -g {group}",
+    **dict.fromkeys(("stuck", "paused", "listener"), _STACKS),
+    **dict.fromkeys(("threads", "instances", "queues", "hot_queue", "pull"), _ADVISE),
+}
+"""What to type next, by the cause of a backlog."""

@@ -43,7 +43,9 @@ RULES: dict[str, Text] = {
         effect="A message whose tag the owner of its queue does not want is skipped without an error, and the offset moves "
         "on: it is lost to the whole group.",
         advice="Give all members the same subscription; for a canary release, use a new group with the new tags "
-        "instead. Then replay from the last change of a subscription: {newest_subscription_time_ms}.",
+        "instead. Then replay what was skipped into a new group (`mqctl replay group -g NEW -t {topic} --since TIME`). The members "
+        "that are online now differ since {differing_since_time_ms}; if others differed before they were restarted, begin "
+        "with the release that brought the difference.",
         explain="Each queue has one owner, and only the owner's tags count. The broker keeps the newest subscription "
         "of the group and filters by it for all members; the owner filters what passes once more.",
         next_command=_SHOW,

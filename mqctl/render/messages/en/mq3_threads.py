@@ -68,9 +68,9 @@ RULES: dict[str, Text] = {
             "wait": f"{_OF}{{thread_count:waits/wait}} for another thread, or for what the dump does not show, at {{line}}. {_REST}",
         },
         effect="A thread that sleeps or waits consumes nothing in that time: the messages behind it wait.",
-        advice="Return RECONSUME_LATER instead of sleeping: the message comes back after growing delays, and the "
-        "thread stays free. If it is not clear what the threads wait for, dump a Python process with "
-        "--native.",
+        advice="Look at the calls (`mqctl stacks dump --calls`). Where the listener sleeps, return RECONSUME_LATER instead: the "
+        "message comes back after growing delays, and the thread stays free. Where it waits for another thread, find out what "
+        "keeps that one. What a Python thread waits for in C, --pid PID --native shows on its host.",
         explain="Most threads of the pool sleep, wait for a future, a latch or a queue, or are in a C function that "
         "the tool does not show, and the consumer is behind.",
         next_command=_LAG,

@@ -14,7 +14,7 @@ role=角色|first message=首条消息|retained=保留时长|settings that are n
 directory=目录|confirmed to=已确认到|table=表|only in A=仅在 A|only in B=仅在 B|in all=合计|for instance=例如|epochs=Epoch|calls in sync=自称同步数|reported ago=距上次上报|controller=控制器|its leader=它认的 leader|from offset=起始位点|to offset=结束位点|stored from=最早存储|stored to=最晚存储|served by=提供服务的一方|read again=重复消费|missed=错过|queues without offset=没有位点的队列
 no broker is registered=没有注册的 Broker
 python=Python|system=系统|resource=资源|decision=决策|actions=操作|policy=策略类型|by entry=依据条目|overridden=被覆盖的条目
-given up=已放弃|origin topic=原 Topic|dead letter id=死信 ID|origin id=原消息 ID|given up at=放弃时间|first failed by=首次失败不晚于|born=生成时间|state=状态
+given up=已放弃|origin topic=原 Topic|dead letter id=死信 ID|origin id=原消息 ID|given up at=放弃时间|sent again=已重新发送|by change=由变更|first failed by=首次失败不晚于|born=生成时间|state=状态
 falls to=落到|stored messages=已存储消息|busiest key=最忙的 key|its share=占比|times one thread=单线程的倍数|tries left=剩余重试|dead letter in=距成为死信|dead letter at=成为死信时间|in Kafka=在 Kafka 中|Kafka=Kafka|RocketMQ=RocketMQ|look at it with=查看命令|
 figure=指标|unit=单位|ratio=比值|time=时间段|requests=请求|mean ms=平均毫秒|p50 ms=p50 毫秒|p90 ms=p90 毫秒|p99 ms=p99 毫秒|p99.9 ms=p99.9 毫秒|p99.99 ms=p99.99 毫秒|max ms=最大毫秒
 error=错误|errors=错误|the first said=首条说明|code=代码|its put/s, at most=自报最高写入/秒|its get/s, at most=自报最高读取/秒|sends waited ms=发送等待毫秒
@@ -52,8 +52,8 @@ profile=配置档|current=当前|name servers=NameServer|timeout=超时|TLS by=T
 instances=实例|by rule=按规则|line=行|lock held by=锁持有者|instance=实例|role=角色|class=类别|phase=阶段|root=根帧|new offset=新位点
 delta=差值|replayed=重放|stored at=存储时间|min=最小|max=最大|old offset=旧位点|read back=回读|target=目标|began=开始|took=用时
 succeeded=成功|outcome=结果|mqadmin says=mqadmin 的结果|same for=持续|pid=PID|runs=运行|consuming=消费|memory=内存|user=用户
-cannot dump because=妨碍转储的原因|known by=识别依据|repetitions=重复|drains in=消化需时|retention in=距过期|retention first=先过期
-bounded by=瓶颈|option=手段|effect=效果|total needed=总数|because=原因|held by=持有者|movement=移动|drain=消化|recorded=记录|overdue=逾期
+cannot dump because=妨碍转储的原因|known by=识别依据|repetitions=重复|drains in=消化需时|deleted before read=读到前被删除|calls at once=同时调用数
+limited by=瓶颈|option=手段|effect=效果|needed=需要|because=原因|held by=持有者|movement=移动|drain=消化|recorded=记录|overdue=逾期
 late by=迟到|next due=下次到期|what it is for=用途|parameters=参数|findings=发现|step=步骤|only when=条件|expected owner=按各自视图
 marks=标记|multiple=整除|doubles=重复持有|strategies=策略|expected=应有|holds=持有|first ms=首次毫秒|median ms=中位毫秒|max ms=最大毫秒
 in today=今日写入|out today=今日消费|oldest message=最早消息|up since=启动于|exit=退出码|what it means=含义|now=现在|then=当时

@@ -52,7 +52,8 @@ RULES: dict[str, Text] = {
             "wait": f"{_SHARE}在等其他线程，或等线程栈看不出的东西，位于 {{line}}。{_REST}",
         },
         effect="线程休眠或等待期间什么也不消费：后面的消息一起等待。",
-        advice="不要在监听器里等待时机，把消息退回：RECONSUME_LATER 会以越来越长的间隔再次投递，并释放线程。不清楚在等什么时，对 Python 进程用 --native 再取一次。",
+        advice="查看调用栈（`mqctl stacks dump --calls`）。监听器在休眠时，改为返回 RECONSUME_LATER：消息会以越来越长的间隔再次投递，线程也得以释放。"
+        "监听器在等其他线程时，查清那个线程被什么拖住。Python 线程在 C 代码里等什么，可在其主机上用 --pid PID --native 查看。",
         explain="线程池中多数线程在休眠，或等待 future、latch、队列，或处于工具看不到的 C 函数中，且消费落后。",
     ),
     "MQ324": Text(

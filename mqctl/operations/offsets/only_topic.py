@@ -1,0 +1,48 @@
+"""The topic of a group that consumes one: nobody who names the group needs to name that as well."""
+
+from __future__ import annotations
+
+import shlex
+
+from mqctl.cli.emit import tell
+from mqctl.cli.sources.brokers import open_brokers
+from mqctl.cli.sources.live_or_saved import LiveOrSaved
+from mqctl.errors import UsageError
+from mqctl.model.names import is_retry_topic, is_system_topic
+from mqctl.operations.offsets.planning import all_answered
+from mqctl.operations.topics.groups import memberships_by_broker
+from mqctl.snapshot.live.asking import Asking, Scope
+from mqctl.snapshot.live.brokers import ask_offsets, masters_of
+
+_NAMED = 10
+
+
+def only_topic(asking: Asking, group: str) -> str:
+    """Returns the one topic that a group has offsets on or subscribes to, and says which it is.
+
+    Raises:
+        UsageError: it has none or several.
+        MqctlError: a broker did not tell.
+    """
+    brokers = masters_of(open_brokers(asking))
+    ask_offsets(asking, brokers, Scope(groups=frozenset({group})))
+    members = memberships_by_broker(LiveOrSaved(asking, None), brokers, group)
+    all_answered(brokers)
+    topics = {topic for broker in brokers for _, topic, _ in broker.offsets}
+    topics |= {item.topic for member in members.values() for item in member.subscriptions}
+    listed = sorted(topic for topic in topics if not is_retry_topic(topic) and not is_system_topic(topic))
+    if len(listed) == 1:
+        tell(f"mqctl: topic {listed[0]}, the only one of group {group}")
+        return listed[0]
+    if not listed:
+        raise UsageError(
+            "no topic is named",
+            reason=f"no broker knows a topic of group {group}",
+            remedy=f"add -t TOPIC; mqctl group list {shlex.quote(group)}",
+        )
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    raise UsageError(
+        "no topic is named",
+        reason=f"group {group} has several: {', '.join(listed[:_NAMED])}{more}",
+        remedy=f"add -t {shlex.quote(listed[0])}, or another of them",
+    )
