@@ -33,32 +33,34 @@ def with_causes(findings: Iterable[Finding], snapshot: ClusterSnapshot, settings
     behind = {(item.subject.group or "", item.subject.topic or "") for item in listed if item.code == BEHIND}
     if not behind or snapshot.origin.kind is not OriginKind.LIVE:
         return listed
-    told = members_told(snapshot)
+    members_known = knows_members(snapshot)
     now_ms = snapshot.origin.observed_at_ms
     settling = {view.group for view in group_views(snapshot) if view.settling(now_ms, settings)}
     advices = {(item.group, item.topic): item for item in backlog_advice(snapshot, settings, only=behind)}
     return [
-        _with_cause(item, advices.get((item.subject.group or "", item.subject.topic or "")), told=told)
+        _with_cause(
+            item, advices.get((item.subject.group or "", item.subject.topic or "")), members_known=members_known
+        )
         if item.code == BEHIND and item.subject.group not in settling
         else item
         for item in listed
     ]
 
 
-def members_told(snapshot: ClusterSnapshot) -> bool:
+def knows_members(snapshot: ClusterSnapshot) -> bool:
     """Tells whether every broker said who is online: only then is nobody online where nobody is known."""
     gaps = [*snapshot.unavailable, *(gap for broker in snapshot.brokers for gap in broker.unavailable)]
     return bool(snapshot.brokers) and not any(gap.part is Part.MEMBERS for gap in gaps)
 
 
-def cause_of(advice: BacklogAdvice, *, told: bool) -> str | None:
+def cause_of(advice: BacklogAdvice, *, members_known: bool) -> str | None:
     """Returns the cause of a backlog as the phrase `cause_<it>` tells it; None where the evidence carries none.
 
     Args:
-        told: whether every broker said who is online.
+        members_known: whether every broker said who is online.
     """
     if advice.bound is Bound.NOBODY:
-        nobody = "offline" if told else None
+        nobody = "offline" if members_known else None
         return "orphans" if advice.member_count else nobody
     if advice.bound in (Bound.NONE, Bound.UNKNOWN):
         return None
@@ -70,8 +72,8 @@ def cause_of(advice: BacklogAdvice, *, told: bool) -> str | None:
     return advice.bound.value if None not in (numbers[name] for name in _NEEDED.get(advice.bound, ())) else None
 
 
-def _with_cause(finding: Finding, advice: BacklogAdvice | None, *, told: bool) -> Finding:
-    cause = cause_of(advice, told=told) if advice is not None else None
+def _with_cause(finding: Finding, advice: BacklogAdvice | None, *, members_known: bool) -> Finding:
+    cause = cause_of(advice, members_known=members_known) if advice is not None else None
     if advice is None or cause is None:
         return finding
     numbers = numbers_of(advice)

@@ -190,16 +190,16 @@ def advice_document(
     *,
     lang: Lang | None,
     detail: bool,
-    told: bool = False,
+    members_known: bool = False,
 ) -> Document:
     """Builds the document of `group lag --advise`.
 
     Args:
         detail: show people the queues too.
-        told: whether every broker said who is online.
+        members_known: whether every broker said who is online.
     """
     rows = [_row(advice) for advice in advices]
-    causes = [line for advice in advices if (line := _cause_line(advice, lang, told=told))]
+    causes = [line for advice in advices if (line := _cause_line(advice, lang, members_known=members_known))]
     blocks: list[Table | Paragraphs] = [Paragraphs(causes[:_CAUSES])] if causes else []
     blocks += [Table(_ADVICE_COLUMNS, [_shown(advice, lang) for advice in advices], empty="no group has offsets there")]
     for advice in advices:
@@ -228,9 +228,9 @@ def advice_document(
     )
 
 
-def _cause_line(advice: BacklogAdvice, lang: Lang | None, *, told: bool) -> str | None:
+def _cause_line(advice: BacklogAdvice, lang: Lang | None, *, members_known: bool) -> str | None:
     """Says in words why a group is behind and what to do; None where nothing is behind, or nobody knows."""
-    cause = cause_of(advice, told=told) if advice.remedies else None
+    cause = cause_of(advice, members_known=members_known) if advice.remedies else None
     if cause is None:
         return None
     numbers = {name: written(name, value, lang) for name, value in numbers_of(advice).items()}

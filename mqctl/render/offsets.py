@@ -200,12 +200,12 @@ def _forward(plan: OffsetPlan) -> list[str]:
     ahead = [change for change in plan.moving if change.skipped_count]
     if not plan.goes_back or not ahead:
         return []
-    told = (
+    sentence = (
         f"{counted(len(ahead), 'queue')} would go FORWARD, not back: the group has not come to this point yet, and "
         f"would skip {counted(plan.skipped_count, 'message')} unread; --by-duration with a longer span, or "
         "--to-earliest, goes back"
     )
-    return [f"warning: {told}"]
+    return [f"warning: {sentence}"]
 
 
 def _ways(plan: OffsetPlan) -> list[str]:

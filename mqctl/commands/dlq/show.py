@@ -70,5 +70,5 @@ def command(
         gaps.append(Gap.of(Part.MESSAGES, resent.error, GapSubject(place="copies of letters that were sent again")))
     now_ms = round(time() * 1000)
     return answer(
-        letters_document(group, letters, body, more=dead.more, now_ms=now_ms, resent=resent.told), gaps, output
+        letters_document(group, letters, body, more=dead.more, now_ms=now_ms, resent=resent.was_resent), gaps, output
     )

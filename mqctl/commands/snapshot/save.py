@@ -24,6 +24,8 @@ from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.client.admin.cluster import none_registered
 from mqctl.errors import ExitCode
 from mqctl.model.gap import Gap, Part
+from mqctl.model.origin import OriginKind
+from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
 from mqctl.snapshot.archive import refuse_existing, save_snapshot
 
@@ -92,12 +94,16 @@ def command(
         state = redacted(state)
     save_snapshot(state, file, force=force)
     tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
-    if store is None and state.earlier is None:
-        tell("mqctl: it is one look, which shows no rates; --window 60s saves two")
+    _tell_looks(state)
     if state.without_brokers:
         tell(f"mqctl: {none_registered(state.origin.location)}")
         return ExitCode.NOT_FOUND
     return ExitCode.OK if store is not None else _tell_gaps(gaps, file)
+
+
+def _tell_looks(state: ClusterSnapshot) -> None:
+    if state.origin.kind is OriginKind.LIVE and state.earlier is None:
+        tell("mqctl: it is one look, which shows no rates; --window 60s saves two")
 
 
 def _tell_gaps(gaps: list[Gap], file: Path) -> ExitCode:

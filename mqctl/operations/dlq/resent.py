@@ -32,7 +32,7 @@ class ResentLetters:
     unknown: Collection[LetterKey] = field(default_factory=frozenset)
     error: MqctlError | None = None
 
-    def told(self, key: LetterKey) -> tuple[bool | None, str | None]:
+    def was_resent(self, key: LetterKey) -> tuple[bool | None, str | None]:
         """Returns whether a letter was sent again, None where nobody can tell, and by what."""
         if key in self.by:
             return True, self.by[key]

@@ -58,7 +58,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
     from mqctl.cli.times import parse_span_ms
     from mqctl.diagnosis.backlog_advice import backlog_advice
-    from mqctl.diagnosis.causes import members_told
+    from mqctl.diagnosis.causes import knows_members
     from mqctl.diagnosis.settings import Settings
     from mqctl.render.advice import advice_document
 
@@ -97,8 +97,10 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     advices, key_gaps = _with_keys(who, state, advices)
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
-    told = members_told(state)
-    document = advice_document(moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups), told=told)
+    members_known = knows_members(state)
+    document = advice_document(
+        moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups), members_known=members_known
+    )
     emit(document, output)
     return tell_gaps([*gaps, *key_gaps])
 
