@@ -9,6 +9,7 @@ a retry topic waits there, and what was popped and comes into the retry topics l
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from tests.reliability.results import run_rounds
 
 _TOPIC, _QUEUES, _GROUPS, _ORDERED = "T", 3, ("G", "H"), "O"
 _LONGEST_MS = 60_000
+_QUEUES_ARE_WRITTEN_MS = 1_000  # entries that are not are dispatched by the next start, out of the log
 
 
 @dataclass
@@ -265,6 +267,44 @@ def judge(seed: int, directory: Path, *, steps: int = 80) -> Judged:
                 invisible = ledger.invisible(now_ms)
                 true[group] = [sum(world.ends) - len(ledger.handed), invisible, later - ended - invisible, waiting]
     return Judged(world, live, stored, true)
+
+
+def judge_killed(seed: int, directory: Path, *, steps: int = 80) -> tuple[Counts, Counts, World]:
+    """Makes a store by chance, takes it as a kill leaves it, and judges that.
+
+    Returns:
+        What it is judged to hold (ready, invisible and due together, waiting in retry topics), and what the broker that
+        starts on it has: its offsets, which are some seconds old, say what is handed out again.
+    """
+    world = World(seed, directory / "running")
+    killed = directory / "killed"
+    with world.cluster() as cluster, Peer(cluster.broker().address) as peer:
+        for _ in range(steps):
+            world.step(cluster, peer)
+        world._pass(cluster, _QUEUES_ARE_WRITTEN_MS)
+        now_ms = cluster.now_ms()
+        shutil.copytree(world.directory, killed)
+    counts = counts_of(gather_lag(killed / "broker-a", at_ms=now_ms))
+    stored = {group: [ready, hidden + due, retry] for group, (ready, hidden, due, retry) in counts.items()}
+    true: Counts = {}
+    world.directory = killed
+    with world.cluster() as cluster:
+        with Peer(cluster.broker().address) as peer:
+            before = {group: _retry_counts(peer, group) for group in _GROUPS}
+            ready = {group: sum(world.ends) - _taken(peer, group) for group in _GROUPS}
+        cluster.advance(world.advanced_ms + 2 * _LONGEST_MS)
+        with Peer(cluster.broker().address) as peer:
+            for group in _GROUPS:
+                ended, waiting = before[group]
+                true[group] = [ready[group], _retry_counts(peer, group)[0] - ended, waiting]
+    popping = [group for group in _GROUPS if world.groups[group].handed]
+    return {group: stored[group] for group in popping}, {group: true[group] for group in popping}, world
+
+
+def _taken(peer: Peer, group: str) -> int:
+    """Returns how many messages of the topic a group's offsets are past."""
+    requests = [QueryConsumerOffset(consumer_group=group, topic=_TOPIC, queue_id=number) for number in range(_QUEUES)]
+    return sum(int(peer.call(request).ext("offset") or 0) for request in requests)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from embedded_broker import EmbeddedCluster
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.test_pop import pop, popped
 from tests.embedded_broker.wire import Peer
-from tests.reliability.pop_stores import judge, look_at
+from tests.reliability.pop_stores import judge, judge_killed, look_at
 
 
 @pytest.mark.parametrize("seed", [5, 32, 118, 227])
@@ -18,6 +18,13 @@ def test_a_random_store_holds_what_it_is_judged_to_hold(tmp_path: Path, seed: in
     judged = judge(seed, tmp_path)
     assert judged.is_right, "\n".join([f"{judged.live} {judged.stored} {judged.true}", *judged.world.log])
     assert any(ledger.handed for ledger in judged.world.groups.values())
+
+
+@pytest.mark.parametrize("seed", [9, 11])
+def test_a_store_that_a_kill_left_holds_what_the_next_start_finds(tmp_path: Path, seed: int) -> None:
+    stored, true, world = judge_killed(seed, tmp_path)
+    assert stored == true, "\n".join(world.log)
+    assert stored
 
 
 def test_messages_that_come_back_are_counted_once_at_every_moment() -> None:
