@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from types import MappingProxyType
@@ -236,11 +236,13 @@ def finding_row(
     )
 
 
-def _finding_blocks(apart: Sequence[Sequence[Told]], lang: Lang | None, *, explain: bool) -> Iterable[Paragraphs]:
+def _finding_blocks(
+    apart: Sequence[Sequence[Told]], lang: Lang | None, online: Collection[str] | None, *, explain: bool
+) -> Iterable[Paragraphs]:
     lines: list[str] = []
     for alike, after in zip_longest(apart, apart[1:], fillvalue=()):
         if len(alike) > 1:
-            yield alike_block(alike, lang)
+            yield alike_block(alike, lang, online)
             continue
         row, finding = alike[0]
         goes_on = not explain and len(after) == 1 and row.same_words(after[0][0])
@@ -299,7 +301,8 @@ def diagnosis_document(
     apart = [[item] for item in pairs] if explain else _joined(snapshot, pairs, lang, source)
     headline = [*_headline(snapshot, report, lang, apart, groups), *standing_lines(snapshot, groups, source, lang)]
     blocks: list[Table | Paragraphs] = [Paragraphs(headline)]
-    blocks += _finding_blocks(apart, lang, explain=explain)
+    online = None if report.online_group_count is None else {view.group for view in group_views(snapshot)}
+    blocks += _finding_blocks(apart, lang, online, explain=explain)
     moving = [line for line in report.movements if line.movement != "ok"]
     if moving:
         blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))

@@ -15,6 +15,8 @@ from mqctl.render.text import printable
 _APART = 3
 """So many findings of one rule are told each by itself."""
 _NAMED = 10
+_OFFLINE_NAMED = 3
+"""Of groups of which nobody is online: more of them tell no more."""
 _TOLD_ONCE = ("code", "severity", "effect", "advice", "next_command", "playbook_command")
 _WORSE_BY = (
     "lag_ms",
@@ -144,17 +146,23 @@ def _badness(item: Told) -> list[float]:
     ]
 
 
-def alike_block(alike: Sequence[Told], lang: Lang | None) -> Paragraphs:
-    """Builds the paragraph of many findings of one rule, in their order; effect and advice are those of the first."""
-    worst, named = alike[0][0], alike[:_NAMED]
+def alike_block(alike: Sequence[Told], lang: Lang | None, online: Collection[str] | None = None) -> Paragraphs:
+    """Builds the paragraph of many findings of one rule, in their order; effect and advice are those of the first.
+
+    Args:
+        online: groups with members; None where it is not known who has any.
+    """
+    worst = alike[0][0]
+    nobody = online is not None and worst.names.get("group") not in {None, *online}  # those with members come first
+    named = alike[: _OFFLINE_NAMED if nobody else _NAMED]
     severity = max((Severity(row.severity) for row, _ in alike), key=lambda one: one.rank)
     groups = len({row.names["group"] for row, _ in alike if "group" in row.names})
     words = phrase("alike_of" if 1 < groups < len(alike) else "alike", lang)
     count = words.format(title=title(worst.code, lang), count=len(alike), groups=groups)
     lines = [f"{severity.upper()}  {worst.code}  {count}"]
     lines += [f"  {row.what}" for row, _ in named]
-    if len(alike) > _NAMED:
-        lines.append(f"  {phrase('alike_more', lang).format(count=len(alike) - _NAMED)}")
+    if len(alike) > len(named):
+        lines.append(f"  {phrase('alike_more', lang).format(count=len(alike) - len(named))}")
     for name, text in (
         ("effect", worst.effect),
         ("advice", worst.advice),

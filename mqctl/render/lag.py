@@ -119,15 +119,19 @@ def _is_idle_retry(group: GroupLag) -> bool:
 
 
 def _offline(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | None) -> Paragraphs:
-    """Says of groups of which nobody is online how many there are, and which of them have most waiting."""
-    waiting: dict[str, int] = {}
-    for group in groups:
-        if group.group not in online:
-            waiting[group.group] = waiting.get(group.group, 0) + (group.lag_count or 0)
-    behind = sorted((name for name, count in waiting.items() if count), key=lambda name: (-waiting[name], name))
-    most = phrase("comma", lang).join(middle_cut(name, _NAME) for name in behind[:_NAMED]) or "-"
-    values = {"count": len(waiting), "behind": len(behind), "waiting": sum(waiting.values()), "most": most}
-    return Paragraphs([phrase("offline_folded", lang).format(**values)])
+    """Says of groups of which nobody is online how many there are, and which of them fell behind last: they may have
+    lost their consumers a moment ago."""
+    offline = [group for group in groups if group.group not in online]
+    behind = [group for group in offline if group.lag_count]
+    last = sorted((group for group in behind if group.lag_ms is not None), key=lambda group: group.lag_ms or 0)
+    names = [f"{middle_cut(group.group, _NAME)} ({units.duration(group.lag_ms or 0)})" for group in last[:_NAMED]]
+    line = phrase("offline_folded", lang).format(
+        count=len({group.group for group in offline}),
+        behind=len({group.group for group in behind}),
+        waiting=sum(group.lag_count or 0 for group in behind),
+        last=phrase("comma", lang).join(names) or "?",
+    )
+    return Paragraphs([line])
 
 
 def _behind_in_all(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | None) -> Paragraphs:

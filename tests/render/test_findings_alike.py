@@ -6,24 +6,52 @@ from dataclasses import replace
 
 from mqctl.diagnosis.judging import diagnose
 from mqctl.model.queue_state import ConsumerOffsetState
+from mqctl.render.document import Document, Paragraphs
 from mqctl.render.findings import diagnosis_document
+from mqctl.render.summary import verdict_again
 from mqctl.render.text import printable
 from tests.diagnosis.live_snapshots import LIVE, MINUTE, NOW
 
 
-def test_a_group_with_members_is_named_before_the_ten_worst_that_have_none() -> None:
-    def behind(group: str, minutes: int) -> ConsumerOffsetState:
-        since = NOW - minutes * MINUTE
-        return ConsumerOffsetState(group=group, topic="Pay", queue_id=0, offset=900, next_store_time_ms=since)
+def _behind(group: str, minutes: int) -> ConsumerOffsetState:
+    since = NOW - minutes * MINUTE
+    return ConsumerOffsetState(group=group, topic="Pay", queue_id=0, offset=900, next_store_time_ms=since)
 
+
+def _document(*states: ConsumerOffsetState) -> Document:
     first = LIVE.brokers[0]
-    dead = tuple(behind(f"dead-{number:02}", 100) for number in range(12))
-    brokers = (replace(first, consumer_offsets=(behind("G", 10), *dead)), *LIVE.brokers[1:])
-    snapshot = replace(LIVE, brokers=brokers)
-    document = diagnosis_document(snapshot, diagnose(snapshot), lang=None, explain=False)
+    snapshot = replace(LIVE, brokers=(replace(first, consumer_offsets=states), *LIVE.brokers[1:]))
+    return diagnosis_document(snapshot, diagnose(snapshot), lang=None, explain=False)
+
+
+def _block(document: Document) -> list[str]:
     (block,) = (item for item in document.blocks if "MQ401" in str(item))
-    lines = [printable(line) for line in block.lines]  # type: ignore[union-attr]
+    return [printable(line) for line in block.lines]  # type: ignore[union-attr]
+
+
+_DEAD = tuple(_behind(f"dead-{number:02}", 100) for number in range(12))
+
+
+def test_a_group_with_members_is_named_before_the_ten_worst_that_have_none() -> None:
+    lines = _block(_document(_behind("G", 10), *_DEAD))
     assert lines[0].startswith("ERROR  MQ401  A consumer group is behind: 13 findings")
     assert lines[1].startswith("  Group G is 10 min behind")
     assert [line.split()[1] for line in lines[2:11]] == [f"dead-{number:02}" for number in range(9)]
     assert lines[11] == "  and 3 more (-o json for all)"
+
+
+def test_of_groups_that_nobody_runs_three_are_named_and_all_are_counted_at_the_top() -> None:
+    document = _document(*_DEAD)
+    lines = _block(document)
+    assert [line.split()[1] for line in lines[1:4]] == [f"dead-{number:02}" for number in range(3)]
+    assert lines[4] == "  and 9 more (-o json for all)"
+    assert "consumer groups online: 1; with nobody online: 12" in document.blocks[0].lines  # type: ignore[union-attr]
+
+
+def test_a_diagnosis_longer_than_a_screen_ends_with_its_verdict_and_what_to_do_first() -> None:
+    short = _document(*_DEAD)
+    assert verdict_again(short, None) is short
+    long = replace(short, blocks=[*short.blocks, Paragraphs(["more"] * 40)])
+    again = verdict_again(long, None).blocks[-1].lines  # type: ignore[union-attr]
+    assert again[0].startswith("CRITICAL: ")
+    assert [*again] == [line for line in short.blocks[0].lines if line in again]  # type: ignore[union-attr]

@@ -261,6 +261,11 @@ def test_all_twenty_tasks_have_a_row_and_the_scores_are_summed_up_as_they_are() 
     assert f"Mean {mean:.2f} of 10 over {len(scores)} tasks, the lowest {min(scores)};" in text
 
 
+def test_the_last_lines_of_a_long_diagnosis_are_its_verdict_and_what_to_do_first(ask: Run) -> None:
+    *_, verdict, first = ask("doctor").stdout.splitlines()
+    assert (verdict[:10], first[:13]) == ("CRITICAL: ", "first: mqctl ")
+
+
 def test_what_a_colleague_gets_names_no_machine(ask: Run, shift: EmbeddedCluster, tmp_path: Path) -> None:
     saved = tmp_path / "night.snap"
     hold(ask("snapshot", "save", saved, "--redact"), step("snapshot save --redact", "wrote", most=5))

@@ -29,7 +29,7 @@ PHRASES = {
     "cut": "{shown:,} of {total:,} shown; --limit all",
     "how_consumed": "how members consume: {kinds}",
     "online_first": "groups behind: {behind:,}, messages waiting: {waiting:,}; those with members online ({online:,}) come first",
-    "offline_folded": "groups with nobody online, not shown: {count:,}; of these behind: {behind:,}, messages waiting: {waiting:,}, most: {most}; --sort lag",
+    "offline_folded": "groups with nobody online, not shown: {count:,}; of these behind: {behind:,}, messages waiting: {waiting:,}; fell behind last: {last}; --sort lag",
     "offline_left_out": "groups with nobody online, not shown: {count:,}; --all",
     "empty_retries": "retry topics without messages, not shown: {count:,}; --limit all",
     "groups_offline": "consumer groups online: {online:,}; with nobody online: {offline:,}",

@@ -29,7 +29,7 @@ PHRASES = {
     "cut": "共 {total:,} 行，显示 {shown:,} 行；--limit all 显示全部",
     "how_consumed": "消费方式：{kinds}",
     "online_first": "积压的消费组 {behind:,} 个，共 {waiting:,} 条消息等待消费；其中有在线成员的 {online:,} 个排在前面",
-    "offline_folded": "没有成员在线的消费组 {count:,} 个未显示，其中 {behind:,} 个有积压，共 {waiting:,} 条，最多的是 {most}；--sort lag 可显示",
+    "offline_folded": "没有成员在线的消费组 {count:,} 个未显示，其中 {behind:,} 个有积压，共 {waiting:,} 条；最近开始积压的是 {last}；--sort lag 可显示",
     "offline_left_out": "没有成员在线的消费组 {count:,} 个未显示；--all 显示全部",
     "empty_retries": "{count:,} 个没有消息的重试 Topic 未显示；--limit all 显示全部",
     "groups_offline": "消费组：{online:,} 个有成员在线，{offline:,} 个没有成员在线",
