@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -27,6 +27,7 @@ _CONSUME_COLUMNS = (
     Column("retries", "retries", CellKind.COUNT, none="?"),
     Column("outcome", "outcome", none="not ended"),
 )
+_SHOWN_TRACKS = 10
 _TRACK_COLUMNS = (
     Column("group", "consumer group"),
     Column("consume_mode", "mode"),
@@ -61,6 +62,21 @@ class TraceReport:
     tracks: Sequence[Track]
 
 
+def _track_table(tracks: Sequence[Track]) -> Table:
+    some_set = any(track.consume_mode not in (None, "PULL") for track in tracks)
+    columns = [column for column in _TRACK_COLUMNS if some_set or column.key != "consume_mode"]
+    return Table(columns, tracks, empty="no group has offsets on its queue")
+
+
+def with_tracks(document: Document, tracks: Sequence[Track]) -> Document:
+    """Adds to a message that was found which groups are past it, those online first, before what to type next."""
+    if not tracks:
+        return document
+    online_first = sorted(tracks, key=lambda track: not track.online)
+    *blocks, following = document.blocks
+    return replace(document, blocks=[*blocks, _track_table(online_first[:_SHOWN_TRACKS]), following])
+
+
 def trace_document(report: TraceReport) -> Document:
     """Builds the document of `message trace`."""
     blocks: list[Table | Paragraphs] = []
@@ -73,9 +89,7 @@ def trace_document(report: TraceReport) -> Document:
     if report.message and report.message.waiting:
         blocks.append(Paragraphs(["it is not delivered yet: no group can have consumed it"]))
     elif report.message:
-        some_set = any(track.consume_mode not in (None, "PULL") for track in report.tracks)
-        columns = [column for column in _TRACK_COLUMNS if some_set or column.key != "consume_mode"]
-        blocks.append(Table(columns, report.tracks, empty="no group has offsets on its queue"))
+        blocks.append(_track_table(report.tracks))
     return Document(
         schema="message.trace/1",
         value=report,

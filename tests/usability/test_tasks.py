@@ -127,9 +127,9 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("group describe billing", "how members consume: CLUSTERING", most=20),
     ),
     "find a message and who consumed it": (
-        step("message find ORD-7", "orders queue ", "who consumed it: mqctl message trace ", " -t orders", most=15),
+        step("message find ORD-7", "orders queue ", _SLOW, "who consumed it: mqctl message trace ", most=20),
         step("message find NOBODY orders", "no message has the key NOBODY in orders: it expired", most=2),
-        step("message find ORD-7 -t orders", "orders queue ", " on broker-", "KEYS = ORD-7", most=15),
+        step("message find ORD-7 -t orders", "orders queue ", " on broker-", "KEYS = ORD-7", most=20),
         step("message peek orders", "BROKER", "ORD-399", "one in full: mqctl message peek -t orders -q ", most=30),
         step("message peek orders --count 40", "50 of 320 shown; --limit all", "ORD-399", most=60),
         step("message peek orders -q 2 --broker broker-b --offset 49 --count 1", "on broker-b", "body ", most=12),

@@ -17,7 +17,8 @@ from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.gap import Gap, Part
 from mqctl.model.spans import FAR
-from mqctl.operations.messages.find import look_up_everywhere, topics_to_search
+from mqctl.operations.messages.find import look_up_everywhere, topics_to_search, tracks_of
+from mqctl.render.message_trace import with_tracks
 from mqctl.render.messages_view import found_document
 from mqctl.snapshot.live.messages import KeyQuery, broker_names
 
@@ -54,7 +55,7 @@ def command(
     """Find messages by key through the brokers' index files, oldest first. Nothing found is an empty list.
 
     Messages that still wait for their delay come last, with the delay level, or the timer of 5.x, and when they are
-    due.
+    due. Of a single message people see which groups are past it, as `mqctl message trace` judges it.
     """
     if (key is None) == (unique_key is None):
         raise UsageError("say which messages", remedy="use one of --key and --unique-key")
@@ -72,8 +73,9 @@ def command(
         topics = [topic] if topic else topics_to_search(asking)
         messages, errors = look_up_everywhere(asking, query, topics, unique=key is None)
         names = broker_names(asking) if messages else {}
+        tracks = tracks_of(asking, messages) if output in (Output.TABLE, Output.WIDE) else []
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
     what = f"{'unique id' if key is None else 'key'} {query.key}"
     sought = f"the {what} in {topic}" if topic else f"the {what} in any of {len(topics)} topics"
     document = found_document(messages, body, names, sought=sought, now_ms=round(now.timestamp() * 1000))
-    return answer(document, gaps, output)
+    return answer(with_tracks(document, tracks), gaps, output)

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from mqctl.client.admin.nameserver import topic_names
 from mqctl.errors import MqctlError, NotFoundError, UsageError
+from mqctl.model.message_track import Track
 from mqctl.model.names import is_retry_topic, is_system_topic
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.message_id import MessageIdError, OffsetId
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.delayed import look_up, with_due
 from mqctl.snapshot.live.messages import KeyQuery, by_offset_id
+from mqctl.snapshot.message_trace import gather_tracks
 
 _BY_KEY = "for a key: mqctl message trace KEY -t TOPIC, or mqctl message find KEY -t TOPIC"
 
@@ -55,6 +57,21 @@ def look_up_everywhere(
         seen += messages
         errors |= {str(error): error for error in failed}
     return seen[: query.count], list(errors.values())
+
+
+def tracks_of(asking: Asking, messages: Sequence[StoredMessage]) -> list[Track]:
+    """Returns which groups are past the only message that was found.
+
+    None where there are several or none, where it waits to be delivered, and where not everything was told in what is
+    left of the time: `message trace` says then what is missing.
+    """
+    if len(messages) != 1 or messages[0].waiting is not None:
+        return []
+    try:
+        tracks, gaps = gather_tracks(asking, messages[0].message)
+    except MqctlError:  # what was asked for is there; this is more than that
+        return []
+    return [] if gaps else tracks
 
 
 def id_of(asking: Asking, text: str, topic: str) -> str:
