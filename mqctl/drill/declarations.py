@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from mqctl.errors import BadInputError
+from mqctl.model.remark import of_decoder
 
 
 class HistoryDeclaration(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -151,7 +152,7 @@ def read_declaration(line: bytes, number: int) -> Declaration:
         declaration: Declaration = _DECODER.decode(line)
         return declaration
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInputError(f"could not read line {number} of the history", reason=str(error)) from error
+        raise BadInputError(f"could not read line {number} of the history", reason=of_decoder(error)) from error
 
 
 def declared_line(declaration: HistoryDeclaration) -> bytes:

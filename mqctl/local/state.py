@@ -10,6 +10,7 @@ import msgspec
 
 from mqctl.errors import BadInputError, StorageError, UsageError
 from mqctl.model.numbers import decimal
+from mqctl.model.remark import of_decoder
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
 
@@ -147,7 +148,7 @@ class LocalStates:
         except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise BadInputError(
                 f"could not read the state of the local cluster {name}",
-                reason=f"{file}: {error}",
+                reason=f"{file}: {of_decoder(error)}",
                 remedy=f"see whether its process still runs, then remove {file}",
             ) from error
 

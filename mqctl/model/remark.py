@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+_AT = " - at "  # msgspec's, before the path of what it refused
 LONGEST_REMARK = 300
 """Characters that are shown; the remarks of brokers are shorter, a stack trace or an attack is not."""
 
@@ -23,6 +24,12 @@ def on_one_line(name: str) -> str:
         return name
     shown = "".join(map(_escaped, name[:LONGEST_REMARK]))
     return shown if len(name) <= LONGEST_REMARK else f"{shown}... ({LONGEST_REMARK} of {len(name):,} characters)"
+
+
+def of_decoder(error: Exception) -> str:
+    """Returns what a decoder says of foreign data: a value that it repeats is cut, and its place is not."""
+    words, at, place = str(error).rpartition(_AT)
+    return f"{on_one_line(words)}{at}{on_one_line(place)}"
 
 
 def _escaped(char: str) -> str:

@@ -15,6 +15,7 @@ from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.member import GroupMembership, Member, ProducerMembership
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
+from mqctl.model.remark import of_decoder
 from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.recording.kinds import COLUMNS, Aspect, Cell, Key, RowKind, Values
@@ -53,7 +54,7 @@ def _decoded_snapshot(recording: Recording, look: Look, kinds: Collection[RowKin
     except msgspec.DecodeError as error:
         raise BadInputError(
             f"could not read the recording {recording.place.text}",
-            reason=str(error),
+            reason=of_decoder(error),
             remedy="use the mqctl that wrote it",
         ) from error
     return replace(snapshot, unavailable=(*snapshot.unavailable, *_unread(recording, look)))

@@ -17,7 +17,7 @@ from mqctl.model import forms
 from mqctl.model.config import MOST_QUEUES
 from mqctl.model.counts import counted
 from mqctl.model.numbers import decimal
-from mqctl.model.remark import on_one_line
+from mqctl.model.remark import of_decoder, on_one_line
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.whole_file import write_whole
 
@@ -129,7 +129,7 @@ def load_snapshot(file: Path) -> ClusterSnapshot:
             text = with_causes(archive.snapshot)
         snapshot = msgspec.json.decode(text, type=ClusterSnapshot)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInputError(problem, reason=str(error), remedy="save the snapshot again") from error
+        raise BadInputError(problem, reason=of_decoder(error), remedy="save the snapshot again") from error
     _refuse_endless(snapshot, problem)
     return replace(snapshot, origin=replace(snapshot.origin, archive=str(file)))
 

@@ -8,6 +8,7 @@ import msgspec
 
 from mqctl.errors import BadInputError
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
+from mqctl.model.remark import of_decoder
 from mqctl.store.plain_files import read_whole
 
 
@@ -25,4 +26,4 @@ def read_run(file: Path) -> BenchRun:
             raise BadInputError(problem, reason=f"its schema is {schema}", remedy="write one with -o json > FILE")
         return msgspec.convert(document, BenchRun)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise BadInputError(problem, reason=str(error), remedy="write one with -o json > FILE") from error
+        raise BadInputError(problem, reason=of_decoder(error), remedy="write one with -o json > FILE") from error

@@ -64,6 +64,21 @@ def test_plans_and_snapshots(live: Run, tmp_path: Path) -> None:
     assert (judged.exit_code, "could not read the snapshot" in judged.stderr) == (65, True), judged.stderr
 
 
+@pytest.mark.parametrize("words", [(), ("-o", "json")])
+def test_a_value_that_a_snapshot_must_not_have_is_cut_and_its_place_is_told(
+    live: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    saved = tmp_path / "now.snap"
+    assert live("snapshot", "save", saved).exit_code == 0
+    archive = json.loads(gzip.decompress(saved.read_bytes()))
+    archive["snapshot"]["origin"]["kind"] = "z " * 40_000
+    saved.write_bytes(gzip.compress(json.dumps(archive).encode()))
+    judged = live("doctor", "--snapshot", saved, *words)
+    assert (judged.exit_code, judged.stderr.count("$.origin.kind")) == (65, 1), judged.stderr[:2_000]
+    assert len(judged.stderr) < 1_000
+    assert "(300 of 80,0" in judged.stderr
+
+
 @pytest.mark.parametrize("text", [DEEP.encode(), b"\xff\xfe{", json.dumps([]).encode()], ids=["deep", "bytes", "list"])
 def test_journals_of_changes_and_replays(live: Run, tmp_path: Path, text: bytes) -> None:
     state = tmp_path / "mqctl_state_dir"
