@@ -84,30 +84,24 @@ def write_ndjson(document: Document, stream: TextIO) -> None:
 
 def write_yaml(document: Document, stream: TextIO) -> None:
     """Writes the JSON form as YAML, in the same order; a piece in which a character must be is escaped whole."""
+    from mqctl.render.yaml_text import yaml_text
+
     unicode = _is_utf8(_encoding(stream))
     for lead, piece in _yaml_pieces(_plain(document)):
-        text = _yaml_text(piece, allow_unicode=unicode)
+        text = yaml_text(piece, allow_unicode=unicode)
         if unicode and _UNSEEN.search(text):
-            text = _yaml_text(piece, allow_unicode=False)
+            text = yaml_text(piece, allow_unicode=False)
         stream.write(lead + text)
 
 
 def _yaml_pieces(plain: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yields what goes before a piece of YAML, and its value: the nodes of a whole table would take a gigabyte."""
+    """Yields what goes before a piece of YAML, and its value: a character that must be escaped escapes its piece."""
     for key, value in plain.items():
         if isinstance(value, list) and len(value) > _YAML_ROWS:
             yield f"{key}:\n", value[:_YAML_ROWS]
             yield from (("", value[at : at + _YAML_ROWS]) for at in range(_YAML_ROWS, len(value), _YAML_ROWS))
         else:
             yield "", {key: value}
-
-
-def _yaml_text(value: Any, *, allow_unicode: bool) -> str:
-    import yaml
-
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # twice as fast; not every build of PyYAML has it
-    text: str = yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=allow_unicode, width=120)
-    return text
 
 
 def write_csv(document: Document, stream: TextIO) -> None:
