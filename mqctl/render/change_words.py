@@ -22,7 +22,8 @@ _WORDS: dict[type, dict[str, str]] = {StepRecord: STEP_WORDS, ResendRecord: LETT
 
 def way_back(change_id: str, command: str = "mqctl undo") -> str:
     """Says how a change is undone: in the same words wherever that is said."""
-    return f"undo: {command} {change_id} (shows its plan; --execute does it)"
+    line = f"{command} {change_id}"
+    return f"undo: {line} (shows its plan; --execute does it)"
 
 
 def face_state(record: AnyRecord) -> str:

@@ -88,7 +88,12 @@ def _whole() -> dict[str, str]:
 def _known() -> list[_Known]:
     """Returns what each English sentence looks like, those with most words of their own first."""
     known = [pair for file in FILES for pair in chinese_sentences(file).items() if "{}" in pair[0]]
-    longest = sorted(known, key=lambda item: (item[0] in _FRAMES, len(item[0].replace("{}", ""))), reverse=True)
+    leads = tuple(frame.removesuffix("{}") for frame in _FRAMES)
+    longest = sorted(
+        known,
+        key=lambda item: (item[0].startswith(leads), len(item[0].replace("{}", "")), "{w}" not in item[1]),
+        reverse=True,
+    )
     return [_entry(english, chinese) for english, chinese in longest]
 
 

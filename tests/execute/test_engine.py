@@ -66,7 +66,8 @@ def test_a_change_that_stops_ends_with_2_and_its_record_says_how_far_it_came(
     assert (code, record.state, [part.state for part in record.parts]) == (2, "interrupted", ["confirmed", "planned"])
     errors = capsys.readouterr().err
     assert said in errors
-    assert f"next: run the same command again; or mqctl undo {record.id}" in errors
+    again = f"next: run the same command again; undo: mqctl undo {record.id} (shows its plan; --execute does it)"
+    assert again in errors
 
 
 def test_what_stops_says_so_in_chinese_and_its_command_is_to_be_typed_as_it_is(
@@ -77,7 +78,7 @@ def test_what_stops_says_so_in_chinese_and_its_command_is_to_be_typed_as_it_is(
     (record,) = journal.steps(KIND).all()
     errors = capsys.readouterr().err
     assert "中途停止：已中断\n" in errors
-    assert f"next: 再次执行同一命令；或 mqctl undo {record.id}\n" in errors
+    assert f"next: 再次执行同一命令；回退：mqctl undo {record.id}（先显示计划；加 --execute 执行）\n" in errors
 
 
 def test_nobody_else_changes_the_same_thing_meanwhile(journal: Journal) -> None:

@@ -87,8 +87,9 @@ READS: dict[str, Read] = {
     "topic list": Read(),
     "topic stats": Read((*OF_TOPIC, "--retained")),
     "topic traffic": Read(OF_TOPIC),
-    "transaction check": Read(end=3),
-    "transaction list": Read(),
+    # How many checks there may be stands beside how many were made.
+    "transaction check": Read(unhurt=(26,), end=3),
+    "transaction list": Read(unhurt=(26,)),
 }
 ELSEWHERE = {
     "acl explain": "needs a user, an action and a resource; asks as acl list does",

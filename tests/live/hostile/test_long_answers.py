@@ -75,7 +75,7 @@ def test_below_the_verdict_stands_what_to_do_first(ask: Run) -> None:
     lines = ask("doctor", "--time-scale", "900000").stdout.splitlines()
     verdict = next(place for place, line in enumerate(lines) if "findings from" in line)
     assert lines[verdict + 1].startswith("first: mqctl group lag ")
-    assert lines[verdict + 1].endswith(f" -g group-{GROUPS - 1:03}")
+    assert lines[verdict + 1].endswith(f" -g group-{GROUPS - 1:03} --advise")
     assert len(lines) < SCREENS
 
 
