@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -81,8 +82,8 @@ class _Reading:
                 arguments.append(one)
             else:
                 self._options |= dict.fromkeys((*one.opts, *one.secondary_opts), one)
-        # Without one of its own the command may take help alone: what a bare name would mean is no argument.
-        self._places = 100 if any(one.nargs == -1 for one in arguments) else sum(one.nargs for one in arguments)
+        takes_any = any(one.nargs == -1 for one in arguments)
+        self._places = math.inf if takes_any else sum(one.nargs for one in arguments)
         self.fixed = fixed
         self.bare: list[str] = []
         self.kept: list[str] = []
