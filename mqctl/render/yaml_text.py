@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +21,10 @@ from yaml.events import (
 
 _TAG = "tag:yaml.org,2002:"
 _WIDTH = 120
-_TEXTS_KEPT = 1 << 14
+_SCALARS_KEPT = 1 << 14
+# An emitter only reads events, so that one serves all places with the same value.
+_MAPPING, _MAPPING_END = MappingStartEvent(None, f"{_TAG}map", True, flow_style=False), MappingEndEvent()
+_SEQUENCE, _SEQUENCE_END = SequenceStartEvent(None, f"{_TAG}seq", True, flow_style=False), SequenceEndEvent()
 # PyYAML's own: which texts would be read as something else, and how it writes numbers.
 _RESOLVER = yaml.resolver.Resolver()
 _REPRESENTER = yaml.representer.SafeRepresenter()
@@ -31,45 +33,47 @@ _REPRESENTER = yaml.representer.SafeRepresenter()
 def yaml_text(value: Any, *, allow_unicode: bool) -> str:
     """Returns what `yaml.safe_dump` writes of dicts, lists, strings, numbers, booleans and None, in their order."""
     dumper = getattr(yaml, "CDumper", yaml.Dumper)  # not every build of PyYAML has the one in C
-    text: str = yaml.emit(_document(value), Dumper=dumper, allow_unicode=allow_unicode, width=_WIDTH)
+    events: list[Event] = [StreamStartEvent(), DocumentStartEvent(explicit=False)]
+    _add(value, events)
+    events += (DocumentEndEvent(explicit=False), StreamEndEvent())
+    text: str = yaml.emit(events, Dumper=dumper, allow_unicode=allow_unicode, width=_WIDTH)
     return text
 
 
-def _document(value: Any) -> Iterator[Event]:
-    yield StreamStartEvent()
-    yield DocumentStartEvent(explicit=False)
-    yield from _events(value)
-    yield DocumentEndEvent(explicit=False)
-    yield StreamEndEvent()
-
-
-def _events(value: Any) -> Iterator[Event]:
+def _add(value: Any, events: list[Event]) -> None:
     if isinstance(value, dict):
-        yield MappingStartEvent(None, f"{_TAG}map", True, flow_style=False)
+        events.append(_MAPPING)
         for key, item in value.items():
-            yield _scalar(key)
-            if isinstance(item, dict | list | tuple):
-                yield from _events(item)
-            else:
-                yield _scalar(item)
-        yield MappingEndEvent()
+            events.append(_scalar(key))
+            _add(item, events)
+        events.append(_MAPPING_END)
     elif isinstance(value, list | tuple):
-        yield SequenceStartEvent(None, f"{_TAG}seq", True, flow_style=False)
+        events.append(_SEQUENCE)
         for item in value:
-            yield from _events(item)
-        yield SequenceEndEvent()
+            _add(item, events)
+        events.append(_SEQUENCE_END)
     else:
-        yield _scalar(value)
+        events.append(_scalar(value))
 
 
 def _scalar(value: Any) -> ScalarEvent:
     if isinstance(value, str):
-        return ScalarEvent(None, f"{_TAG}str", (_is_read_as_text(value), True), value)
+        return _text(value)
+    return _event(value) if isinstance(value, float) else _kept(value)
+
+
+@lru_cache(_SCALARS_KEPT)
+def _text(text: str) -> ScalarEvent:
+    tag: str = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+    return ScalarEvent(None, f"{_TAG}str", (tag == f"{_TAG}str", True), text)
+
+
+@lru_cache(_SCALARS_KEPT, typed=True)
+def _kept(value: int | None) -> ScalarEvent:
+    """Makes the event of an integer, boolean or None; by its type as well, for 1 and True are equal."""
+    return _event(value)
+
+
+def _event(value: Any) -> ScalarEvent:
     node = _REPRESENTER.represent_data(value)
     return ScalarEvent(None, node.tag, (True, False), node.value)
-
-
-@lru_cache(_TEXTS_KEPT)
-def _is_read_as_text(text: str) -> bool:
-    tag: str = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
-    return tag == f"{_TAG}str"

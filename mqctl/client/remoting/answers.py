@@ -43,6 +43,8 @@ _ACL_REMEDIES = (
 )
 _NO_FILTER_REMARK = "does not support consumer to filter message by"
 _LIMIT_OPTION = "--timeout"
+_AT_THE_END_S = 0.01
+"""How much a deadline may end before the whole, of which it got all that was left in whole milliseconds."""
 _MORE_TIME = f"give it longer: {_LIMIT_OPTION} 60s, for instance"
 _LONGEST_FRAMED = 2_000
 _NO_REMARK = {None, "", "not set any response code"}
@@ -144,11 +146,18 @@ def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "
     )
 
 
-def timed_out(request_code: int, address: str, limit_ms: int) -> DeadlineError:
-    """Makes the error for a request without an answer in time."""
+def timed_out(request_code: int, address: str, deadline: Deadline) -> DeadlineError:
+    """Makes the error for a request without an answer in time.
+
+    Of many, each gets what the others left of the whole: it is the whole that is said then, once for all of them.
+    """
+    whole = deadline.whole
+    is_part = whole is not deadline and whole.at - deadline.at < _AT_THE_END_S
     return DeadlineError(
         f"{request_name(request_code)} was not answered by {on_one_line(address)}",
-        reason=f"no answer within {limit_ms} ms",
+        reason=f"no answer before the {whole.limit_ms / 1000:g} s of {_LIMIT_OPTION} were over"
+        if is_part
+        else f"no answer within {deadline.limit_ms} ms",
         remedy="the other side is overloaded or hangs; try a longer timeout, or look at its thread dump",
     )
 
@@ -156,10 +165,12 @@ def timed_out(request_code: int, address: str, limit_ms: int) -> DeadlineError:
 def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedError:
     """Makes the error for a request that is not sent any more."""
     whole = deadline.whole
-    span = f"the {whole.limit_ms / 1000:g} s of {_LIMIT_OPTION}"
+    seconds = whole.limit_ms / 1000
     return NotAskedError(
         f"{request_name(request_code)} was not asked of {on_one_line(address)}",
-        reason=f"{span} are over" if not whole.remaining_ms else f"its share of {span} is over",
+        reason=f"its share of the {seconds:g} s of {_LIMIT_OPTION} is over"
+        if whole.remaining_ms
+        else f"the {seconds:g} s of {_LIMIT_OPTION} are over",
         remedy=_MORE_TIME,
     )
 

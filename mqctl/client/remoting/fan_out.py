@@ -158,7 +158,7 @@ def _send_next(flight: _Flight[T], waiting: deque[AddressedQuestion[T]]) -> list
 def _outcome(question: AddressedQuestion[T], pending: PendingRequest) -> Outcome[T]:
     try:
         if pending.answer is None:
-            raise pending.error or timed_out(pending.code, question.address, pending.deadline.limit_ms)
+            raise pending.error or timed_out(pending.code, question.address, pending.deadline)
         return Outcome(question, answer=question.question.value(pending.answer, question.address, pending.deadline))
     except MqctlError as error:
         return Outcome(question, error=error)

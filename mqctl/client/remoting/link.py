@@ -92,7 +92,7 @@ class PendingRequest:
     def result(self) -> RemotingCommand:
         """Returns the answer. Raises what went wrong."""
         if self.answer is None:
-            raise self.error or timed_out(self.code, self.address, self.deadline.limit_ms)
+            raise self.error or timed_out(self.code, self.address, self.deadline)
         return self.answer
 
 
@@ -178,7 +178,7 @@ class Link:
         moment = monotonic() if now is None else now
         for call in list(self._calls.values()):
             if call.deadline.at <= moment and self._calls.pop(call.opaque, None) is not None:
-                call.error = timed_out(call.code, self.address, call.deadline.limit_ms)
+                call.error = timed_out(call.code, self.address, call.deadline)
                 call.finish()
 
     @property
