@@ -26,7 +26,7 @@ def meant_by(name: str, without: Collection[str], known: Collection[str], named:
 def why_missed(gone: GoneBroker) -> str:
     """Says of a broker why it ought to be there."""
     if gone.expected_by:
-        return f"it is not registered, and belongs there by {gone.expected_by}"
+        return f"it is not registered, and is part of {gone.expected_by}"
     if gone.held:
         return f"it is not registered, and members of {counted(len(gone.holders), 'group')} hold queues of it"
     if gone.ordered:

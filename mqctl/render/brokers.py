@@ -130,7 +130,7 @@ def broker_row(broker: LiveBroker) -> BrokerRow:
 
 def missing_row(broker: SeenBroker) -> BrokerRow:
     """Builds the row of a broker that is not registered and ought to be."""
-    why = f"belongs there by {broker.expected_by}" if broker.expected_by else "it was within a day"
+    why = f"part of {broker.expected_by}" if broker.expected_by else "it was within a day"
     return BrokerRow(
         cluster=broker.cluster,
         name=broker.name,

@@ -61,7 +61,11 @@ def _broker_counts(snapshot: ClusterSnapshot) -> Iterator[Family]:
     clusters = sorted({cluster for cluster, _ in expected})
     for name, text, count in (
         ("mqctl_brokers", "brokers that answered", answer),
-        ("mqctl_brokers_expected", "brokers that are registered, were within seven days, or belong there", expected),
+        (
+            "mqctl_brokers_expected",
+            "brokers that are registered, were within seven days, or are part of the cluster",
+            expected,
+        ),
     ):
         samples = [((cluster,), float(sum(of == cluster for of, _ in count))) for cluster in clusters]
         yield Family(name=name, help=text, labels=("cluster",), samples=samples)

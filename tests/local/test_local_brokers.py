@@ -55,9 +55,9 @@ def test_a_broker_that_is_killed_before_anybody_looked_is_missed(run: Run) -> No
     doctor = run("doctor", "-o", "json", "--only", "MQ617")
     (finding,) = doctor.json["findings"]
     assert (doctor.exit_code, finding["subject"], finding["severity"]) == (2, "broker-b", "error")
-    assert "which belongs there by local cluster default" in run("doctor", "--only", "MQ617").stdout
+    assert "which is part of local cluster default" in run("doctor", "--only", "MQ617").stdout
     listed = run("broker", "list")
-    assert "not registered: belongs there by local cluster default" in listed.stdout, listed
+    assert "not registered: part of local cluster default" in listed.stdout, listed
     assert "broker-b (127.0.0.1:" in listed.stderr
     assert "1 master, 0 slaves; 1 missing" in run("cluster", "describe").stdout
 

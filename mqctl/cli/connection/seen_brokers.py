@@ -111,7 +111,7 @@ def _tell(missing: SeenBroker) -> None:
     who = on_one_line(missing.name) + (f" ({on_one_line(missing.address)})" if missing.address else "")
     if missing.expected_by is not None:
         by = on_one_line(missing.expected_by)
-        note(f"{who} is not registered, and belongs there by {by}: its queues are in no answer")
+        note(f"{who} is not registered, and is part of {by}: its queues are in no answer")
     else:
         age_ms = round(time() * 1000) - (missing.last_seen_time_ms or 0)
         note(f"{who} is not registered any more, and was {duration(age_ms)} ago: its queues are in no answer")

@@ -55,7 +55,7 @@ def command(
     The cluster is asked when somebody scrapes, at most every --every, within --timeout (8s unless given). Unknown is
     not zero: a number that could not be read is NaN, `mqctl_unknown_parts` counts what was not answered, and where no
     broker answers `mqctl_up` is 0. `mqctl_brokers_expected` counts those that were registered within seven days, or
-    belong there, as well; `mqctl_broker_up` of one that is not registered is 0. Of more than 500 groups,
+    are part of the cluster, as well; `mqctl_broker_up` of one that is not registered is 0. Of more than 500 groups,
     `mqctl_groups_left_out` counts those without metrics; --limit and -g choose. `mqctl_queues_left_out` and
     `mqctl_clients_left_out` do so for --by-queue and --clients; a client's id changes when it is started again, and
     each scrape then asks every consumer. There is no access control: keep it on the loopback address, or where only

@@ -109,9 +109,9 @@ def test_a_broker_that_the_profile_names_is_missed_though_nobody_ever_saw_it(
     )
     outcome = live("doctor", "--profile", "prod", "--only", "MQ617", env={"MQCTL_NAMESRV": ""})
     assert (outcome.exit_code, outcome.stdout.count("MQ617")) == (2, 1), outcome
-    assert "No name server knows broker-z, which belongs there by profile prod." in outcome.stdout
+    assert "No name server knows broker-z, which is part of profile prod." in outcome.stdout
     listed = live("group", "lag", "--profile", "prod", env={"MQCTL_NAMESRV": ""})
-    assert "broker-z is not registered, and belongs there by profile prod: its queues are in no answer" in listed.stderr
+    assert "broker-z is not registered, and is part of profile prod: its queues are in no answer" in listed.stderr
 
 
 def test_a_check_misses_a_broker_that_was_there_a_moment_ago_unless_it_says_how_many_there_are(

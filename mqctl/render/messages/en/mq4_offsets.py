@@ -17,7 +17,7 @@ RULES: dict[str, Text] = {
         "arrive.",
         advice="Find out whether consumers are down, slow or stuck before adding instances.",
         explain="The lag time is the age of the next message to consume, which is what users notice; counts alone "
-        "mislead. 5 min is a warning, 1 h an error. Why the group is behind is told where members say enough: who is "
+        "mislead. 5 min is a warning, 1 h an error. Why the group is behind is said as far as its members report: who is "
         "online, who owns the queues, how long a call of the listener takes, and whether threads are busy with it.",
         next_command="mqctl group lag {source} -g {group}",
         live_command="mqctl group lag {source} -g {group} --advise",

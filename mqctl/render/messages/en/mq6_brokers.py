@@ -19,8 +19,8 @@ RULES: dict[str, Text] = {
         title="A broker that was there is gone",
         what={
             "held": "No name server knows {broker} any more; members of {holder_count:group} still hold {held_count:queue} of it.",
-            "expected": "No name server knows {broker}, which belongs there by {expected_by}.",
-            "expected-counted": "No name server knows {broker}, which belongs there by {expected_by}. Out of reach with it: {queue_count:queue}, "
+            "expected": "No name server knows {broker}, which is part of {expected_by}.",
+            "expected-counted": "No name server knows {broker}, which is part of {expected_by}. Out of reach with it: {queue_count:queue}, "
             "from which {group_count:group} {group_count:/consumes/consume}.",
             "ordered": "No name server knows {broker}, which the order configuration of {topic} names.",
             "seen": "No name server knows {broker} any more; it was registered at {last_seen_time_ms}, as {last_address}.",
@@ -30,7 +30,8 @@ RULES: dict[str, Text] = {
         effect="What it stores is out of reach until it is back: it is late, not lost. Sends and consumers go on with the brokers "
         "that are left.",
         advice="Check whether its process and its machine are alive. If it was taken out of service on purpose, "
-        "accept this in a file for --known; seven days after it was last seen it is forgotten.",
+        "accept this in a file for --known, and where a profile names it, name the others with `mqctl profile add --brokers`. One that "
+        "was only seen is forgotten after seven days.",
         explain="Name servers drop a broker whose connection breaks, or that is silent for 120 s; nothing of it stays with them. "
         "Looks for brokers that members hold queues of, that order configurations name, that a local cluster was started with, that a "
         "profile names (`mqctl profile add --brokers`), that were there in an earlier look of this run, or when the cluster was looked at from here within "

@@ -16,14 +16,14 @@ RULES: dict[str, Text] = {
         title="原有的 broker 不见了",
         what={
             "held": "所有 NameServer 都已没有 {broker}，{holder_count} 个消费组的成员仍持有它的 {held_count} 个队列。",
-            "expected": "所有 NameServer 都没有 {broker}，而按 {expected_by} 它应当在。",
-            "expected-counted": "所有 NameServer 都没有 {broker}，而按 {expected_by} 它应当在：它的 {queue_count} 个队列取不到，涉及 {group_count} 个消费组。",
+            "expected": "所有 NameServer 都没有 {broker}，而它属于 {expected_by}。",
+            "expected-counted": "所有 NameServer 都没有 {broker}，而它属于 {expected_by}：它的 {queue_count} 个队列取不到，涉及 {group_count} 个消费组。",
             "ordered": "所有 NameServer 都没有 {broker}，而 {topic} 的顺序配置里有它。",
             "seen": "所有 NameServer 都已没有 {broker}，它在 {last_seen_time_ms} 还注册着，地址 {last_address}。",
             "seen-counted": "所有 NameServer 都已没有 {broker}，它在 {last_seen_time_ms} 还注册着，地址 {last_address}：它的 {queue_count} 个队列取不到，涉及 {group_count} 个消费组。",
         },
         effect="它存储的消息在恢复之前取不到：是延迟，不是丢失。发送和消费在其余 broker 上继续。",
-        advice="检查它的进程和机器是否还在。如果是有意下线，请写入 --known 的文件，最后一次见到七天之后会被忘记。",
+        advice="检查它的进程和机器是否还在。如果是有意下线，请写入 --known 的文件；profile 里写明了它时，用 `mqctl profile add --brokers` 只写其余的 broker。只是见过的，七天后不再提起。",
         explain="连接断开或 120 秒没有上报的 broker 会被 NameServer 摘除，不留痕迹。查找成员仍持有其队列、顺序配置提到、本地集群启动时就有、profile 里写明（`mqctl profile add --brokers`）、本次运行前一次观察时还在、或七天内从这里查看时见过的 broker；最后一种超过一天只是警告。",
     ),
 }
