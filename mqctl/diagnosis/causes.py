@@ -18,13 +18,6 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 
 BEHIND = "MQ401"
-_NEEDED = {
-    Bound.LISTENER: ("consume_ms", "thread_count", "consumed_tps"),
-    Bound.THREADS: ("thread_count", "consumed_tps"),
-    Bound.INSTANCES: ("consumed_tps",),
-    Bound.QUEUES: ("consumed_tps",),
-}
-"""Numbers that the sentence about a cause has."""
 
 
 def with_causes(findings: Iterable[Finding], snapshot: ClusterSnapshot, settings: Settings) -> list[Finding]:
@@ -68,8 +61,9 @@ def cause_of(advice: BacklogAdvice, *, members_known: bool) -> str | None:
         return "stuck"
     if advice.bound is Bound.LISTENER and not advice.is_busy:
         return "paused"
-    numbers = numbers_of(advice)
-    return advice.bound.value if None not in (numbers[name] for name in _NEEDED.get(advice.bound, ())) else None
+    if advice.bound is Bound.LISTENER and advice.consume_ms is None:
+        return None
+    return advice.bound.value
 
 
 def _with_cause(finding: Finding, advice: BacklogAdvice | None, *, members_known: bool) -> Finding:

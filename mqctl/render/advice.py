@@ -15,7 +15,7 @@ from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode
-from mqctl.render.messages import phrase, written
+from mqctl.render.messages import cause_template, phrase, written
 from mqctl.render.text import printable
 
 _ADVICE_COLUMNS = (
@@ -233,8 +233,9 @@ def _cause_line(advice: BacklogAdvice, lang: Lang | None, *, members_known: bool
     cause = cause_of(advice, members_known=members_known) if advice.remedies else None
     if cause is None:
         return None
-    numbers = {name: written(name, value, lang) for name, value in numbers_of(advice).items()}
-    said = phrase(f"cause_{cause}", lang).format_map(numbers)
+    known = {name: value for name, value in numbers_of(advice).items() if value is not None}
+    numbers = {name: written(name, value, lang) for name, value in known.items()}
+    said = cause_template(cause, known, lang).format_map(numbers)
     line = phrase("cause_is", lang).format(
         group=advice.group, topic=advice.topic, cause=said, cure=phrase(f"cure_{cause}", lang)
     )

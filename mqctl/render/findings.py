@@ -237,12 +237,12 @@ def finding_row(
 
 
 def _finding_blocks(
-    apart: Sequence[Sequence[Told]], lang: Lang | None, online: Collection[str] | None, *, explain: bool
+    apart: Sequence[Sequence[Told]], lang: Lang | None, online: Collection[str] | None, source: str, *, explain: bool
 ) -> Iterable[Paragraphs]:
     lines: list[str] = []
     for alike, after in zip_longest(apart, apart[1:], fillvalue=()):
         if len(alike) > 1:
-            yield alike_block(alike, lang, online)
+            yield alike_block(alike, lang, online, source=source)
             continue
         row, finding = alike[0]
         goes_on = not explain and len(after) == 1 and row.same_words(after[0][0])
@@ -302,7 +302,7 @@ def diagnosis_document(
     headline = [*_headline(snapshot, report, lang, apart, groups), *standing_lines(snapshot, groups, source, lang)]
     blocks: list[Table | Paragraphs] = [Paragraphs(headline)]
     online = None if report.online_group_count is None else {view.group for view in group_views(snapshot)}
-    blocks += _finding_blocks(apart, lang, online, explain=explain)
+    blocks += _finding_blocks(apart, lang, online, source, explain=explain)
     moving = [line for line in report.movements if line.movement != "ok"]
     if moving:
         blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))

@@ -109,29 +109,47 @@ def _joined(first: Finding, other: Finding) -> Finding:
 
 
 def _both(item: Evidence, value: Value) -> Value:
-    if isinstance(item.value, int) and isinstance(value, int):
-        return item.value + value if item.name in _SUMMED else max(item.value, value) if item.name in _MOST else None
-    return item.value if value is None else value
+    """Joins one number of two brokers; what both say alike is of the whole group, and stays."""
+    if not isinstance(item.value, int) or not isinstance(value, int):
+        return item.value if value is None else value
+    if item.name in _SUMMED:
+        return item.value + value
+    if item.name in _MOST:
+        return max(item.value, value)
+    return item.value if item.value == value else None
 
 
 def by_rule(pairs: Sequence[Told], online: Collection[str] = ()) -> list[list[Told]]:
-    """Returns what is told in one block each: all findings of a rule that has many, the worst first, and each finding
-    of the others by itself; blocks stand where their first finding stood.
+    """Returns what is told in one block each: all findings of a rule that has many and of one cause, the worst first,
+    and each finding of the others by itself; the blocks of many stand where the first of their rule stood.
 
     Args:
-        online: groups with members, which come first: of many the ten worst may be all of groups that nobody runs.
+        online: groups with members, which come first: somebody can act on them, and of many the ten worst may be all of
+            groups that nobody runs.
     """
     rules: dict[str, list[Told]] = {}
     for item in pairs:
         rules.setdefault(item[0].code, []).append(item)
+    in_order = {
+        code: sorted(alike, key=lambda item: (item[0].names.get("group") not in online, _badness(item)))
+        for code, alike in rules.items()
+        if len(alike) > _APART or any("cause" in row.names for row, _ in alike)
+    }
     blocks: list[list[Told]] = []
     for item in pairs:
-        alike = rules[item[0].code]
-        if len(alike) <= _APART:
+        code = item[0].code
+        if code not in in_order:
             blocks.append([item])
-        elif item is alike[0]:
-            blocks.append(sorted(alike, key=lambda item: (item[0].names.get("group") not in online, _badness(item))))
+        elif item is rules[code][0]:
+            blocks += _by_cause(in_order[code]) if len(in_order[code]) > _APART else [[one] for one in in_order[code]]
     return blocks
+
+
+def _by_cause(alike: Sequence[Told]) -> list[list[Told]]:
+    causes: dict[object, list[Told]] = {}
+    for item in alike:
+        causes.setdefault(item[0].names.get("cause"), []).append(item)
+    return list(causes.values())
 
 
 def _badness(item: Told) -> list[float]:
@@ -146,8 +164,11 @@ def _badness(item: Told) -> list[float]:
     ]
 
 
-def alike_block(alike: Sequence[Told], lang: Lang | None, online: Collection[str] | None = None) -> Paragraphs:
-    """Builds the paragraph of many findings of one rule, in their order; effect and advice are those of the first.
+def alike_block(
+    alike: Sequence[Told], lang: Lang | None, online: Collection[str] | None = None, *, source: str
+) -> Paragraphs:
+    """Builds the paragraph of many findings of one rule and cause, in their order; effect and advice are those of the
+    first, and what to type next as well, unless nobody is online of any: then it is what shows them all.
 
     Args:
         online: groups with members; None where it is not known who has any.
@@ -163,11 +184,12 @@ def alike_block(alike: Sequence[Told], lang: Lang | None, online: Collection[str
     lines += [f"  {row.what}" for row, _ in named]
     if len(alike) > len(named):
         lines.append(f"  {phrase('alike_more', lang).format(count=len(alike) - len(named))}")
+    offline = worst.names.get("cause") == "offline"
     for name, text in (
         ("effect", worst.effect),
         ("advice", worst.advice),
-        ("next", worst.next_command),
-        ("playbook", worst.playbook_command),
+        ("next", f"mqctl group lag {source} --sort lag" if offline else worst.next_command),
+        ("playbook", None if offline else worst.playbook_command),
     ):
         if text:
             lines.append(f"  {phrase(name, lang)}: {text}")

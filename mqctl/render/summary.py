@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from mqctl.diagnosis.group_view import group_views
+from mqctl.model.finding import Severity
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
 from mqctl.model.names import is_system_group
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Document, Paragraphs
-from mqctl.render.findings_alike import Told
+from mqctl.render.findings_alike import FindingRow, Told
 from mqctl.render.messages import phrase
 from mqctl.render.text import printable
 
@@ -46,8 +47,13 @@ def summary_lines(report: JudgedReport, lang: Lang | None, pairs: Sequence[Seque
     )
     if len(pairs) < 2:
         return [verdict]
-    worst = pairs[0][0][0]
+    worst = next((alike[0][0] for alike in pairs if not _can_wait(alike[0][0])), pairs[0][0][0])
     return [verdict, phrase("do_first", lang).format(what=printable(worst.next_command or worst.advice))]
+
+
+def _can_wait(row: FindingRow) -> bool:
+    """Tells whether nobody has to look now: of a group that nobody runs, or for information only."""
+    return row.names.get("cause") == "offline" or Severity(row.severity).rank < Severity.WARNING.rank
 
 
 def offline_line(snapshot: ClusterSnapshot, online: int, lang: Lang | None) -> Iterable[str]:

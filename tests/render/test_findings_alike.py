@@ -24,25 +24,24 @@ def _document(*states: ConsumerOffsetState) -> Document:
     return diagnosis_document(snapshot, diagnose(snapshot), lang=None, explain=False)
 
 
-def _block(document: Document) -> list[str]:
-    (block,) = (item for item in document.blocks if "MQ401" in str(item))
-    return [printable(line) for line in block.lines]  # type: ignore[union-attr]
+def _blocks(document: Document) -> list[list[str]]:
+    return [[printable(line) for line in item.lines] for item in document.blocks if "MQ401" in str(item)]  # type: ignore[union-attr]
 
 
 _DEAD = tuple(_behind(f"dead-{number:02}", 100) for number in range(12))
 
 
-def test_a_group_with_members_is_named_before_the_ten_worst_that_have_none() -> None:
-    lines = _block(_document(_behind("G", 10), *_DEAD))
-    assert lines[0].startswith("ERROR  MQ401  A consumer group is behind: 13 findings")
-    assert lines[1].startswith("  Group G is 10 min behind")
-    assert [line.split()[1] for line in lines[2:11]] == [f"dead-{number:02}" for number in range(9)]
-    assert lines[11] == "  and 3 more (-o json for all)"
+def test_a_group_with_members_is_told_before_those_that_have_none() -> None:
+    live, dead = _blocks(_document(_behind("G", 10), *_DEAD))
+    assert live[0].startswith("WARNING  MQ401  broker-a G Pay")
+    assert live[1].startswith("  Group G is 10 min behind")
+    assert dead[0].startswith("ERROR  MQ401  A consumer group is behind: 12 findings")
+    assert [line.split()[1] for line in dead[1:4]] == [f"dead-{number:02}" for number in range(3)]
 
 
 def test_of_groups_that_nobody_runs_three_are_named_and_all_are_counted_at_the_top() -> None:
     document = _document(*_DEAD)
-    lines = _block(document)
+    (lines,) = _blocks(document)
     assert [line.split()[1] for line in lines[1:4]] == [f"dead-{number:02}" for number in range(3)]
     assert lines[4] == "  and 9 more (-o json for all)"
     assert "consumer groups online: 1; with nobody online: 12" in document.blocks[0].lines  # type: ignore[union-attr]

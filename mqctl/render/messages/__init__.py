@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -117,7 +117,8 @@ def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") 
     command = english.next_command if offline or english.live_command is None else english.live_command
     what, advice = text.what[finding.variant or ""], text.advice
     if cause := finding.params.get("cause"):
-        what += (" " if lang is not Lang.ZH else "") + phrase(f"cause_{cause}", lang)
+        known = {item.name for item in finding.evidence if item.value is not None}
+        what += (" " if lang is not Lang.ZH else "") + cause_template(str(cause), known, lang)
         advice = phrase(f"cure_{cause}", lang)
         command = _command_of_cause(str(cause)) or command
     values = {**_values(finding, lang), "source": _source_for(command or "", source)}
@@ -127,6 +128,24 @@ def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") 
         advice=advice.format_map(values),
         next_command=command.format_map(values).replace("  ", " ") if command else None,
     )
+
+
+def cause_template(cause: str, known: Collection[str], lang: Lang | None) -> str:
+    """Returns the template of what is said of the cause of a backlog: of its numbers those that are known.
+
+    Args:
+        known: names of the numbers that are.
+    """
+    from mqctl.render.messages.en.backlog import NUMBERS_OF_CAUSE
+
+    numbers = [phrase(f"number_{name}", lang) for name in NUMBERS_OF_CAUSE.get(cause, ()) if name in known]
+    said = phrase(f"cause_{cause}", lang)
+    if not numbers:
+        return said
+    first, *others = numbers
+    then = "".join(phrase("numbers_then", lang).replace("{other}", other) for other in others)
+    more = phrase("numbers", lang).replace("{first}", first[0].upper() + first[1:]).replace("{others}", then)
+    return said + more
 
 
 def _command_of_cause(cause: str) -> str | None:

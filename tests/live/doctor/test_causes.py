@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
+from mqctl.client.admin.broker_changes import put_group
+from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumeStatus
 from mqctl.protocol.bodies_stats import ConsumeTimeSpan, ConsumeTimeSpans
@@ -97,6 +99,42 @@ def test_what_members_do_not_carry_is_not_claimed(
     assert "cause" not in finding["names"], finding
     assert finding["what"].endswith("4 messages waiting.")
     assert finding["next_command"].endswith("-g G --advise")
+
+
+def old_on(stage: Stage, broker: str, *, count: int = 4) -> None:
+    """Lets messages wait on a broker that says that they are two hours old."""
+    old = ConsumeTimeSpan(delay_time=2 * HOUR_MS, message_queue=MessageQueue("Pay", broker, 0))
+    body = ConsumeTimeSpans(consume_time_span_set=(old,)).to_bytes()
+    stage.cluster.fault(RequestCode.QUERY_CONSUME_TIME_SPAN, Answer(0, body=body), server=broker)
+    stage.send(broker, count=count)
+
+
+@pytest.mark.parametrize("running", ["5.3.3"], indirect=True)
+def test_what_members_say_is_told_of_a_group_that_is_behind_on_two_brokers(asked: Run, stage: Stage) -> None:
+    works(stage, call_ms=400, tps=40)
+    old_on(stage, "broker-b")
+    said = "The listener is slow: it takes 400 ms a call. Consume threads: 40; consumed: 80.0/s."
+    seen = behind(asked).stdout
+    assert ("8 messages waiting" in seen, said in seen, "unknown" in seen) == (True, True, False), seen
+    assert "每次调用耗时 400 ms。消费线程：40；消费速率：80.0/秒。" in behind(asked, "--lang", "zh").stdout
+    mute = {name: value for name, value in stage.said().items() if "hread" not in name and "THREAD" not in name}
+    stage.cast.change(TWO, properties=mute)
+    seen = behind(asked).stdout
+    assert f"{said.partition(' Consume')[0]} Consumed: 80.0/s." in seen, seen
+
+
+@pytest.mark.parametrize("running", ["5.3.3"], indirect=True)
+def test_groups_behind_are_told_by_cause_and_one_that_lives_first(asked: Run, stage: Stage) -> None:
+    works(stage, call_ms=400, tps=40)
+    for number in range(4):
+        stage.ask("broker-a", put_group(SubscriptionGroupConfig(name=f"dead-{number}")))
+        stage.commit("broker-a", 0, group=f"dead-{number}")
+    seen = asked("doctor", "--only", "MQ401").stdout
+    live, dead = seen[: seen.index("dead-0")], seen[seen.index("dead-0") :]
+    assert "Group G is 2 h behind" in live and "Make the listener faster" in live, seen
+    assert "first: mqctl stacks dump " in live and "4 findings" in live
+    assert "advice: Start the group's consumers" in dead and "Make the listener" not in dead
+    assert "--sort lag\n" in dead and "playbook" not in dead
 
 
 @pytest.mark.parametrize("running", ["5.3.3"], indirect=True)

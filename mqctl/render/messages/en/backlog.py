@@ -75,11 +75,15 @@ PHRASES = {
     "cause_orphans": "Queues in which messages wait have no owner, although members are online.",
     "cause_stuck": "Its members hold messages, and finished none of them while it was looked at.",
     "cause_paused": "Its members hold messages while most of their threads are idle: locks, pauses or a rate limit in the listener.",
-    "cause_listener": "The listener is slow: it takes {consume_ms} a call. Consume threads: {thread_count}; consumed: {consumed_tps}/s.",
-    "cause_threads": "Its consume threads are the limit: they are busy. Consume threads: {thread_count}; consumed: {consumed_tps}/s.",
-    "cause_instances": "Its instances are the limit: their threads are busy, and there are queues for more. "
-    "Instances: {member_count}; consumed: {consumed_tps}/s.",
-    "cause_queues": "Its queues are the limit: members are busy, and no further one would get a queue. Consumed: {consumed_tps}/s.",
+    "cause_listener": "The listener is slow: it takes {consume_ms} a call.",
+    "cause_threads": "Its consume threads are the limit: they are busy.",
+    "cause_instances": "Its instances are the limit: their threads are busy, and there are queues for more.",
+    "cause_queues": "Its queues are the limit: members are busy, and no further one would get a queue.",
+    "number_thread_count": "consume threads: {thread_count}",
+    "number_member_count": "instances: {member_count}",
+    "number_consumed_tps": "consumed: {consumed_tps}/s",
+    "numbers": " {first}{others}.",
+    "numbers_then": "; {other}",
     "cause_hot_queue": "Nearly all of it waits in one queue, which has one owner.",
     "cause_pull": "Its threads wait for messages: too few reach its members.",
     "cure_offline": "Start the group's consumers (clients of a 5.x proxy are seen with --proxy HOST:PORT). If nobody "
@@ -106,6 +110,12 @@ PHRASES = {
 
 _ADVISE = "mqctl group lag {source} -g {group} --advise"
 _STACKS = "mqctl stacks dump {source} -g {group}"
+NUMBERS_OF_CAUSE = {
+    **dict.fromkeys(("listener", "threads"), ("thread_count", "consumed_tps")),
+    "instances": ("member_count", "consumed_tps"),
+    "queues": ("consumed_tps",),
+}
+"""What is said of a cause as well, as far as it is known."""
 NEXT_OF_CAUSE = {
     "orphans": "mqctl allocation show {source} -g {group}",
     **dict.fromkeys(("stuck", "paused", "listener"), _STACKS),
