@@ -13,6 +13,7 @@ from mqctl.errors import UsageError
 _OURS: dict[tuple[str, ...], str] = {
     ("delay", "list"): "delay backlog",
     ("delay", "show"): "delay backlog",
+    ("delay", "find"): "message find -t TOPIC",
     ("offset", "list"): "group lag --by queue",
     ("offset", "show"): "group lag --by queue",
     ("topic", "queues"): "topic describe",
@@ -21,6 +22,9 @@ _OURS: dict[tuple[str, ...], str] = {
     ("topic", "owners"): "topic describe",
     ("topic", "owner"): "topic describe",
     ("topic", "lag"): "group lag -t",
+    ("topic", "set"): "topic update",
+    ("topic", "alter"): "topic update",
+    ("topic", "scale"): "topic update",
     ("topic", "messages"): "message peek",
     ("group", "show"): "group describe",
     ("group", "queues"): "group lag --by queue",
@@ -55,12 +59,19 @@ _OURS: dict[tuple[str, ...], str] = {
     ("members", "stacks"): "stacks dump",
     ("client", "stacks"): "stacks dump",
     ("transaction", "pending"): "transaction list",
+    ("snapshot", "create"): "snapshot save",
+    ("snapshot", "take"): "snapshot save",
+    ("snapshot", "open"): "snapshot show",
+    ("snapshot", "load"): "snapshot show",
+    ("report", "html"): "doctor --html FILE",
     ("nameserver", "list"): "cluster describe",
     ("dead", "letters"): "dlq list",
     ("version",): "--version",
     ("-v",): "--version",
     ("-V",): "--version",
     ("status",): "cluster describe",
+    ("overview",): "doctor",
+    ("summary",): "doctor",
     ("health",): "doctor",
     ("diagnose",): "doctor",
     ("diagnosis",): "doctor",
@@ -108,6 +119,7 @@ _OF_A_NAME = {
 
 _NAMES = frozenset({"-g", "--group", "-t", "--topic"})
 _OF_ROOT = frozenset({"-h", "--help", "-v", "-V", "--version"})
+_RULE = re.compile("MQ[0-9]{3}", re.IGNORECASE)
 _MESSAGE_ID = re.compile("[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 _ALIKE = 0.7  # of difflib: what is nearer to a verb is a slip of the fingers, not a name
 
@@ -171,6 +183,8 @@ def _turned(path: tuple[str, ...], typed: str, words: list[str]) -> tuple[str, s
         What was typed, the command that it stands for, and what is left of the words; no command where none fits.
     """
     name, *rest = words
+    if path in (("explain",), ("rules",), ()) and _RULE.fullmatch(name):
+        return typed, "rules explain", [name.upper(), *rest]
     if path:
         verbs = catalog.children(path)
         near = get_close_matches(name, verbs, cutoff=_ALIKE) and name != f"{path[0]}s"

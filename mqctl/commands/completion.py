@@ -11,7 +11,8 @@ import typer
 from mqctl.cli.completion.scripts import script
 
 EXAMPLES = (
-    "mqctl completion bash > ~/.local/share/bash-completion/completions/mqctl",
+    "source <(mqctl completion bash)",
+    "mkdir -p ~/.local/share/bash-completion/completions && mqctl completion bash > $_/mqctl",
     "mqctl completion zsh > ~/.zfunc/_mqctl",
     "mqctl completion fish > ~/.config/fish/completions/mqctl.fish",
 )

@@ -199,12 +199,15 @@ def source_option(snapshot: ClusterSnapshot) -> str:
 
 
 def playbook_command(finding: Finding, source: str) -> str | None:
-    """Returns the command line that runs a finding's playbook with what the finding tells; None without a playbook."""
+    """Returns the command line that runs a finding's playbook with what the finding tells, or shows it where only a
+    snapshot is at hand; None without a playbook."""
     if finding.playbook is None:
         return None
     option, _, place = source.partition(" ")
     parameters = arguments(finding, place if option == "--store" else None)
     words = [f"-p {name}={shlex.quote(value) if value else name.upper()}" for name, value in parameters.items()]
+    if option == "--snapshot":  # whoever reads one may have no cluster to run it on
+        return f"mqctl playbook show {finding.playbook}"
     where = [source] if option in _LIVE_OPTIONS else []
     return " ".join(["mqctl playbook run", finding.playbook, *words, *where])
 

@@ -127,8 +127,14 @@ class SubscriptionReport:
 _WORDS = {True: "wants_same", False: "wants_differ", None: "wants_untold"}
 
 
-def subscription_document(schema: str, report: SubscriptionReport, lang: Lang | None = None) -> Document:
-    """Builds the document of a group's subscriptions."""
+def subscription_document(
+    schema: str, report: SubscriptionReport, lang: Lang | None = None, *, archive: str | None = None
+) -> Document:
+    """Builds the document of a group's subscriptions.
+
+    Args:
+        archive: the snapshot that they are read from: commands to type next are about it.
+    """
     words = phrase(_WORDS[report.consistent] if report.wants or report.brokers else "wants_offline", lang)
     blocks: list[Table | Paragraphs] = [
         Paragraphs([f"{with_mode(report.group, report.consume_mode)}: {words}"]),
@@ -146,11 +152,10 @@ def subscription_document(schema: str, report: SubscriptionReport, lang: Lang | 
         blocks.append(Table(LOSS_COLUMNS, report.losses, title=title))
     if report.consistent is False:
         group = shlex.quote(report.group)
-        blocks.append(
-            Paragraphs(
-                [f"what it costs: mqctl doctor {group}; how to fix it: mqctl playbook run tag-loss -p group={group}"]
-            )
-        )
+        costs, way = f"mqctl doctor {group}", f"mqctl playbook run tag-loss -p group={group}"
+        if archive is not None:
+            costs, way = f"{costs} --snapshot {shlex.quote(archive)}", "mqctl playbook show tag-loss"
+        blocks.append(Paragraphs([f"what it costs: {costs}; how to fix it: {way}"]))
     return Document(schema=schema, value=report, records=report.wants, csv_columns=WANT_COLUMNS, blocks=blocks)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,24 @@ def test_names_and_options_stand_in_any_order(live: Run) -> None:
     missing = live("group", "lag", "G", "None")
     assert missing.exit_code == 66, missing.stderr
     assert "None" in missing.stderr
+
+
+def test_a_snapshot_where_a_name_is_meant_is_answered_with_its_option(live: Run, tmp_path: Path) -> None:
+    file = tmp_path / "night.snap"
+    saved = live("snapshot", "save", file)
+    assert f"mqctl doctor --snapshot {file}" in saved.stderr
+    for words in (("doctor",), ("group", "lag"), ("subscription", "show")):
+        refused = live(*words, file)
+        assert (refused.exit_code, f"{file} is a file, not a group" in refused.stderr) == (64, True)
+        line = refused.stderr.partition("next: mqctl ")[2].split()
+        assert line == [*words, "--snapshot", str(file)]
+    assert live("doctor", "--snapshot", file).exit_code in (0, 1, 2)
+
+
+def test_a_key_and_its_topic_the_other_way_round(live: Run) -> None:
+    refused = live("message", "find", "Pay", "K-17")
+    assert (refused.exit_code, "there is no topic K-17: Pay is a topic" in refused.stderr) == (66, True)
+    assert "next: mqctl message find K-17 -t Pay" in refused.stderr
 
 
 @pytest.mark.parametrize(

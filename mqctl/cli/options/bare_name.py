@@ -5,7 +5,10 @@ Which commands take one is a table of words, so that the Tab reads it without ty
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqctl.errors import UsageError
@@ -27,6 +30,7 @@ _BY_NOUN = {
     "stacks": "--group",
     "subscription": "--group",
     "topic": "--topic",
+    "transaction": "--group",
 }
 _BY_COMMAND = {
     "allocation simulate": "",  # begins with a group or with numbers: either may be meant
@@ -34,6 +38,8 @@ _BY_COMMAND = {
     "replay group": "--group",
 }
 BARE_NAME = "bare_name"
+_NO_NAME = re.compile("[./]")
+"""What a path has, and no group or topic."""
 
 
 def bare_option(command: str) -> str:
@@ -72,6 +78,7 @@ def with_option(command: TyperCommand, context: Any, words: list[str]) -> list[s
     bare = _texts(given.get(BARE_NAME))
     if not bare:
         return words
+    _refuse_file(command, context, words, [*bare, *more])
     words = _with_topic(command, given, more, words)
     word = f"--{option.opts[0]}"
     meant = next(one for one in command.params if word in one.opts)
@@ -90,11 +97,23 @@ def with_option(command: TyperCommand, context: Any, words: list[str]) -> list[s
 def _with_topic(command: TyperCommand, given: Mapping[str, object], more: list[str], words: list[str]) -> list[str]:
     """Puts a second bare name behind --topic: `offset reset billing orders`, `message find KEY orders`."""
     topic = next((one for one in command.params if "--topic" in one.opts), None)
-    own = next(one for one in command.params if one.name == BARE_NAME).opts[0]
-    if len(more) != 1 or topic is None or own == "topic" or _texts(given.get(topic.name or "")):
+    if len(more) != 1 or topic is None or _noun(command) == "topic" or _texts(given.get(topic.name or "")):
         return words
     place = len(words) - 1 - words[::-1].index(more[0])
     return ["--topic", more[0], *words[:place], *words[place + 1 :]]
+
+
+def _refuse_file(command: TyperCommand, context: Any, words: list[str], names: list[str]) -> None:
+    """Raises UsageError with the line to type when a name is that of a file, and the command reads snapshots."""
+    file = next((name for name in names if _NO_NAME.search(name) and Path(name).is_file()), None)
+    if file is not None and any("--snapshot" in one.opts for one in command.params):
+        place = words.index(file)
+        line = [*context.command_path.split(), *words[:place], "--snapshot", file, *words[place + 1 :]]
+        raise UsageError(f"{file} is a file, not a {_noun(command)}", remedy=shlex.join(line))
+
+
+def _noun(command: TyperCommand) -> str:
+    return str(next(one for one in command.params if one.name == BARE_NAME).opts[0])
 
 
 def _texts(value: object) -> list[str]:

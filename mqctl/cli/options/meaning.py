@@ -45,6 +45,7 @@ _MEANINGS = tuple(
         "except exclude excluding without ignore not",
         "lang language locale",
         "threads stacks jstack dump",
+        "redact anonymize anonymise anon mask scrub sanitize",
     )
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -58,12 +59,13 @@ def command(
     the last minutes again, use `mqctl offset reset -g GROUP --by-duration 10m`.
     """
     from mqctl.cli.sources.brokers import asking_of
+    from mqctl.operations.offsets.only_topic import only_topic
     from mqctl.operations.plans.changing import Consent
     from mqctl.operations.replay.by_group import replay_by_group
     from mqctl.operations.replay.sources import source_of
 
-    source = source_of(
-        topic=topic,
+    read = partial(
+        source_of,
         since=since,
         until=until,
         from_offset=from_offset,
@@ -73,9 +75,12 @@ def command(
         brokers=brokers,
         queues=queues,
     )
+    limited = since is not None or from_offset is not None
+    source = None if limited and topic is None and skipped is None and from_file is None else read(topic=topic)
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
+        asking = asking_of(cluster, target)
         consent = Consent(execute=execute, confirmed=confirm)
-        done = replay_by_group(asking_of(cluster, target), source, group, consent)
+        done = replay_by_group(asking, source or read(topic=only_topic(asking, group)), group, consent)
     emit(done.document, output)
     return done.code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -95,6 +96,8 @@ def command(
     save_snapshot(state, file, force=force)
     tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
     _tell_looks(state)
+    quoted = shlex.quote(str(file))
+    tell(f"mqctl: to look at it: mqctl doctor --snapshot {quoted}; mqctl snapshot show {quoted}")
     if state.without_brokers:
         tell(f"mqctl: {none_registered(state.origin.location)}")
         return ExitCode.NOT_FOUND

@@ -62,7 +62,8 @@ def command(
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
-    answer(limited(subscription_document("subscription.check/1", report, spoken()), output, limit), gaps, output)
+    document = subscription_document("subscription.check/1", report, spoken(), archive=state.origin.archive)
+    answer(limited(document, output, limit), gaps, output)
     if report.consistent is False or report.refused_by:
         return ExitCode.CRITICAL
     return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN

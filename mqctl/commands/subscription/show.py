@@ -53,4 +53,5 @@ def command(
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
-    return answer(limited(subscription_document("subscription.show/1", report, spoken()), output, limit), gaps, output)
+    document = subscription_document("subscription.show/1", report, spoken(), archive=state.origin.archive)
+    return answer(limited(document, output, limit), gaps, output)

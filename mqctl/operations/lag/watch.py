@@ -26,7 +26,7 @@ LEAST_EVERY_MS = 100
 UNTIL_LIMIT_MS = 600_000
 Ask = Callable[[int], LagView]
 """Asks once, within so many milliseconds."""
-_ROOM = 4
+_ROOM = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,16 @@ class LagPace:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One look, or why there was none."""
+    """One look, or why there was none.
+
+    Attributes:
+        is_extra: the time was nearly over, and it may have been cut off.
+    """
 
     number: int
     view: LagView | None
     error: MqctlError | None = None
+    is_extra: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,33 +115,35 @@ def _limit_ms(again: Again, target: ClusterTarget) -> int | None:
 def rounds(ask: Ask, pace: LagPace) -> Iterator[Round]:
     """Yields rounds at the pace; the first one must succeed, a later one may fail and is tried again.
 
-    None begins with less than `_ROOM` times what the one before it took: cut off by the limit it would know less.
+    The last begins when `_ROOM` times what the one before it took is left: cut off by the limit it would know less, and
+    without it the answer would be as old as the pace.
 
     Raises:
         MqctlError: what the first round raised.
     """
-    started = monotonic()
-    number, took_ms = 0, 0
+    end = None if pace.limit_ms is None else monotonic() + pace.limit_ms / 1000
+    number, is_last = 0, False
     while True:
         number += 1
         began = monotonic()
-        left_ms = None if pace.limit_ms is None else pace.limit_ms - round((began - started) * 1000)
-        if number > 1 and left_ms is not None and left_ms <= _ROOM * took_ms:
-            return
-        limit_ms = pace.round_ms if left_ms is None else max(1, min(pace.round_ms, left_ms))
+        limit_ms = pace.round_ms if end is None else max(1, min(pace.round_ms, round((end - began) * 1000)))
         try:
-            current = Round(number, ask(limit_ms))
+            current = Round(number, ask(limit_ms), is_extra=is_last)
         except (UnreachableError, DeadlineError, NotFoundError) as error:
             if number == 1:
                 raise
-            current = Round(number, None, error)
-        took_ms = round((monotonic() - began) * 1000)
+            current = Round(number, None, error, is_last)
+        took = monotonic() - began
         yield current
-        if number == pace.count:
+        if is_last or number == pace.count:
             return
         next_at = began + pace.every_ms / 1000
-        if pace.limit_ms is not None and next_at >= started + pace.limit_ms / 1000:
-            return
+        if end is not None:
+            last_at = end - _ROOM * took
+            if last_at <= monotonic():
+                return
+            is_last = next_at >= last_at
+            next_at = min(next_at, last_at)
         sleep(max(0.0, next_at - monotonic()))
 
 
@@ -179,6 +186,8 @@ def wait(looks: Iterator[Round], condition: Condition, report: Report | None = N
     last: LagView | None = None
     newest: LagView | None = None
     for item in looks:
+        if item.is_extra and (item.view is None or item.view.gaps):
+            break  # cut off; the look before it was not
         newest = item.view
         if newest is None:
             truth = None

@@ -49,11 +49,23 @@ def topics_to_search(asking: Asking) -> list[str]:
 def look_up_everywhere(
     asking: Asking, query: KeyQuery, topics: Sequence[str], *, unique: bool
 ) -> tuple[list[StoredMessage], list[MqctlError]]:
-    """Looks a key up in each topic. Raises NotFoundError: the only topic is not there."""
+    """Looks a key up in each topic.
+
+    Raises:
+        NotFoundError: the only topic is not there, or it and the key were typed in the other's place.
+    """
     seen: list[StoredMessage] = []
     errors: dict[str, MqctlError] = {}
     for topic in topics:
-        messages, failed = look_up(asking, replace(query, topic=topic), unique=unique)
+        try:
+            messages, failed = look_up(asking, replace(query, topic=topic), unique=unique)
+        except NotFoundError as error:
+            if query.key not in asking.cluster.name_servers.ask(topic_names(), asking.deadline):
+                raise
+            swapped = shlex.join(["mqctl", "message", "find", topic, "-t", query.key])
+            raise NotFoundError(
+                f"there is no topic {topic}", reason=f"{query.key} is a topic", remedy=swapped
+            ) from error
         seen += messages
         errors |= {str(error): error for error in failed}
     return seen[: query.count], list(errors.values())

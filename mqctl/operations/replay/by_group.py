@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from time import time
 
@@ -65,6 +64,6 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
 
 def _online_way(source: Source, group: str) -> str:
     """Returns the command that has the members of a group consume again what was asked for, and all after it."""
-    minutes = 10 if source.since_ms is None else max(1, math.ceil((time() * 1000 - source.since_ms) / MINUTE_MS))
+    minutes = 10 if source.since_ms is None else max(1, round((time() * 1000 - source.since_ms) / MINUTE_MS))
     words = ["mqctl", "offset", "reset", "-g", group, "-t", source.topics[0], "--by-duration", f"{minutes}m"]
     return shlex.join(words)

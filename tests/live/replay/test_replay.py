@@ -299,7 +299,10 @@ def test_a_group_with_members_is_not_pointed_at_a_replay(live: Run, cluster: Emb
     with member(cluster) as heard:
         heard.wait_for(4)
         refused = live("replay", "group", "-g", "G", "-t", "Pay", "--from-offset", "0")
+        without_topic = live("replay", "group", "G", "--since", "-10m")
     assert (refused.exit_code, "members" in refused.stderr) == (76, True), refused.stderr
+    assert "topic Pay, the only one of group G" in without_topic.stderr
+    assert "mqctl offset reset -g G -t Pay --by-duration 10m" in without_topic.stderr
 
 
 def test_an_answer_that_is_lost_is_looked_up_and_the_message_not_sent_twice(
