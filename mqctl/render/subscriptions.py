@@ -152,10 +152,11 @@ def subscription_document(
         blocks.append(Table(LOSS_COLUMNS, report.losses, title=title))
     if report.consistent is False:
         group = shlex.quote(report.group)
-        costs, way = f"mqctl doctor {group}", f"mqctl playbook run tag-loss -p group={group}"
+        line = f"what it costs: mqctl doctor {group}; how to fix it: mqctl playbook run tag-loss -p group={group}"
         if archive is not None:
-            costs, way = f"{costs} --snapshot {shlex.quote(archive)}", "mqctl playbook show tag-loss"
-        blocks.append(Paragraphs([f"what it costs: {costs}; how to fix it: {way}"]))
+            file = shlex.quote(archive)
+            line = f"what it costs: mqctl doctor {group} --snapshot {file}; how to fix it: mqctl playbook show tag-loss"
+        blocks.append(Paragraphs([line]))
     return Document(schema=schema, value=report, records=report.wants, csv_columns=WANT_COLUMNS, blocks=blocks)
 
 

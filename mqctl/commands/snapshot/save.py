@@ -95,18 +95,18 @@ def command(
         state = redacted(state)
     save_snapshot(state, file, force=force)
     tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
-    _tell_looks(state)
-    quoted = shlex.quote(str(file))
-    tell(f"mqctl: to look at it: mqctl doctor --snapshot {quoted}; mqctl snapshot show {quoted}")
+    _tell_looks(state, file)
     if state.without_brokers:
         tell(f"mqctl: {none_registered(state.origin.location)}")
         return ExitCode.NOT_FOUND
     return ExitCode.OK if store is not None else _tell_gaps(gaps, file)
 
 
-def _tell_looks(state: ClusterSnapshot) -> None:
+def _tell_looks(state: ClusterSnapshot, file: Path) -> None:
     if state.origin.kind is OriginKind.LIVE and state.earlier is None:
         tell("mqctl: it is one look, which shows no rates; --window 60s saves two")
+    quoted = shlex.quote(str(file))
+    tell(f"mqctl: to look at it: mqctl doctor --snapshot {quoted}; mqctl snapshot show {quoted}")
 
 
 def _tell_gaps(gaps: list[Gap], file: Path) -> ExitCode:
