@@ -21,7 +21,7 @@ def test_rounds_of_commands_that_die_leave_all_in_order() -> None:
 @pytest.mark.quick
 def test_the_checks_see_a_journal_that_was_not_on_the_disk() -> None:
     """A mqctl that forgets to sync is found out: its change was sent, and the power failure took the record."""
-    seeds = range(14, 54)  # one of the first finds it; where commands have other instants, a later one does
+    seeds = range(17, 57)  # the first finds it; where commands have other instants, a later one does
     runs = (run(3, seed=seed, kinds=("topic update",), hows=(POWER,), forgets=True) for seed in seeds)
     assert any(figures.problems and figures.sent_without_journal for figures in runs)
 

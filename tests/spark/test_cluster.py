@@ -135,6 +135,7 @@ def test_a_standalone_cluster_gives_the_same_figures(
     assert outcome.json == mqctl(*common, "--no-spark").json
 
 
+@pytest.mark.long
 def test_spark_submit_runs_the_package_from_an_archive(store: Path, tmp_path: Path, mqctl: Run) -> None:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     archive, program = tmp_path / "mqctl.zip", tmp_path / "run_mqctl.py"
@@ -169,6 +170,7 @@ def test_spark_submit_runs_the_package_from_an_archive(store: Path, tmp_path: Pa
     assert json.loads(done.stdout) == mqctl(*words, "--no-spark").json
 
 
+@pytest.mark.long
 def test_executors_without_the_files_are_named_with_path_and_host(mqctl: Run, master: str, tmp_path: Path) -> None:
     environ = {"HOME": "", "PYSPARK_PYTHON": sys.executable}
     missing = tmp_path / "not-there"

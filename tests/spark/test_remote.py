@@ -275,6 +275,7 @@ def test_a_store_in_s3(
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_executors_open_urls_themselves(golden_store: Callable[[str], Path], mqctl: Run, s3: dict[str, str]) -> None:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     store = golden_store("store-killed")

@@ -86,6 +86,7 @@ def test_counts_with_no_java_but_the_wheels_and_leaves_nothing(
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.long
 def test_interrupt_stops_the_job_and_the_jvm(tmp_path: Path, temporary: Path) -> None:
     code = """
         import time
