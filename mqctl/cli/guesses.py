@@ -107,7 +107,7 @@ _OF_A_NAME = {
     "lock": "lock show",
     "message": "message find -t TOPIC",
     "offset": "group lag --by queue",
-    "replay": "replay group | offset reset",
+    "replay": "offset reset --by-duration 10m | replay group",
     "report": "report run --store DIR -g",
     "retry": "retry list",
     "stacks": "stacks dump",
