@@ -37,7 +37,7 @@ _EXIT_MEANINGS = {
     ExitCode.OK: "done; a judging command found nothing",
     ExitCode.WARNING: "a judging command found at worst a warning",
     ExitCode.CRITICAL: "a judging command found an error or worse",
-    ExitCode.UNKNOWN: "a judging command could not see enough to judge",
+    ExitCode.UNKNOWN: "a judging command could not see enough to judge; an answer lacks a broker that is gone",
     ExitCode.USAGE: "the command line is wrong",
     ExitCode.BAD_INPUT: "input that allows no answer at all: a directory that is no store, a file that is no snapshot",
     ExitCode.NOT_FOUND: "no such topic, group, broker, message or file",
@@ -62,6 +62,8 @@ _CAUSE_MEANINGS = {
     Cause.DAMAGED: "an answer or a file that cannot be understood",
     Cause.UNREADABLE: "the operating system refused to read it, or its format is not read offline",
     Cause.LEFT_OUT: "it was not looked at: a limit, a quick look, a snapshot saved without it",
+    Cause.UNREGISTERED: "a broker that belongs to the cluster, or was there within a day, is not registered: "
+    "there is nobody to ask",
 }
 
 

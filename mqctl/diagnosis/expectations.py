@@ -60,7 +60,7 @@ def brokers_missed(snapshot: ClusterSnapshot, expected: Expectations) -> list[Go
     """
     if snapshot.without_brokers:
         return []
-    declared = set(expected.brokers)
+    declared = {*expected.brokers, *(item.name for item in snapshot.seen_brokers if item.expected_by)}
     enough = expected.broker_count is not None and expected.broker_count <= len(registered_names(snapshot))
     return [
         item

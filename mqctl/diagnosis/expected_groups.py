@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mqctl.diagnosis.expecting import amount, exact, gap_of, meant_by, none_like, span_text, unknown
+from mqctl.diagnosis.expecting import amount, exact, meant_by, none_like, span_text, unknown
 from mqctl.diagnosis.gone_brokers import GoneBroker
 from mqctl.model.counts import counted
 from mqctl.model.expectation import CheckResult, CheckState, GroupExpectation
@@ -26,7 +26,7 @@ def hold_groups(
     Args:
         gone: brokers that ought to be registered and are not: groups may have queues on them.
     """
-    looked = _Looked(snapshot, [gap_of(item) for item in gone])
+    looked = _Looked(snapshot, [Gap.of_unregistered(item.name, Part.QUEUES) for item in gone])
     named = {item.group for item in declared}
     for item in declared:
         meant = meant_by(item.group, item.without, looked.groups, named)

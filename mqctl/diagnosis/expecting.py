@@ -7,7 +7,7 @@ from collections.abc import Collection
 from mqctl.diagnosis.gone_brokers import GoneBroker
 from mqctl.model.counts import counted
 from mqctl.model.expectation import CheckResult, CheckState, Limit
-from mqctl.model.gap import Cause, Gap, Part
+from mqctl.model.gap import Gap
 from mqctl.model.names_alike import is_pattern, like_any
 
 
@@ -32,12 +32,6 @@ def why_missed(gone: GoneBroker) -> str:
     if gone.ordered:
         return f"it is not registered, and the order configuration of {gone.ordered[0]} names it"
     return "it is not registered any more, and was within a day (removed on purpose? say how many there are: --brokers)"
-
-
-def gap_of(gone: GoneBroker) -> Gap:
-    """Returns what is not known without a broker: what waits in its queues."""
-    reason = f"broker {gone.name} is not registered: what waits in its queues is not known"
-    return Gap(part=Part.QUEUES, cause=Cause.SILENT, reason=reason, broker=gone.name)
 
 
 def none_like(noun: str, pattern: str, why: Gap | None = None) -> CheckResult:

@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
-from mqctl.model.route import SeenBroker
+from mqctl.model.route import RECENT_MS, SeenBroker, missed_brokers
 from mqctl.model.snapshot import ClusterSnapshot
-
-_RECENT_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +65,21 @@ def gone_brokers(snapshot: ClusterSnapshot) -> list[GoneBroker]:
             held=frozenset(held.get(name, ())),
             holders=frozenset(holders.get(name, ())),
             ordered=tuple(ordered.get(name, ())),
-            recent=item is not None and (item.last_seen_time_ms or 0) > now_ms - _RECENT_MS,
+            recent=item is not None and (item.last_seen_time_ms or 0) > now_ms - RECENT_MS,
         )
         for name in sorted({*seen, *ordered, *held} - registered_names(snapshot))
         for item in [seen.get(name)]
     ]
+
+
+def out_of_reach(snapshot: ClusterSnapshot) -> list[str]:
+    """Returns the names of brokers without which sums over queues are part of one: those that `missed_brokers` misses,
+    and those whose queues members still hold or an order configuration names."""
+    if snapshot.without_brokers:
+        return []
+    seen, now_ms = snapshot.seen_brokers, snapshot.origin.observed_at_ms
+    missed = {item.name for item in missed_brokers(seen, registered_names(snapshot), now_ms)}
+    return [item.name for item in gone_brokers(snapshot) if item.belongs or item.name in missed]
 
 
 def _seen(snapshot: ClusterSnapshot) -> dict[str, SeenBroker]:

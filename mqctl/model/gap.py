@@ -72,6 +72,7 @@ class Cause(StrEnum):
         DAMAGED: an answer or a file that cannot be understood.
         UNREADABLE: the operating system does not hand it out, or its format is not read offline.
         LEFT_OUT: whoever looked did not look at it: a limit, a quick look, a snapshot saved without it.
+        UNREGISTERED: a broker that belongs there is not registered: nobody knows whom to ask.
     """
 
     SILENT = "silent"
@@ -83,6 +84,7 @@ class Cause(StrEnum):
     DAMAGED = "damaged"
     UNREADABLE = "unreadable"
     LEFT_OUT = "left-out"
+    UNREGISTERED = "unregistered"
 
 
 # The error that each cause stands for, the narrower kind first: what an error is decides its cause, and what a gap's
@@ -97,6 +99,7 @@ _ERRORS: dict[Cause, type[MqctlError]] = {
     Cause.UNREADABLE: StorageError,
     Cause.DAMAGED: BadInputError,
     Cause.LEFT_OUT: UnreachableError,
+    Cause.UNREGISTERED: UnreachableError,
 }
 _SAID_NO = frozenset({Cause.DENIED, Cause.REFUSED, Cause.UNSUPPORTED})
 _WITH_REMEDY = frozenset({Cause.DENIED, Cause.NOT_ASKED})
@@ -179,6 +182,19 @@ class Gap:
             part=part, cause=cause_of(error), reason=str(error), subject=subject, broker=broker, remedy=error.remedy
         )
 
+    @classmethod
+    def of_unregistered(cls, broker: str, part: Part) -> Gap:
+        """Returns the gap that a broker leaves which belongs to the cluster and is not registered."""
+        name = on_one_line(broker)
+        return Gap(
+            part=part,
+            cause=Cause.UNREGISTERED,
+            reason=f"broker {name} is not registered: what waits in its queues is not known"
+            if part in (Part.CONSUMER_OFFSETS, Part.QUEUES)
+            else f"broker {name} is not registered",
+            broker=broker,
+        )
+
     @property
     def group(self) -> str | None:
         """The consumer group it is about."""
@@ -235,8 +251,9 @@ def exit_code_of(gaps: Iterable[Gap]) -> ExitCode:
 
 
 def _exit_code(cause: Cause) -> ExitCode:
-    # 65 says that nothing at all could be answered.
-    return ExitCode.IO if cause is Cause.DAMAGED else _ERRORS[cause].exit_code
+    # 65 says that nothing at all could be answered, 69 that somebody was asked and did not answer.
+    special = {Cause.DAMAGED: ExitCode.IO, Cause.UNREGISTERED: ExitCode.UNKNOWN}
+    return special.get(cause, _ERRORS[cause].exit_code)
 
 
 def remedies_of(gaps: Iterable[Gap]) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from mqctl.model.gap import Gap
+from mqctl.model.gap import Gap, Part
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import Origin
 from mqctl.model.pop_share import PopShare, summed_shares
@@ -114,6 +114,12 @@ class LagEvidence:
     unavailable: tuple[Gap, ...] = ()
     consumption: Consumption | None = None
     pop: tuple[PopShare, ...] = ()
+
+
+def without_broker(origin: Origin, name: str) -> LagEvidence:
+    """Returns what is known of a broker that belongs to the cluster and is not registered: nothing."""
+    gaps = tuple(Gap.of_unregistered(name, part) for part in (Part.CONSUMER_OFFSETS, Part.QUEUES))
+    return LagEvidence(origin=origin, name=name, unavailable=gaps)
 
 
 def queue_lags(broker: HoldsOffsets, now_ms: int, *, system: bool = False) -> list[QueueLag]:

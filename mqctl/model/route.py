@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from mqctl.model.config import PERM_READ
 from mqctl.model.queue import MessageQueue
 
 MASTER_ID = 0
+RECENT_MS = 86_400_000
+"""How long one that nobody declares is missed: one that was removed on purpose does not come back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,3 +106,21 @@ class SeenBroker:
     expected_by: str | None = None
     queue_count: int | None = None
     group_count: int | None = None
+
+
+def missed_brokers(seen: Iterable[SeenBroker], registered: Set[str], now_ms: int) -> tuple[SeenBroker, ...]:
+    """Returns the brokers without which an answer about queues and offsets is part of one.
+
+    Where it is declared who belongs to the cluster, these; elsewhere those that were registered within a day.
+
+    Args:
+        registered: names.
+    """
+    known = list(seen)
+    declared = any(item.expected_by for item in known)
+    return tuple(
+        item
+        for item in known
+        if item.name not in registered
+        and (item.expected_by or (not declared and now_ms - (item.last_seen_time_ms or 0) < RECENT_MS))
+    )

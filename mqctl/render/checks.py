@@ -81,8 +81,8 @@ _NEXT = {
     "subscribes": "playbook run tag-loss -p group={name}",
     "dead_letters": "playbook run dead-letters -p group={name}",
     "dead_letter_growth": "playbook run dead-letters -p group={name}",
-    "answers": "playbook run broker-down",
-    "registered": "playbook run broker-down",
+    "answers": "playbook run broker-down{broker}",
+    "registered": "playbook run broker-down{broker}",
     "delay_overdue": "playbook run delay-late",
     "disk": "broker describe {name}",
     "slaves": "ha status {name}",
@@ -110,16 +110,21 @@ def with_next(results: Sequence[CheckResult], snapshot: ClusterSnapshot) -> tupl
         if item.state is CheckState.OK or (item.gap is not None and item.gap.is_denied)
         else replace(
             item,
-            next_command=f"mqctl {_next(item).format(noun=_noun(item), name=_name(item))}{where}",
+            next_command=f"mqctl {_next(item)}{where}",
         )
         for item in results
     )
 
 
 def _next(item: CheckResult) -> str:
-    """Returns the command that deals with it: of what is unknown because a broker is silent, the broker's."""
-    silent = item.gap is not None and item.gap.cause is Cause.SILENT and item.gap.broker is not None
-    return _NEXT["answers"] if silent else _NEXT[item.check]
+    """Returns the command that deals with it: of what is unknown because a broker is silent or gone, the broker's."""
+    gap = item.gap
+    broker = gap.broker if gap is not None and gap.cause in (Cause.SILENT, Cause.UNREGISTERED) else None
+    command = _NEXT["answers" if broker is not None else item.check]
+    if broker is None and _noun(item) == "broker":
+        broker = item.subject.split(" ")[1]
+    option = f" -p broker={shlex.quote(broker)}" if broker is not None else ""
+    return command.format(noun=_noun(item), name=_name(item), broker=option)
 
 
 def _noun(item: CheckResult) -> str:

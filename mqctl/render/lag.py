@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mqctl.model.dead_letter import RepairWindow
@@ -25,6 +25,8 @@ GROUP_COLUMNS = (
     Column("lost_count", "lost", CellKind.COUNT),
     Column("never_committed_count", "never committed", CellKind.COUNT, wide=True),
 )
+_AT_LEAST = {"queue_count": "queues seen", "lag_count": "lag at least", "lag_ms": "lag time at least"}
+"""What sums are called that lack a broker."""
 CONSUMER_COLUMNS = (
     Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
     Column("cached_count", "cached", CellKind.COUNT, none="?"),
@@ -168,12 +170,15 @@ def _group_blocks(
     folded: bool,
     without_offline: bool,
     members_first: bool,
+    in_part: bool,
 ) -> Iterator[Table | Paragraphs]:
     """Yields the table of groups, and a line for each kind of rows that it leaves out."""
     columns = (*GROUP_COLUMNS[:2], *(() if online is None else (_MEMBERS,)), *GROUP_COLUMNS[2:])
     columns = (*columns, *CONSUMER_COLUMNS) if with_consumers else columns
     if any(group.consume_mode is not None for group in groups):
         columns = (*columns, *POP_COLUMNS)
+    if in_part:
+        columns = tuple(replace(column, title=_AT_LEAST.get(column.key, column.title)) for column in columns)
     telling = [group for group in groups if not (folded and _is_idle_retry(group))] or list(groups)
     known = online or {}
     served = [group for group in telling if group.group in known] if without_offline else []
@@ -201,15 +206,16 @@ def lag_document(
     next_options: str | None = None,
     members_first: bool = False,
     without_offline: bool = False,
+    in_part: bool = False,
 ) -> Document:
     """Builds the document of `group lag`.
 
     Args:
         by, with_consumers: the tables that people see; consumers were asked, so that what they hold has columns.
         folded: retry topics without lag are counted below the table of groups instead of shown.
-        windows, slaves: what groups have left to repair their consumers; names of brokers whose master is gone.
-        online: how many members groups have; None where nobody was asked.
+        windows, slaves, online: see `LagView`.
         without_offline: groups of which nobody is online are summed up in a line, where there are others.
+        in_part: offsets or queues of a broker are not known.
         next_options, members_first: of the command to type next, None for none; groups with members come first.
     """
     blocks: list[Table | Paragraphs] = []
@@ -222,16 +228,15 @@ def lag_document(
             folded=folded,
             without_offline=without_offline,
             members_first=members_first,
+            in_part=in_part,
         )
     if by is not By.GROUP:
         shown = (*QUEUE_COLUMNS, *OWNER_COLUMNS) if with_consumers else QUEUE_COLUMNS
         places = {(group.group, group.topic): place for place, group in enumerate(groups)}
         worst_first = sorted(queues, key=lambda row: places.get((row.group, row.topic), len(places)))
         blocks.append(Table(_telling(shown, queues), worst_first))
-    if windows:
-        blocks.append(Paragraphs([_window(window, lang) for window in windows]))
-    if slaves:
-        blocks.append(Paragraphs([phrase("from_slaves", lang).format(names=", ".join(slaves))]))
+    blocks += [Paragraphs([_window(window, lang) for window in windows])] if windows else []
+    blocks += [Paragraphs([phrase("from_slaves", lang).format(names=", ".join(slaves))])] if slaves else []
     blocks += _next(groups, next_options, lang)
     return Document(
         schema="group.lag/1",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from math import nan
 
+from mqctl.diagnosis.gone_brokers import out_of_reach
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
@@ -24,6 +25,7 @@ _MS = 1000
 _LAG, _MEMBERS = "mqctl_group_lag_messages", "mqctl_group_members"
 _DEAD_LETTERS = "mqctl_group_dead_letter_messages"
 LEFT_OUT = "mqctl_groups_left_out"
+_OF_GONE = (Part.CONSUMER_OFFSETS, Part.QUEUES)
 
 
 def families(snapshot: ClusterSnapshot, most_groups: int | None = None, detail: Detail | None = None) -> list[Family]:
@@ -159,7 +161,11 @@ def _bounded(families: list[Family], most: int | None) -> Iterator[Family]:
 
 def _group_families(snapshot: ClusterSnapshot) -> Iterator[Family]:
     now_ms = snapshot.origin.observed_at_ms
-    parts = [_ClusterGroups(cluster, brokers, now_ms) for cluster, brokers in _clusters(snapshot)]
+    gone = _gone(snapshot)
+    parts = [
+        _ClusterGroups(cluster, brokers, now_ms, lacking=cluster in gone or "" in gone)
+        for cluster, brokers in _clusters(snapshot)
+    ]
 
     def family(name: str, text: str, value: Callable[[GroupLag], float | None]) -> Family:
         samples = [
@@ -207,26 +213,36 @@ def _clusters(snapshot: ClusterSnapshot) -> list[tuple[str, list[BrokerSnapshot]
     return sorted(clusters.items())
 
 
+def _gone(snapshot: ClusterSnapshot) -> set[str]:
+    """Returns the clusters of which a broker ought to be registered and is not; "" stands for any."""
+    clusters = {seen.name: seen.cluster for seen in snapshot.seen_brokers}
+    return {clusters.get(name, "") for name in out_of_reach(snapshot)}
+
+
 class _ClusterGroups:
     """The groups of one cluster.
 
     Attributes:
         lags: by group and topic, without retry topics that were empty all the time.
         whole: whether every broker told offsets and queues; a sum without one of its brokers is no sum.
+
+    Args:
+        lacking: a broker ought to be registered and is not.
     """
 
-    def __init__(self, cluster: str, brokers: list[BrokerSnapshot], now_ms: int) -> None:
+    def __init__(self, cluster: str, brokers: list[BrokerSnapshot], now_ms: int, *, lacking: bool = False) -> None:
         self.cluster = cluster
+        self._lacking = lacking
         self._brokers = brokers
         self._now_ms = now_ms
         lags = group_lags(row for broker in brokers for row in queue_lags(broker, now_ms))
         used = {queue.topic for broker in brokers for queue in broker.queues if queue.max_offset}
         self.lags = [lag for lag in lags if lag.topic in used or not lag.topic.startswith(RETRY_PREFIX)]
         self.whole = not self._lacks(Part.CONSUMER_OFFSETS, Part.QUEUES)
-        self.pops_told = not any(gap.part is Part.POP for broker in brokers for gap in broker.unavailable)
+        self.pops_told = not (lacking or any(gap.part is Part.POP for broker in brokers for gap in broker.unavailable))
 
     def _lacks(self, *parts: Part) -> bool:
-        return any(broker.lacks(part) for broker in self._brokers for part in parts)
+        return self._lacking or any(broker.lacks(part) for broker in self._brokers for part in parts)
 
     def shares(self) -> list[PopShare]:
         """Returns what is popped, of the topics that have other numbers as well."""
@@ -245,7 +261,8 @@ class _ClusterGroups:
 
     def members(self) -> list[Sample]:
         """Instances online. One that any broker knows is online; only nobody at all may be for want of an answer."""
-        silent = any(gap.part is Part.MEMBERS for broker in self._brokers for gap in broker.unavailable)
+        gaps = (gap for broker in self._brokers for gap in broker.unavailable)
+        silent = self._lacking or any(gap.part is Part.MEMBERS for gap in gaps)
         clients: dict[str, set[str]] = {}
         for broker in self._brokers:
             for config in broker.groups:
@@ -298,6 +315,7 @@ def _unknown(snapshot: ClusterSnapshot) -> Family:
     """What could not be asked, by part: an alert on it tells that other numbers are incomplete."""
     counts = Counter((broker.name or "", str(gap.part)) for broker in snapshot.brokers for gap in broker.unavailable)
     counts.update(("", str(gap.part)) for gap in snapshot.unavailable)
+    counts.update((name, str(part)) for name in out_of_reach(snapshot) for part in _OF_GONE)
     return Family(
         name="mqctl_unknown_parts",
         help="questions that were not answered; other metrics are NaN or incomplete where they needed it",

@@ -24,8 +24,8 @@ def run(mqctl: Run, tmp_path: Path) -> Iterator[Run]:
     looked at."""
     environment = {name: str(tmp_path / name.lower()) for name in ("MQCTL_STATE_DIR", "MQCTL_CONFIG_DIR")}
 
-    def command(*words: object) -> Outcome:
-        return mqctl(*words, env=environment)
+    def command(*words: object, lang: str = "en") -> Outcome:
+        return mqctl(*words, env={**environment, "MQCTL_LANG": lang})
 
     up = command("local", "up", "--memory", "--brokers", "2", "-o", "json")
     assert up.exit_code == 0, up.stderr
@@ -72,12 +72,53 @@ def test_checks_and_metrics_do_not_call_a_cluster_fine_whose_broker_is_gone(run:
     assert (states["broker broker-b", "registered"], states["group shipping", "lag"]) == ("critical", "unknown")
     shown = run(*words).stdout
     assert "broker broker-b is not registered: what waits in its queues is not known" in shown
-    assert "next: mqctl playbook run broker-down" in shown
+    assert "next: mqctl playbook run broker-down -p broker=broker-b" in shown
     assert "playbook run backlog" not in shown
     metrics = run("export", "prometheus", "--once").stdout
+    assert 'mqctl_group_lag_messages{cluster="DefaultCluster",group="shipping",topic="orders"} NaN' in metrics
+    assert 'mqctl_unknown_parts{broker="broker-b",part="queues"} 1.0' in metrics
     assert 'mqctl_broker_up{broker="broker-b",broker_id="0",cluster="DefaultCluster"} 0.0' in metrics
     assert 'mqctl_broker_up{broker="broker-a",broker_id="0",cluster="DefaultCluster"} 1.0' in metrics
     assert 'mqctl_brokers_expected{cluster="DefaultCluster"} 2.0' in metrics
+
+
+def test_lag_without_a_broker_is_part_of_the_lag(run: Run) -> None:
+    whole = run("group", "lag", "shipping", "-o", "json")
+    assert (whole.exit_code, whole.json["groups"][0]["lag_count"], "unavailable" in whole.json) == (0, 1, False)
+    behind = run("group", "lag", "shipping", "--until", "lag=1", "--timeout", "30s")
+    assert behind.exit_code == 0, behind
+    assert run("local", "stop", "broker-b", "--kill").exit_code == 0
+    shown = run("group", "lag", "shipping")
+    assert (shown.exit_code, "incomplete, not read: consumer-offsets (broker-b)" in shown.stdout) == (3, True), shown
+    assert "QUEUES SEEN  LAG AT LEAST  LAG TIME AT LEAST" in shown.stdout
+    chinese = run("group", "lag", "shipping", lang="zh")
+    assert "看到的队列  积压不少于  延迟时间不少于" in chinese.stdout
+    assert "未读取 消费位点, 队列（broker-b）：broker broker-b 没有注册：不知道它的队列里有多少" in chinese.stderr
+    gaps = {(gap["broker"], gap["part"], gap["cause"]) for gap in run("group", "lag", "-o", "json").json["unavailable"]}
+    assert gaps == {("broker-b", part, "unregistered") for part in ("consumer-offsets", "queues")}
+    for condition in ("lag<=1", "lag=1", "lag(shipping)<100 and lag_time<1d"):
+        until = run("group", "lag", "shipping", "--until", condition, "--timeout", "2s", "--every", "1s")
+        assert (until.exit_code, f"not known whether {condition} holds" in until.stderr) == (3, True), until
+    assert run("group", "lag", "--until", "lag>=1", "--timeout", "30s").exit_code == 0  # what is seen suffices
+
+
+def test_a_group_whose_offsets_may_be_with_a_gone_broker_is_not_denied(run: Run) -> None:
+    assert run("local", "stop", "broker-a", "--kill").exit_code == 0
+    for words in (("shipping",), ()):
+        lag = run("group", "lag", *words)
+        assert (lag.exit_code, "never committed" in lag.stderr) == (3, False), lag
+        assert "unknown: not everything could be asked" in lag.stdout
+        assert "queues (broker-a)" in lag.stdout
+
+
+def test_allocation_and_subscriptions_name_a_broker_that_is_gone(run: Run) -> None:
+    assert run("allocation", "show", "-g", "shipping").exit_code == 0
+    assert run("local", "stop", "broker-b", "--kill").exit_code == 0
+    for noun in ("allocation", "lock"):
+        shown = run(noun, "show", "-g", "shipping")
+        assert (shown.exit_code, "incomplete, not read: queues (broker-b)" in shown.stdout) == (3, True), shown
+    checked = run("subscription", "check")
+    assert "subscription-groups (broker-b) not read: broker broker-b is not registered" in checked.stderr, checked
 
 
 def test_a_broker_is_stopped_and_started_again_on_its_port(run: Run) -> None:

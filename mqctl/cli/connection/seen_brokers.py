@@ -19,7 +19,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.gap import Part
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.remark import on_one_line
-from mqctl.model.route import SeenBroker
+from mqctl.model.route import RECENT_MS, SeenBroker, missed_brokers
 from mqctl.render.units import duration
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 
 _KEPT_MS = 7 * 86_400_000
-_TOLD_MS = 86_400_000
 _already_told: set[str] = set()
 _WRITTEN_MS = 10_000
 """How old what is kept may be before it is written anew: a command in a loop writes no more often."""
@@ -85,26 +84,36 @@ def with_seen_brokers(snapshot: ClusterSnapshot, target: Expecting, *, whole: bo
 def missing_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress], target: Expecting) -> tuple[SeenBroker, ...]:
     """Notes the brokers that are registered, and returns those that belong to the cluster, or were seen within a day,
     and are not."""
-    now_ms = round(time() * 1000)
+    registered = list(brokers)
+    return _missing(_known(cluster, registered, target), {item.broker_name for item in registered})
+
+
+def tell_missing(cluster: Cluster, brokers: Iterable[BrokerAddress], target: Expecting) -> tuple[SeenBroker, ...]:
+    """Notes the brokers that are registered, and tells those that ought to be and are not: what a command answers is
+    without their queues. A command that looks on is not interrupted by one that dies meanwhile.
+
+    Returns:
+        those without which an answer is part of one.
+    """
     registered = list(brokers)
     names = {item.broker_name for item in registered}
-    seen = _with_expected(
-        note_brokers(cluster, registered), target, names, {item.cluster for item in registered if item.cluster}
-    )
-    return tuple(
-        item
-        for item in seen
-        if item.name not in names and (item.expected_by or now_ms - (item.last_seen_time_ms or 0) < _TOLD_MS)
-    )
-
-
-def tell_missing(cluster: Cluster, brokers: Iterable[BrokerAddress], target: Expecting) -> None:
-    """Notes the brokers that are registered, and tells those that ought to be and are not: what a command answers is
-    without their queues."""
-    for missing in missing_brokers(cluster, brokers, target):
+    known = _known(cluster, registered, target)
+    for missing in _missing(known, names) if cluster.missing is None else ():
         if missing.name not in _already_told:
             _already_told.add(missing.name)  # an exporter looks again and again
             _tell(missing)
+    return missed_brokers(known, names, round(time() * 1000))
+
+
+def _known(cluster: Cluster, registered: list[BrokerAddress], target: Expecting) -> tuple[SeenBroker, ...]:
+    names, clusters = {item.broker_name for item in registered}, {item.cluster for item in registered if item.cluster}
+    return _with_expected(note_brokers(cluster, registered), target, names, clusters)
+
+
+def _missing(known: Iterable[SeenBroker], names: Set[str]) -> tuple[SeenBroker, ...]:
+    now_ms = round(time() * 1000)
+    gone = (item for item in known if item.name not in names)
+    return tuple(item for item in gone if item.expected_by or now_ms - (item.last_seen_time_ms or 0) < RECENT_MS)
 
 
 def _tell(missing: SeenBroker) -> None:

@@ -68,6 +68,13 @@ def gaps_of(state: ClusterSnapshot, parts: Collection[Part]) -> list[Gap]:
     return [*(gap for gap in state.unavailable if gap.part in parts), *of_brokers]
 
 
+def unregistered_gaps(state: ClusterSnapshot, part: Part) -> list[Gap]:
+    """Returns what a snapshot lacks of a part because brokers that belong to the cluster are not registered."""
+    from mqctl.diagnosis.gone_brokers import out_of_reach
+
+    return [Gap.of_unregistered(name, part) for name in out_of_reach(state)]
+
+
 def queue_gaps(problems: Mapping[MessageQueue, MqctlError]) -> list[Gap]:
     """Returns queues that could not be read as gaps."""
     return [

@@ -16,6 +16,7 @@ from mqctl.client.remoting.link import LinkSettings
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
 from mqctl.errors import NotFoundError
+from mqctl.model.route import SeenBroker
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, TopicRouteData
 
 T = TypeVar("T")
@@ -70,7 +71,11 @@ class Cluster:
         in_flight: limit of requests in flight at each address.
         call_timeout_ms: limit of one request.
         proxies: addresses of the remoting ports of proxies (5.x), which alone know their clients.
-        on_brokers: is called with the brokers that are registered, the first time that they are asked for.
+        on_brokers: is called with the brokers that are registered, the first time that they are asked for and when
+            others are; returns those that ought to be registered and are not.
+
+    Attributes:
+        missing: what `on_brokers` returned; None before anybody asked for brokers.
     """
 
     def __init__(
@@ -81,10 +86,12 @@ class Cluster:
         in_flight: int = IN_FLIGHT,
         call_timeout_ms: int = CALL_TIMEOUT_MS,
         proxies: tuple[str, ...] = (),
-        on_brokers: Callable[[Cluster, tuple[BrokerAddress, ...]], None] | None = None,
+        on_brokers: Callable[[Cluster, tuple[BrokerAddress, ...]], tuple[SeenBroker, ...]] | None = None,
     ) -> None:
         self.proxies = proxies
         self._on_brokers = on_brokers
+        self._registered: set[str] = set()
+        self.missing: tuple[SeenBroker, ...] | None = None
         source = name_server_source(name_servers) if isinstance(name_servers, str) else name_servers
         self.links = Links(links)
         self.name_servers = NameServers(self.links, source, call_timeout_ms=call_timeout_ms)
@@ -100,9 +107,10 @@ class Cluster:
         addresses = broker_addresses(self.name_servers.cluster_info(deadline))
         if not addresses:
             raise none_registered(";".join(self.name_servers.addresses(deadline)))
-        if self._on_brokers is not None:
-            heard, self._on_brokers = self._on_brokers, None
-            heard(self, addresses)
+        names = {broker.broker_name for broker in addresses}
+        if self._on_brokers is not None and names != self._registered:
+            self._registered = names
+            self.missing = self._on_brokers(self, addresses)
         return addresses
 
     def masters(self, deadline: Deadline | None = None) -> tuple[BrokerAddress, ...]:

@@ -23,7 +23,7 @@ from mqctl.cli.options.common import (
 )
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.options.room import RoomRuleOption, rule_of
-from mqctl.cli.sources.brokers import gaps_of
+from mqctl.cli.sources.brokers import gaps_of, unregistered_gaps
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.errors import UsageError
@@ -75,6 +75,7 @@ def command(
     chosen = strategy_of(strategy, rule) if strategy else None
     topics = observed_allocation(state, group, strategy=chosen, rule=rule)
     gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
+    gaps += unregistered_gaps(state, Part.QUEUES)
     shown = [item for item in topics if not topic or item.topic in topic]
     document = allocation_document(
         group, shown, addresses_of(state, group), queue_ids=queue or (), consume_mode=state.consume_modes().get(group)

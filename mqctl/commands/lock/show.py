@@ -12,7 +12,7 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption, TopicOption
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.options.room import RoomRuleOption, rule_of
-from mqctl.cli.sources.brokers import gaps_of
+from mqctl.cli.sources.brokers import gaps_of, unregistered_gaps
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.model.gap import Part
@@ -54,6 +54,7 @@ def command(
     locks = queue_locks(pulled, running, now_ms=state.origin.observed_at_ms, time_scale=scale)
     modes = {info.orderly for info in running}
     gaps = gaps_of(state, (Part.MEMBERS, Part.RUNNING_INFO, Part.ROUTES))
+    gaps += unregistered_gaps(state, Part.QUEUES)
     consuming = LockedGroup(
         group=group, concurrent=modes == {False}, popped=popped, consume_mode=state.consume_modes().get(group)
     )

@@ -10,9 +10,11 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.limit import LimitOption, limited
+from mqctl.cli.sources.brokers import unregistered_gaps
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.errors import ExitCode
+from mqctl.model.gap import Part
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.allocation.subscriptions import (
     EveryGroupOption,
@@ -63,7 +65,7 @@ def command(
     require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
     document = subscription_document("subscription.check/1", report, spoken(), archive=state.origin.archive)
-    answer(limited(document, output, limit), gaps, output)
+    answer(limited(document, output, limit), gaps, output, minor=unregistered_gaps(state, Part.GROUPS))
     if report.consistent is False or report.refused_by:
         return ExitCode.CRITICAL
     return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN
@@ -71,7 +73,8 @@ def command(
 
 def _all(state: ClusterSnapshot, output: Output, limit: str | None, *, folded: bool) -> int:
     rows, reports, gaps = every_group(state)
-    answer(limited(check_all_document(rows, reports, spoken(), folded=folded), output, limit), gaps, output)
+    document = limited(check_all_document(rows, reports, spoken(), folded=folded), output, limit)
+    answer(document, gaps, output, minor=unregistered_gaps(state, Part.GROUPS))
     verdicts = {row.verdict for row in rows}
     if verdicts & {"differ", "refused"}:
         return ExitCode.CRITICAL

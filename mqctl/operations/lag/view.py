@@ -16,7 +16,17 @@ from mqctl.cli.language import spoken
 from mqctl.cli.options.limit import ALL, limited
 from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError
 from mqctl.model.gap import Gap, Part
-from mqctl.model.lag import GroupLag, LagEvidence, QueueLag, group_lags, lag_rows, with_modes, with_pop, with_rates
+from mqctl.model.lag import (
+    GroupLag,
+    LagEvidence,
+    QueueLag,
+    group_lags,
+    lag_rows,
+    with_modes,
+    with_pop,
+    with_rates,
+    without_broker,
+)
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.names_alike import meant
 from mqctl.model.origin import OriginKind
@@ -38,6 +48,7 @@ _GLANCED = 32
 _MOST_FAILING = 50
 _MANY = 50
 _NOBODY = frozenset({""})  # an empty set would stand for every group
+_OF_LAG = frozenset({Part.CONSUMER_OFFSETS, Part.QUEUES})
 _BESIDE_LAG = frozenset({Part.MEMBERS, Part.RUNNING_INFO, Part.CONSUMPTION, Part.POP})
 
 
@@ -316,6 +327,7 @@ def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCo
         next_options=request.next_options,
         members_first=view.members_first,
         without_offline=view.members_first and request.limit is None,
+        in_part=any(gap.part in _OF_LAG for gap in view.gaps),
     )
     return answer(limited(document, output, request.limit), view.gaps, output, minor=view.minor_gaps)
 
@@ -345,6 +357,7 @@ def snapshot_view(file: Path, request: LagRequest) -> LagView:
 
 def saved_lag(snapshot: ClusterSnapshot) -> list[LagEvidence]:
     """Takes the part of a snapshot that lag needs, and who held the queues then."""
+    from mqctl.diagnosis.gone_brokers import out_of_reach
     from mqctl.model.consumption import Consumption, QueueOwners, addresses_of
     from mqctl.model.queue import MessageQueue
 
@@ -382,4 +395,4 @@ def saved_lag(snapshot: ClusterSnapshot) -> list[LagEvidence]:
                 else None,
             )
         )
-    return evidence
+    return evidence + [without_broker(snapshot.origin, name) for name in out_of_reach(snapshot)]

@@ -9,7 +9,7 @@ from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.model.gap import Gap, Part
-from mqctl.model.lag import LagEvidence
+from mqctl.model.lag import LagEvidence, without_broker
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.pop_share import PopShare
@@ -67,7 +67,7 @@ def gather_live_lag(
         from mqctl.snapshot.live.pop import gather_pop
 
         pop = gather_pop(asking, brokers, wanted.groups, now_ms)
-    origin = _origin(cluster, now_ms)
+    origin, missing = _origin(cluster, now_ms), cluster.missing or ()
     return [
         LagEvidence(
             origin=origin,
@@ -80,7 +80,7 @@ def gather_live_lag(
             pop=pop.get(number, ()),
         )
         for number, broker in enumerate(brokers)
-    ]
+    ] + [without_broker(origin, item.name) for item in missing if wanted.has_broker(item.name)]
 
 
 def _origin(cluster: Cluster, now_ms: int) -> Origin:

@@ -25,7 +25,7 @@ least=最少|most=最多|busiest / mean=最忙/平均|idle=空闲|orphans=无主
 required/s=需要/秒|capacity/s=能力/秒|carries/s=承担/秒|enough=够用|client=客户端|before=之前|after=之后|from=从|to=到|room=机房
 producers in=生产者所在机房|stay in their room=留在本机房|status=状态|unique id=唯一 ID|offset id=位点 ID|delivered by=投递方式
 scenario=场景|what is wrong=问题|doctor finds=doctor 的发现|playbook=处理手册|time scale=时间倍率|consumers=消费者|in/s=写入/秒|out/s=消费/秒
-disk=磁盘|commit log=CommitLog|problem=问题|lag=积压|change=变化|lag time=延迟时间|trend=趋势|owners=所有者|severity=严重程度|what=内容|cause=原因|event=事件
+disk=磁盘|commit log=CommitLog|problem=问题|lag=积压|change=变化|lag time=延迟时间|trend=趋势|queues seen=看到的队列|lag at least=积压不少于|lag time at least=延迟时间不少于|owners=所有者|severity=严重程度|what=内容|cause=原因|event=事件
 hash=哈希|tags with this hash=同哈希的 Tag|kind=种类|read queues=读队列|write queues=写队列|part=部分|where=位置|reason=原因|bytes=字节
 drained in=消化需时|oldest expires=最早过期|lost=丢失|message deleted=消息已删除|never delivered=从未投递|in timer=定时等待|never committed=从未提交|beyond max=超出最大位点|no queue=无队列
 store=存储|arrived from=来自|messages in its log=日志中的消息|why=原因|passed over=跳过|damaged at=损坏位置|in 24 h=24 小时写入

@@ -49,6 +49,7 @@ _CAUSES = {
     Cause.DAMAGED: "内容损坏，无法解析",
     Cause.UNREADABLE: "无法读取",
     Cause.LEFT_OUT: "没有查看",
+    Cause.UNREGISTERED: "没有注册",
 }
 
 PHRASES = {
