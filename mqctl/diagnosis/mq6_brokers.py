@@ -20,7 +20,6 @@ def broker_gone(case: ClusterCase) -> Iterator[Verdict]:
     for gone in gone_brokers(case.snapshot):
         seen = gone.seen
         queues, topics = gone.held, gone.ordered
-        counted = seen is not None and seen.queue_count is not None
         yield Verdict(
             subject=Subject(kind=SubjectKind.BROKER, broker=gone.name),
             params={
@@ -37,18 +36,21 @@ def broker_gone(case: ClusterCase) -> Iterator[Verdict]:
                 "queue_count": seen.queue_count if seen else None,
                 "group_count": seen.group_count if seen else None,
             },
-            variant=_variant(gone, counted=counted),
+            variant=_variant(gone),
             severity=None if gone.belongs or gone.recent else Severity.WARNING,
             confidence=Confidence.HIGH if gone.belongs else Confidence.MEDIUM,
         )
 
 
-def _variant(gone: GoneBroker, *, counted: bool) -> str:
+def _variant(gone: GoneBroker) -> str:
     if gone.held:
         return "held"
     if gone.ordered and gone.expected_by is None:
         return "ordered"
-    return ("expected" if gone.expected_by else "seen") + ("-counted" if counted else "")
+    size = ""
+    if gone.seen is not None and gone.seen.queue_count:
+        size = "-counted" if gone.seen.group_count else "-queues"  # whose consumers are not known may have some
+    return ("expected" if gone.expected_by else "seen") + size
 
 
 @cluster_rule(

@@ -95,8 +95,8 @@ class SeenBroker:
         address: of the master, else of any process; None where none was told.
         last_seen_time_ms: when it was registered for the last time that is known; None where it never was.
         expected_by: who says that it is part of the cluster: `local cluster default`, `profile prod`; None for nobody.
-        queue_count, group_count: application queues that it had, and groups with offsets in them, when all of it was
-            looked at for the last time; None where it never was.
+        queue_count, group_count: application queues that it had, and groups with offsets in them or members that
+            subscribe them, when these were looked at for the last time; None where they never were.
     """
 
     cluster: str

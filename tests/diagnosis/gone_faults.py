@@ -12,6 +12,13 @@ _NEVER_SEEN = SeenBroker(cluster="C", name="broker-z", address=None, expected_by
 _SIZE = {"queue_count": 8, "group_count": 1}
 SCENES: list[Scene] = [
     ("MQ617", "seen-counted", replace(LIVE, seen_brokers=(replace(SEEN, queue_count=8, group_count=1),)), {**_SIZE}),
+    ("MQ617", "seen-queues", replace(LIVE, seen_brokers=(replace(SEEN, queue_count=8),)), {"queue_count": 8}),
+    (
+        "MQ617",
+        "expected-queues",
+        replace(LIVE, seen_brokers=(replace(SEEN, expected_by="profile p", queue_count=8, group_count=0),)),
+        {"queue_count": 8, "group_count": 0},
+    ),
     ("MQ617", "expected", replace(LIVE, seen_brokers=(_NEVER_SEEN,)), {"held_count": 0, "last_seen_time_ms": None}),
     (
         "MQ617",

@@ -12,7 +12,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.links import Links
 from mqctl.model.config import SubscriptionGroupConfig
 from tests.conftest import Outcome
-from tests.embedded_broker.messages import send
+from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.wire import Peer
 
 Run = Callable[..., Outcome]
@@ -109,6 +109,26 @@ def test_a_group_whose_offsets_may_be_with_a_gone_broker_is_not_denied(run: Run)
         assert (lag.exit_code, "never committed" in lag.stderr) == (3, False), lag
         assert "unknown: not everything could be asked" in lag.stdout
         assert "queues (broker-a)" in lag.stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [(("doctor", "-g", "shipping"), "4 queues."), (("doctor",), "4 queues, from which 1 group consumes.")],
+)
+def test_what_a_gone_broker_had_is_remembered_by_any_look(run: Run, before: tuple[str, ...], told: str) -> None:
+    run(*before)
+    assert run("local", "stop", "broker-a", "--kill").exit_code == 0
+    assert f"Out of reach with it: {told}" in run("doctor", "--only", "MQ617").stdout
+
+
+def test_who_subscribes_what_a_gone_broker_had_counts_as_its_consumer(run: Run) -> None:
+    (cluster,) = run("local", "status", "-o", "json").json["clusters"]
+    with Peer(cluster["brokers"][0]["address"]) as peer:
+        assert heartbeat(peer, "one", group="billing", subscriptions={"orders": "*"}).code == 0
+        run("doctor", "--timeout", "5s")
+        assert run("local", "stop", "broker-a", "--kill").exit_code == 0
+    assert "4 queues, from which 2 groups consume." in run("doctor", "--only", "MQ617").stdout
+    assert "它的 4 个队列取不到，涉及 2 个消费组" in run("doctor", "--only", "MQ617", lang="zh").stdout
 
 
 def test_allocation_and_subscriptions_name_a_broker_that_is_gone(run: Run) -> None:

@@ -58,12 +58,12 @@ def with_seen_brokers(snapshot: ClusterSnapshot, target: Expecting, *, whole: bo
     and needs what was noted before most of all.
 
     Args:
-        whole: everything was looked at: what each broker has is noted, too.
+        whole: everything was looked at: how many groups each broker has is noted, too; its topics are always asked.
     """
     if not snapshot.name_servers:
         return snapshot
     now_ms = snapshot.origin.observed_at_ms
-    sizes = {item.name: _size(item) for item in snapshot.brokers if whole and not item.broker_id}
+    sizes = {item.name: _size(item) for item in snapshot.brokers if not item.broker_id}
     now = [
         SeenBroker(
             cluster=item.cluster,
@@ -71,7 +71,7 @@ def with_seen_brokers(snapshot: ClusterSnapshot, target: Expecting, *, whole: bo
             address=item.any_address(),
             last_seen_time_ms=now_ms,
             queue_count=sizes.get(item.name, (None, None))[0],
-            group_count=sizes.get(item.name, (None, None))[1],
+            group_count=sizes.get(item.name, (None, None))[1] if whole else None,
         )
         for view in snapshot.name_servers
         for item in view.endpoints
@@ -143,14 +143,18 @@ def note_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> tuple[Se
 
 
 def _size(broker: BrokerSnapshot) -> tuple[int | None, int | None]:
-    """Returns how many application queues a broker has, and how many groups have offsets in them."""
-    if broker.lacks(Part.TOPICS) is not None or broker.lacks(Part.CONSUMER_OFFSETS) is not None:
+    """Returns how many application queues a broker has, and how many groups have offsets in them or subscribe them."""
+    if broker.lacks(Part.TOPICS) is not None:
         return None, None
     own = {broker.cluster, broker.name}  # each broker makes itself a topic of these names
     topics = (item for item in broker.topics if item.name not in own and _is_application(item.name))
     used = {item.name: item.read_queue_count for item in topics}
-    groups = {item.group for item in broker.consumer_offsets if item.topic in used and not is_system_group(item.group)}
-    return sum(used.values()), len(groups)
+    queue_count = sum(used.values())
+    if broker.lacks(Part.CONSUMER_OFFSETS) is not None:
+        return queue_count, None
+    groups = {item.group for item in broker.consumer_offsets if item.topic in used}
+    groups |= {item.group for item in broker.memberships if any(wanted.topic in used for wanted in item.subscriptions)}
+    return queue_count, sum(not is_system_group(group) for group in groups)
 
 
 def _is_application(topic: str) -> bool:
@@ -222,11 +226,14 @@ def _is_fresh(item: SeenBroker, kept: SeenBroker | None) -> bool:
     """Tells whether what is kept of a broker need not be written anew."""
     if kept is None or (item.last_seen_time_ms or 0) - (kept.last_seen_time_ms or 0) >= _WRITTEN_MS:
         return False
-    return item.queue_count is None or (item.queue_count, item.group_count) == (kept.queue_count, kept.group_count)
+    sized = _sized(item, kept)
+    return (sized.queue_count, sized.group_count) == (kept.queue_count, kept.group_count)
 
 
 def _sized(item: SeenBroker, kept: SeenBroker | None) -> SeenBroker:
-    """Returns a broker of now with what an earlier look saw of its size, unless this one looked."""
-    if item.queue_count is not None or kept is None:
+    """Returns a broker of now with what an earlier look saw of its size, as far as this one did not look."""
+    if kept is None:
         return item
-    return replace(item, queue_count=kept.queue_count, group_count=kept.group_count)
+    queue_count = kept.queue_count if item.queue_count is None else item.queue_count
+    group_count = kept.group_count if item.group_count is None else item.group_count
+    return replace(item, queue_count=queue_count, group_count=group_count)

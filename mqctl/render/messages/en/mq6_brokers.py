@@ -22,10 +22,13 @@ RULES: dict[str, Text] = {
             "expected": "No name server knows {broker}, which is part of {expected_by}.",
             "expected-counted": "No name server knows {broker}, which is part of {expected_by}. Out of reach with it: {queue_count:queue}, "
             "from which {group_count:group} {group_count:/consumes/consume}.",
+            "expected-queues": "No name server knows {broker}, which is part of {expected_by}. Out of reach with it: {queue_count:queue}.",
             "ordered": "No name server knows {broker}, which the order configuration of {topic} names.",
             "seen": "No name server knows {broker} any more; it was registered at {last_seen_time_ms}, as {last_address}.",
             "seen-counted": "No name server knows {broker} any more; it was registered at {last_seen_time_ms}, as {last_address}. Out of reach with it: "
             "{queue_count:queue}, from which {group_count:group} {group_count:/consumes/consume}.",
+            "seen-queues": "No name server knows {broker} any more; it was registered at {last_seen_time_ms}, as {last_address}. Out of reach with it: "
+            "{queue_count:queue}.",
         },
         effect="What it stores is out of reach until it is back: it is late, not lost. Sends and consumers go on with the brokers "
         "that are left.",
