@@ -164,7 +164,10 @@ class Stats:
 
     def time_put(self, ms: int) -> None:
         """Notes how long a write took."""
-        self.put_times[bisect_right(_PUT_TIMES_MS, ms) if ms > 0 else 0] += 1
+        if ms <= 0:
+            self.put_times[0] += 1
+            return
+        self.put_times[bisect_right(_PUT_TIMES_MS, ms)] += 1
         self.put_time_max_ms = max(self.put_time_max_ms, ms)
 
     def count_put(self, topic: str, count: int, size_bytes: int) -> None:

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from embedded_broker.delay.timer_records import DEFAULT, DELETE, NO_POSITION, ROLL, TimerRecord
-from embedded_broker.settings import BrokerSettings
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.message import REAL_TOPIC
 from mqctl.model.numbers import decimal
@@ -34,21 +33,19 @@ def moment_of(text: str) -> Moment:
     return Moment(out_ms, properties.get(REAL_TOPIC, ""), DELETE_KEY in properties)
 
 
-def timer_record(
-    moment: Moment, place: tuple[int, int], now_ms: int, read_units: int, settings: BrokerSettings
-) -> TimerRecord | None:
-    """Returns how a message hangs in the wheel; None when it names no time.
+@lru_cache(maxsize=256)  # many hang in together, and name few moments
+def timer_record(moment: Moment, now_ms: int, read_units: int, precision_ms: int, window_ms: int) -> TimerRecord | None:
+    """Returns how a message hangs in the wheel, without its place; None when it names no time.
 
     Args:
-        place: its physical offset and its size.
         read_units: the next slot to be emptied.
+        window_ms: what waits longer is rolled.
     """
-    out_ms, precision_ms = moment.out_ms, settings.timer_precision_ms
+    out_ms = moment.out_ms
     if out_ms is None:
         return None
     write_ms = now_ms // precision_ms * precision_ms
     magic = DEFAULT
-    window_ms = settings.timer_roll_window_slot * precision_ms
     if out_ms - now_ms >= window_ms:
         magic |= ROLL
         out_ms = now_ms + (window_ms // 2 if out_ms - now_ms - window_ms < window_ms // 3 else window_ms)
@@ -64,6 +61,7 @@ def timer_record(
         magic,
         write_ms,
         units * precision_ms - write_ms,
-        *place,
+        0,
+        0,
         _topic_hash(moment.topic),
     )

@@ -62,6 +62,7 @@ class Timers:
         self._clock = intake.clock
         self._settings = settings
         self._precision_ms = settings.timer_precision_ms
+        self._window_ms = settings.timer_roll_window_slot * self._precision_ms
         self._files = TimerFiles(
             storage.directory,
             storage.disk,
@@ -143,8 +144,7 @@ class Timers:
         if out_ms is None or hangs_ms < check.read_ms or (DELETE_KEY in properties) != bool(record.magic & DELETE):
             return False
         if record.magic & ROLL:
-            window_ms = self._settings.timer_roll_window_slot * self._precision_ms
-            distances = (abs(record.delayed_ms - window_ms), abs(record.delayed_ms - window_ms // 2))
+            distances = (abs(record.delayed_ms - self._window_ms), abs(record.delayed_ms - self._window_ms // 2))
             return hangs_ms <= out_ms and min(distances) <= self._precision_ms
         units = hangs_ms // self._precision_ms
         is_late = record.delayed_ms == -self._precision_ms and hangs_ms > out_ms
@@ -278,9 +278,9 @@ class Timers:
         storage = self._storage
         while entries := storage.entries(TIMER_TOPIC, 0, self.queue_offset, _SLICE):
             self._has_moved = True
-            begun, hung = self.queue_offset, list[tuple[TimerRecord, int]]()
+            begun, hung, now_ms = self.queue_offset, list[tuple[TimerRecord, int]](), self._clock.now_ms()
             for number, (physical_offset, size, _code) in enumerate(entries, start=1):
-                record = self._record(physical_offset, size)
+                record = self._record(physical_offset, size, now_ms)
                 units = 0 if record is None else (record.write_ms + record.delayed_ms) // self._precision_ms
                 if record is not None and units >= self.read_units:
                     hung.append((record, units))
@@ -289,7 +289,7 @@ class Timers:
                 if record is not None:
                     act = self._recall if record.magic & DELETE else self._deliver
                     yield from self._insistently(physical_offset, partial(act, record))
-                self.queue_offset = begun + number
+                self.queue_offset, now_ms = begun + number, self._clock.now_ms()
             yield from self._hang(hung)
             self.queue_offset = begun + len(entries)
             yield from repeat(0, len(entries))
@@ -305,15 +305,16 @@ class Timers:
         while hung:
             yield from self._insistently(hung[0][0].physical_offset, some)
 
-    def _record(self, physical_offset: int, size: int) -> TimerRecord | None:
+    def _record(self, physical_offset: int, size: int, now_ms: int) -> TimerRecord | None:
         """Returns how a message hangs in the wheel; None when it names no time, and is set aside."""
         moment = self._intake.taken_moment(physical_offset)
         if moment is None:
             moment = moment_of(text_of_properties(self._storage.message_at(physical_offset, size) or b""))
-        record = timer_record(moment, (physical_offset, size), self._clock.now_ms(), self.read_units, self._settings)
+        record = timer_record(moment, now_ms, self.read_units, self._precision_ms, self._window_ms)
         if record is None:
             self._set_aside(physical_offset, "it names no time")
-        return record
+            return None
+        return TimerRecord._make((*record[:5], physical_offset, size, *record[7:]))
 
     # Out
 

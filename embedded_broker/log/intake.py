@@ -183,13 +183,14 @@ class Intake:
         number = decimal(text, -MOST_INT64)
         if number is None:
             raise self._illegal_time()
-        deliver_ms = number if name == "TIMER_DELIVER_MS" else self.clock.now_ms() + number * _TIMER_UNITS_MS[name]
-        out_ms = self.out_ms(deliver_ms)
+        now_ms = self.clock.now_ms()
+        deliver_ms = number if name == "TIMER_DELIVER_MS" else now_ms + number * _TIMER_UNITS_MS[name]
+        out_ms = self.out_ms(deliver_ms, now_ms)
         if out_ms is None and property_of(properties, "TIMER_DEL_UNIQKEY") is not None:
             raise self._illegal_time()
         return out_ms
 
-    def out_ms(self, deliver_ms: int) -> int | None:
+    def out_ms(self, deliver_ms: int, now_ms: int) -> int | None:
         """Returns the TIMER_OUT_MS of what is to be delivered then; None when that moment has come.
 
         Raises:
@@ -197,7 +198,7 @@ class Intake:
         """
         if not self._has_wheel:
             raise self._no_wheel()
-        left_ms, settings = deliver_ms - self.clock.now_ms(), self.settings
+        left_ms, settings = deliver_ms - now_ms, self.settings
         if left_ms <= 0:
             return None
         if left_ms > settings.timer_max_delay_sec * 1000:

@@ -245,15 +245,13 @@ class Storage:
         queue = self._ready(topic, message.queue_id, len(message.properties))
         store_ms = self.clock.now_ms()
         size = draft.size_bytes
-        physical, offset = self.log.place(size), self._next_offset(queue)
+        physical = self.log.place(size)
+        offset = queue.max_offset if self._late is None else self._late.next_offset(queue)
         self.log.write(finish(draft, offset, physical, store_ms), physical)
         code = tags_code(topic, message.properties, store_ms, self.dispatcher.levels)
         entry = Dispatched(topic, message.queue_id, offset, code, store_ms, physical, size)
         self._new(queue, entry, message.properties, sys_flag)
         return Appended(physical, offset, size, store_ms)
-
-    def _next_offset(self, queue: QueueWriter) -> int:
-        return queue.max_offset if self._late is None else self._late.next_offset(queue)
 
     def _draft(self, message: Incoming) -> Draft:
         if len(message.body) > self.settings.max_message_size:
@@ -283,7 +281,7 @@ class Storage:
         queue = self._ready(topic, queue_id, sum([len(message.properties) for message in messages]))
         store_ms, levels = self.clock.now_ms(), self.dispatcher.levels
         begin = physical = self.log.place(sum([draft.size_bytes for draft in drafts]))
-        offset = self._next_offset(queue)
+        offset = queue.max_offset if self._late is None else self._late.next_offset(queue)
         parts: list[bytes] = []
         done: list[Dispatched] = []
         for draft in drafts:

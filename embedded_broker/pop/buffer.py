@@ -77,13 +77,15 @@ class PopBuffer:
             Refusal, DiskFullError, MessageRefused, StorageError: it is not stored; its messages are not taken.
         """
         line = (checkpoint.consumer_group, checkpoint.topic, checkpoint.queue_id)
-        held = _Held(checkpoint, revive_queue, next_offset)
+        held = None
         if self._ground.settings.enable_pop_buffer_merge and self._may_hold(checkpoint):
-            self._held[checkpoint.merge_key] = held
+            held = self._held[checkpoint.merge_key] = _Held(checkpoint, revive_queue, next_offset)
         else:
             self._records.store_checkpoint(checkpoint, revive_queue)
-            held.stored = True
-        self._enqueue(line, held)
+            if line not in self._lines:
+                self._ground.offsets.commit(*line, next_offset)
+                return
+        self._enqueue(line, held or _Held(checkpoint, revive_queue, next_offset, stored=True))
 
     def _may_hold(self, checkpoint: PopCheckPoint) -> bool:
         settings = self._ground.settings

@@ -53,8 +53,9 @@ class PopRecords:
 
     def _store(self, tag: str, unique_key: str, body: bytes, deliver_ms: int, revive_queue: int) -> None:
         intake, topic, queue_id, moment = self._ground.intake, self.topic, revive_queue, None
+        now_ms = self._ground.clock.now_ms()
         properties = f"TAGS{NV}{tag}{SEP}TIMER_DELIVER_MS{NV}{deliver_ms}{SEP}UNIQ_KEY{NV}{unique_key}{SEP}"
-        out_ms = intake.out_ms(deliver_ms)
+        out_ms = intake.out_ms(deliver_ms, now_ms)
         if out_ms is not None:  # said here what the intake would work out from the text
             properties += f"TIMER_OUT_MS{NV}{out_ms}{SEP}REAL_TOPIC{NV}{topic}{SEP}REAL_QID{NV}{queue_id}{SEP}"
             moment = Moment(out_ms, topic)
@@ -65,7 +66,7 @@ class PopRecords:
                 queue_id=queue_id,
                 body=body,
                 properties=properties,
-                born_ms=self._ground.clock.now_ms(),
+                born_ms=now_ms,
                 born_host=intake.store_host,
             ),
             moment,

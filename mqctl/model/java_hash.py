@@ -20,12 +20,15 @@ def _ascii_hash(data: bytes) -> int:
     The hash is the text read as a number of base 31 whose digits are character codes. `int` reads such numbers in one
     go when digits are below 31, so each code is split into its halves of four bits.
     """
-    value = 0
-    for start in range(0, len(data), _PIECE):
+    value = _number(data[:_PIECE])
+    for start in range(_PIECE, len(data), _PIECE):
         piece = data[start : start + _PIECE]
-        number = int(piece.translate(_HIGH_DIGIT), 31) * 16 + int(piece.translate(_LOW_DIGIT), 31)
-        value = (value * 31 ** len(piece) + number) & 0xFFFFFFFF
+        value = (value * 31 ** len(piece) + _number(piece)) & 0xFFFFFFFF
     return value
+
+
+def _number(piece: bytes) -> int:
+    return (int(piece.translate(_HIGH_DIGIT), 31) * 16 + int(piece.translate(_LOW_DIGIT), 31)) & 0xFFFFFFFF
 
 
 def java_string_hash(text: str) -> int:

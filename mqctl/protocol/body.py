@@ -152,6 +152,8 @@ _MOST_INT32 = (1 << 31) - 1
 
 def _read_int(value: object) -> int:
     """Reads a signed number of 64 bits; the C++ client writes -1 as an unsigned one, the same bits to Java."""
+    if type(value) is int and -MOST_INT64 <= value <= MOST_INT64:
+        return value
     number: int | None = None
     if isinstance(value, int):
         number = int(value) if -MOST_INT64 - 1 <= value <= _MOST_UINT64 else None

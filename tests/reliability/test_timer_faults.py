@@ -243,7 +243,9 @@ def _nothing_is_synced(patch: pytest.MonkeyPatch) -> None:
 def _the_topic_is_passed_over(patch: pytest.MonkeyPatch) -> None:
     original = Timers._record
     patch.setattr(
-        Timers, "_record", lambda self, physical, size: original(self, physical, size) if physical % 3 else None
+        Timers,
+        "_record",
+        lambda self, physical, size, now_ms: original(self, physical, size, now_ms) if physical % 3 else None,
     )
 
 
