@@ -22,6 +22,7 @@ class TagLoss:
     Attributes:
         message_count: messages with this tag in the queues that were looked at.
         lost_count: those that nobody of the group gets.
+        unowned_count: of these, those that brokers would hand out, in queues that nobody is known to own.
         queues: where they are lost, with the owners whose tags keep them out.
     """
 
@@ -29,6 +30,7 @@ class TagLoss:
     message_count: int
     lost_count: int
     queues: tuple[tuple[MessageQueue, str], ...]
+    unowned_count: int = 0
 
     @property
     def lost_share(self) -> float:
@@ -58,7 +60,7 @@ def tag_losses(
     wanted_tags = {tag for tag in tags if any(wants(mine, tag) for mine in wanted.values())}
     losses = []
     for tag in sorted(wanted_tags):
-        total = lost = 0
+        total = lost = unowned = 0
         places: list[tuple[MessageQueue, str]] = []
         for queue, table in sorted(counts.items()):
             number = table.get(tag, 0)
@@ -67,7 +69,9 @@ def tag_losses(
             delivered = owner is not None and wants(effective, tag) and wants(wanted.get(owner), tag)
             if number and not delivered:
                 lost += number
+                unowned += number if owner is None and wants(effective, tag) else 0
                 places.append((queue, owner or "nobody"))
         if lost:
-            losses.append(TagLoss(tag=tag, message_count=total, lost_count=lost, queues=tuple(places)))
+            loss = TagLoss(tag=tag, message_count=total, lost_count=lost, queues=tuple(places), unowned_count=unowned)
+            losses.append(loss)
     return sorted(losses, key=lambda item: -item.lost_count)

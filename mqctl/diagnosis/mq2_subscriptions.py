@@ -11,13 +11,12 @@ from mqctl.diagnosis.group_view import (
     GroupView,
     differing_since_ms,
     group_views,
-    losses_of,
     named_clients,
     newest_change_ms,
-    queue_names,
     wanted_text,
 )
 from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
+from mqctl.diagnosis.tag_skipping import skipped_by_tags
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.gap import Part
 from mqctl.model.member import MessageModel, Subscription
@@ -98,7 +97,7 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
             if len(wants) < 2 or len(_by(view, topic, _type)) > 1:
                 continue
             effective = view.effective(topic)
-            losses = losses_of(view, topic, case.snapshot.tag_samples)
+            skipped = skipped_by_tags(view, topic, case.snapshot.tag_samples)
             sampled = sum(sample.message_count for sample in case.snapshot.tag_samples if sample.queue.topic == topic)
             yield Verdict(
                 subject=Subject(kind=SubjectKind.GROUP, group=view.group, topic=topic),
@@ -107,16 +106,18 @@ def different_tags(case: ClusterCase) -> Iterator[Verdict]:
                     "topic": topic,
                     "sides": _sides(wants),
                     "effective": wanted_text(effective) if effective else None,
-                    "queues": queue_names(sorted({queue for loss in losses for queue, _ in loss.queues})) or None,
+                    **skipped.names,
                 },
                 evidence={
                     "member_count": len(view.client_ids),
                     "set_count": len(wants),
                     "differing_since_time_ms": differing_since_ms(view, topic, wants),
                     "sampled_count": sampled or None,
-                    "lost_count": sum(loss.lost_count for loss in losses) if sampled else None,
+                    "lost_count": skipped.filtered_count + skipped.dropped_count if sampled else None,
+                    "filtered_count": skipped.filtered_count if sampled else None,
+                    "dropped_count": skipped.dropped_count if sampled else None,
                 },
-                variant=None if not sampled else "counted" if losses else "spared",
+                variant=skipped.variant if sampled else None,
             )
 
 

@@ -30,7 +30,7 @@ BROKER_COLUMNS = (
 LOSS_COLUMNS = (
     Column("topic", "topic"),
     Column("tag", "tag"),
-    Column("sampled_count", "sampled", CellKind.COUNT),
+    Column("sampled_count", "with this tag", CellKind.COUNT),
     Column("lost_count", "skipped", CellKind.COUNT),
     Column("lost_share", "share", CellKind.SHARE),
     Column("margin_share", "+/-", CellKind.SHARE),
@@ -168,7 +168,7 @@ GROUP_COLUMNS = (
     Column("silent_count", "silent", CellKind.COUNT),
     Column("topics", "differ in"),
     Column("lost_count", "skipped", CellKind.COUNT),
-    Column("sampled_count", "of sampled", CellKind.COUNT),
+    Column("sampled_count", "of the newest", CellKind.COUNT),
 )
 
 
@@ -180,7 +180,8 @@ class GroupCheckRow:
         verdict: `same`, `differ`, `unknown` (some member did not tell) or `offline` (nobody to ask).
         topics: where members differ.
         consume_mode: `POP` or `PULL`, both where it differs by topic; None where nobody tells.
-        lost_count, sampled_count: messages skipped for it, of those that were looked at; None when none were.
+        lost_count, sampled_count: messages skipped for it, of the newest of those topics (MQ203 counts the same); None
+            when none were looked at.
     """
 
     group: str

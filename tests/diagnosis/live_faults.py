@@ -332,7 +332,7 @@ def _filtered() -> ClusterSnapshot:
 
 SCENES: list[Scene] = [
     ("MQ401", "filtered", _filtered(), {"lag_count": 100, "wanted_count": 0, "sampled_count": 50}),
-    ("MQ203", "counted", _TORN, {"sampled_count": 70, "lost_count": 25}),
+    ("MQ203", "dropped", _TORN, {"sampled_count": 70, "lost_count": 25}),
     ("MQ203", "spared", _SPARED, {"sampled_count": 30, "lost_count": 0}),
     ("MQ110", "early", telling(commitLogDiskRatio="0.80"), {"disk_used_share": 0.80}),
     ("MQ110", "forced", telling(commitLogDiskRatio="0.5", consumeQueueDiskRatio="0.86"), {"disk_used_share": 0.86}),

@@ -130,7 +130,13 @@ TASKS: dict[str, tuple[Step, ...]] = {
         ),
         step("subscription check --all", "differ", "of 2,0", "--limit all", code=2),
         step("subscription check biling", "did you mean billing?", code=66, most=2),
-        step("doctor billing --only MQ203", "MQ203", "would skip", "of the newest 40 messages", code=2, most=20),
+        step(
+            "doctor billing --only MQ203",
+            "MQ203",
+            "of the newest 40 messages would pass this filter",
+            code=2,
+            most=20,
+        ),
         step("group describe billing", "how members consume: CLUSTERING", most=20),
     ),
     "find a message and who consumed it": (

@@ -175,7 +175,8 @@ def check_row(snapshot: ClusterSnapshot, report: SubscriptionReport) -> GroupChe
     view = view_of(snapshot, report.group)
     words = {True: "same", False: "differ", None: "unknown"}
     topics = sorted({row.topic for row in report.wants if row.differs})
-    sampled = sum(row.sampled_count for row in report.losses)
+    # Of all messages that were looked at, as MQ203 counts them: not only of the tags that are skipped.
+    sampled = sum(sample.message_count for sample in snapshot.tag_samples if sample.queue.topic in topics)
     return GroupCheckRow(
         group=report.group,
         verdict="refused" if report.refused_by else words[report.consistent] if view.client_ids else "offline",

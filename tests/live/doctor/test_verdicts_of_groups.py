@@ -271,12 +271,21 @@ def test_f7_lost_tags_are_told_of_the_present_filter_and_not_of_the_past(asked: 
     assert "now filters by B" in first
     assert "now filters by A" in second
     for text in (first, second):
-        assert re.search(r"This filter would skip \d+ of the newest \d+ messages", text), text
-        assert "what was skipped earlier depends on the filter at that time" in text
+        assert re.search(r"Of the newest 6 messages, this filter would skip \d \([AB]\) although a member", text), text
+        assert re.search(r"\d more would pass it and be dropped by the member that owns their queue", text), text
+        assert "what was skipped earlier depends on the filter and the owners at that time" in text
         assert re.search(r"\b(are|were|have been) skipped", text) is None, text
     chinese = told("--lang", "zh")
     assert "按目前的过滤条件" in chinese
     assert "取决于当时的过滤条件" in chinese
+    stage.cast.join(stage.member(TWO, topics={"Pay": "A || B"}, version_ms=8))
+    stage.cast.join(stage.member(ONE, topics={"Pay": "A"}, version_ms=7))
+    wider = told()
+    # A filter that lets a tag pass skips none of it: the owner of the queue does.
+    assert "2 of the newest 6 messages would pass this filter and be dropped by the member" in wider, wider
+    assert f"({ONE}: B)" in wider and "would skip" not in wider
+    (line,) = (row for row in asked("subscription", "check").stdout.splitlines() if row.startswith("G "))
+    assert line.split()[-2:] == ["2", "6"]
 
 
 # What each playbook must be told besides; all of one group and topic.

@@ -32,13 +32,21 @@ RULES: dict[str, Text] = {
         what={
             "": "Members of group {group} subscribe to different tags of {topic}. {sides}. The broker now filters by "
             "{effective}. How many messages that costs is not known: none were sampled.",
-            "counted": "Members of group {group} subscribe to different tags of {topic}. {sides}. The broker now filters by "
-            "{effective}. This filter would skip {lost_count} of the newest {sampled_count:message} although "
+            "filtered": "Members of group {group} subscribe to different tags of {topic}. {sides}. The broker now filters by "
+            "{effective}. This filter would skip {lost_count} of the newest {sampled_count:message} ({filtered}) although "
             "another member subscribes to them, in {queues}; what was skipped earlier depends on the filter at "
             "that time.",
+            "dropped": "Members of group {group} subscribe to different tags of {topic}. {sides}. The broker now filters by "
+            "{effective}. {lost_count} of the newest {sampled_count:message} would pass this filter and be dropped by the member that owns their queue and does not subscribe to their tag ({dropped}), in {queues}; "
+            "what was skipped earlier depends on the filter and the owners at that time.",
+            "both": "Members of group {group} subscribe to different tags of {topic}. {sides}. The broker now filters by "
+            "{effective}. Of the newest {sampled_count:message}, this filter would skip {filtered_count} ({filtered}) although a "
+            "member subscribes to them; {dropped_count} more would pass it and be dropped by the member that owns their "
+            "queue and does not subscribe to their tag ({dropped}), in {queues}; what was skipped earlier depends on the filter "
+            "and the owners at that time.",
             "spared": "Members of group {group} subscribe to different tags of {topic}. {sides}. The broker now filters by "
-            "{effective}. Of the newest {sampled_count:message}, this filter skips none that another member "
-            "subscribes to; older messages, and what earlier filters skipped, were not checked.",
+            "{effective}. Of the newest {sampled_count:message}, neither this filter nor the owner of a queue skips any that another "
+            "member subscribes to; older messages, and what earlier filters skipped, were not checked.",
         },
         effect="A message whose tag the owner of its queue does not want is skipped without an error, and the offset moves "
         "on: it is lost to the whole group.",

@@ -37,7 +37,7 @@ cached to=缓存终点|in hand=处理中|last lock=最近加锁|pull ms=拉取�
 failed in the last hour=近一小时失败|property=属性|value=值|transaction=事务|checks=回查次数|online=在线|half offset=Half 位点|pending=未决
 half behind=Half 落后|op offset=Op 位点|op behind=Op 落后|lost ops=丢失的 Op|committed twice=重复提交|wants=订阅内容|holds queues=持有队列
 differs=不一致|filters by=过滤条件|sampled=抽样|skipped=被跳过|share=占比|+/-=误差|where (queue: owner)=位置（队列：所有者）|should be owned by=归属
-waiting=等待|verdict=结论|silent=未作答|differ in=不一致的 Topic|of sampled=抽样总数|wanted by=订阅方
+waiting=等待|verdict=结论|silent=未作答|differ in=不一致的 Topic|of the newest=最新消息数|with this tag=带此 tag|wanted by=订阅方
 skipped while brokers filter by the old tags=Broker 按旧 Tag 过滤时跳过|by the new=按新 Tag 过滤时跳过|all members from=所有成员从
 skipped on the way=过程中跳过|command=命令|impact=影响|what it does=作用|mqadmin=mqadmin|mqctl=mqctl|coverage=覆盖|in=于|note=说明|lock=锁
 holder=持有者|renewed=续期时间|listener silent=监听器无进展|free at the latest=最迟释放|moves=变动次数|last move=最近变动|keys re-routed=改道的 Key

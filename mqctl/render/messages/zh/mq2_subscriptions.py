@@ -23,10 +23,16 @@ RULES: dict[str, Text] = {
         title="同一消费组的成员订阅了不同的 tag",
         what={
             "": "消费组 {group} 的成员对 {topic} 订阅的 tag 不同。{sides}。broker 目前按 {effective} 过滤。没有抽样消息，影响多少消息未知。",
-            "counted": "消费组 {group} 的成员对 {topic} 订阅的 tag 不同。{sides}。broker 目前按 {effective} 过滤。按目前的过滤条件，最新的 {sampled_count} 条消息中"
-            "会有 {lost_count} 条有成员想要却被跳过，位于 {queues}；此前实际跳过了哪些，取决于当时的过滤条件。",
+            "filtered": "消费组 {group} 的成员对 {topic} 订阅的 tag 不同。{sides}。broker 目前按 {effective} 过滤。按目前的过滤条件，最新的 {sampled_count} 条消息中"
+            "会有 {lost_count} 条（{filtered}）有成员想要却被跳过，位于 {queues}；此前实际跳过了哪些，取决于当时的过滤条件。",
+            "dropped": "消费组 {group} 的成员对 {topic} 订阅的 tag 不同。{sides}。broker 目前按 {effective} 过滤。最新的 "
+            "{sampled_count} 条消息中会有 {lost_count} 条能通过过滤，却被所在队列的归属成员丢弃，因为它没有订阅这些 tag（{dropped}），位于 {queues}；"
+            "此前实际跳过了哪些，取决于当时的过滤条件和队列归属。",
+            "both": "消费组 {group} 的成员对 {topic} 订阅的 tag 不同。{sides}。broker 目前按 {effective} 过滤。按目前的过滤条件，最新的 {sampled_count} 条消息中"
+            "会有 {filtered_count} 条（{filtered}）有成员想要却被 broker 跳过；另有 {dropped_count} 条能通过过滤，却会被所在队列的归属成员丢弃，"
+            "因为它没有订阅这些 tag（{dropped}），位于 {queues}；此前实际跳过了哪些，取决于当时的过滤条件和队列归属。",
             "spared": "消费组 {group} 的成员对 {topic} 订阅的 tag 不同。{sides}。broker 目前按 {effective} 过滤。已查看最新的 {sampled_count} 条消息："
-            "按目前的过滤条件，其中没有成员想要却被跳过的消息；更早的消息，以及此前按其他过滤条件跳过的消息，没有查看。",
+            "其中没有成员想要却被目前的过滤条件或队列归属成员跳过的消息；更早的消息，以及此前按其他过滤条件跳过的消息，没有查看。",
         },
         effect="如果队列的归属实例不要某个 tag，这条消息会被静默跳过，位点照常前进：整个消费组都丢失它。",
         advice="让所有成员使用同一份订阅；灰度发布请改用新的消费组。然后把被跳过的消息重放给一个新的消费组（`mqctl replay group -g NEW -t {topic} --since TIME`）。"
