@@ -7,9 +7,11 @@ from mqctl.model.dump import StackDump
 from mqctl.model.lag import queue_lags
 from mqctl.model.member import RunningInfo
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.stack_look import StackInstance
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.group import report_threads
 from mqctl.stacks.parse import read_dumps
+from mqctl.stacks.processes import told_once
 from mqctl.stacks.verdict import ConsumerFacts, StackLimits, StackVerdict, verdict
 
 
@@ -20,7 +22,8 @@ def stack_verdicts(snapshot: ClusterSnapshot, now_ms: int, settings: Settings) -
     before = snapshot.earlier.running if snapshot.earlier else ()
     apart_ms = now_ms - snapshot.earlier.origin.observed_at_ms if snapshot.earlier else 0
     earlier = {(info.group, info.client_id): info for info in before}
-    verdicts: list[tuple[str, StackVerdict]] = []
+    instances: list[StackInstance] = []
+    verdicts: list[list[StackVerdict]] = []
     for info in snapshot.running:
         dumps = _dumps(info, now_ms) if info.stacks else []
         if dumps:
@@ -31,8 +34,16 @@ def stack_verdicts(snapshot: ClusterSnapshot, now_ms: int, settings: Settings) -
                 apart_ms=apart_ms,
                 lags=[row for row in lags if row.group == info.group],
             )
-            verdicts += [(info.client_id, item) for item in verdict(report_threads(dumps, classifier), facts, limits)]
-    return verdicts
+            verdicts.append(verdict(report_threads(dumps, classifier), facts, limits))
+            instances.append(_instance(info, dumps))
+    by_instance = told_once(instances, verdicts)
+    return [(instance.source, item) for instance, items in zip(instances, by_instance, strict=True) for item in items]
+
+
+def _instance(info: RunningInfo, dumps: list[StackDump]) -> StackInstance:
+    return StackInstance(
+        source=info.client_id, group=info.group, client_id=info.client_id, dumps=tuple(dumps), info=info
+    )
 
 
 def _limits(settings: Settings) -> StackLimits:

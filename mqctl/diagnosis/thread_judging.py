@@ -10,6 +10,7 @@ from mqctl.model.finding import Evidence, Finding
 from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.group import StackReport, report_threads
+from mqctl.stacks.processes import told_once
 from mqctl.stacks.verdict import ConsumerFacts, StackVerdict, verdict
 
 
@@ -41,11 +42,10 @@ class JudgedInstance:
 def judge_evidence(evidence: StackEvidence, classifier: Classifier | None = None) -> list[JudgedInstance]:
     """Judges all instances whose stacks were seen: any lag counts, who asks for stacks wants to know about it."""
     judge = classifier or Classifier()
-    judged: list[JudgedInstance] = []
-    for instance in evidence.instances:
-        if not instance.dumps:
-            continue
-        report = report_threads(instance.dumps, judge)
+    seen = [instance for instance in evidence.instances if instance.dumps]
+    reports = [report_threads(instance.dumps, judge) for instance in seen]
+    verdicts: list[list[StackVerdict]] = []
+    for instance, report in zip(seen, reports, strict=True):
         facts = ConsumerFacts(
             now_ms=evidence.now_ms,
             info=instance.info,
@@ -53,6 +53,10 @@ def judge_evidence(evidence: StackEvidence, classifier: Classifier | None = None
             lags=evidence.lags,
             earlier_lags=evidence.earlier_lags,
         )
-        findings = tuple(finding(item, instance.source) for item in verdict(report, facts))
-        judged.append(JudgedInstance(instance=instance, report=report, findings=findings))
-    return judged
+        verdicts.append(verdict(report, facts))
+    return [
+        JudgedInstance(
+            instance=instance, report=report, findings=tuple(finding(item, instance.source) for item in items)
+        )
+        for instance, report, items in zip(seen, reports, told_once(seen, verdicts), strict=True)
+    ]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from mqctl.model.dump import DumpTool, StackDump
 from mqctl.model.stack_look import StackInstance
 from mqctl.stacks.motion import key_of
 from mqctl.stacks.names import Role, understand
+from mqctl.stacks.verdict import StackVerdict
 
 _SAME_SHARE = 0.8
+_SHARED = 2
 _SAME_MOMENT_SHARE = 0.9
 """Threads that two members of one process both show: some come and go between the two questions."""
 
@@ -65,6 +68,36 @@ def members_of_one_process(instances: Sequence[StackInstance]) -> list[list[int]
         else:
             home.append(number)
     return processes
+
+
+_OF_POOLS = frozenset({"MQ320", "MQ321", "MQ322", "MQ323", "MQ324", "MQ325", "MQ326"})
+"""What is said of the consume threads of a whole process."""
+
+
+def told_once(
+    instances: Sequence[StackInstance], verdicts: Sequence[Sequence[StackVerdict]]
+) -> list[list[StackVerdict]]:
+    """Returns the verdicts of each instance, those about threads that several members of a process share only at the
+    first of them, with the names of all (`process`): each member shows all threads of its process."""
+    by_instance = [list(items) for items in verdicts]
+    for places in members_of_one_process(instances):
+        seen: set[object] = set()
+        for place in places:
+            kept = []
+            for item in by_instance[place]:
+                names = _members(instances, places, item.group)
+                key = (item.code, item.variant, item.group)
+                if item.code not in _OF_POOLS or len(names) < _SHARED:
+                    kept.append(item)
+                elif key not in seen:
+                    kept.append(replace(item, params={**item.params, "process": ", ".join(names)}))
+                seen.add(key)
+            by_instance[place] = kept
+    return by_instance
+
+
+def _members(instances: Sequence[StackInstance], places: Sequence[int], group: str | None) -> list[str]:
+    return [instances[place].client_id or "" for place in places if instances[place].group == group]
 
 
 def _share_process(one: StackInstance, other: StackInstance) -> bool:

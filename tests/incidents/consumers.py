@@ -6,7 +6,7 @@ from tests.incidents.incident import Incident, named
 
 INCIDENTS: tuple[Incident, ...] = (
     named(1, "alibaba/RocketMQ#212", "one group, two topics, messages missed: subscriptions differ", "MQ202"),
-    named(2, "apache/rocketmq#2836", "tags a and * in one group, messages missed", "MQ203", variant="counted"),
+    named(2, "apache/rocketmq#2836", "tags a and * in one group, messages missed", "MQ203", variant="dropped"),
     named(3, "apache/rocketmq#1547", "in Docker, queues without a consumer: a client id is taken twice", "MQ205"),
     named(4, "apache/rocketmq#9830", "after a restart of the broker its queues have no owner", "MQ309"),
     named(

@@ -236,6 +236,8 @@ def _plural(noun: str) -> str:
 
 def _values(finding: Finding, lang: Lang | None) -> dict[str, str]:
     values = {name: written(name, value, lang) for name, value in finding.params.items()}
+    if members := values.get("process"):  # what is said of threads is said of the process, not of one member in it
+        values["client"] = phrase("one_process", lang).format(members=members)
     return values | {item.name: written(item.name, item.value, lang) for item in finding.evidence}
 
 

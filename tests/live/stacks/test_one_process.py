@@ -60,6 +60,12 @@ def test_threads_of_one_process_are_counted_once_and_calls_are_offered(live: Run
     assert HINT in said
     assert [line.split()[:2] for line in said.splitlines() if "  wait  " in line] == [["2", "wait"]], said
     assert "(--all shows them)" in said
+    both = "in one process (members 127.0.0.1@one, 127.0.0.1@two), 2 wait at "
+    assert (said.count("MQ323"), both in said, "as well in" in said) == (1, True, False), said
+    assert "the stacks do not show for what (another thread, or native code)" in said
+    assert "同一进程（成员 127.0.0.1@one, 127.0.0.1@two）" in live(*dump, "--lang", "zh").stdout
+    words = live("doctor", "G", "--stacks", "--only", "MQ323", "--time-scale", "1000").stdout
+    assert (words.count("WARNING  MQ323") + words.count("ERROR  MQ323"), both in words) == (1, True), words
     everything = live(*dump, "--all").stdout
     assert "(--all shows them)" not in everything
     assert HINT not in live(*dump, "--calls").stdout

@@ -65,7 +65,7 @@ RULES: dict[str, Text] = {
         what={
             "sleep": f"{_OF}{{thread_count:sleeps/sleep}}, at {{line}}. {_REST}",
             "retry": f"{_OF}{{thread_count:sleeps/sleep}} between attempts of their own, at {{line}}. {_REST}",
-            "wait": f"{_OF}{{thread_count:waits/wait}} for another thread, or for what the dump does not show, at {{line}}. {_REST}",
+            "wait": f"{_OF}{{thread_count:waits/wait}} at {{line}}; the stacks do not show for what (another thread, or native code). {_REST}",
         },
         effect="A thread that sleeps or waits consumes nothing in that time: the messages behind it wait.",
         advice="Look at the calls (`mqctl stacks dump --calls`). Where the listener sleeps, return RECONSUME_LATER instead: the "

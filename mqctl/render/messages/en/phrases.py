@@ -69,6 +69,7 @@ PHRASES = {
     "pulls_refused": "{brokers}: every pull of {group} is refused, there are no settings of the group and none are made "
     "(autoCreateSubscriptionGroup=false). Create it (`mqctl group create`), or check its name.",
     "nobody_online": "no member of {group} is online",
+    "one_process": "one process (members {members})",
     "skipped_counted": "Would be skipped by the broker's filter or by the owner of the queue, counted in all messages",
     "skipped_sampled": "Would be skipped by the broker's filter or by the owner of the queue, of the newest messages of each queue",
     "comma": ", ",

@@ -49,7 +49,7 @@ RULES: dict[str, Text] = {
         what={
             "sleep": f"{_SHARE}在休眠，位于 {{line}}。{_REST}",
             "retry": f"{_SHARE}在自行重试的间隔中休眠，位于 {{line}}。{_REST}",
-            "wait": f"{_SHARE}在等其他线程，或等线程栈看不出的东西，位于 {{line}}。{_REST}",
+            "wait": f"{_SHARE}在等待，位于 {{line}}；线程栈看不出在等什么（其他线程，或原生代码）。{_REST}",
         },
         effect="线程休眠或等待期间什么也不消费：后面的消息一起等待。",
         advice="查看调用栈（`mqctl stacks dump --calls`）。监听器在休眠时，改为返回 RECONSUME_LATER：消息会以越来越长的间隔再次投递，线程也得以释放。"

@@ -69,6 +69,7 @@ PHRASES = {
     "pulls_refused": "{brokers}：{group} 的每次拉取都被拒绝，没有该组的配置，也不会自动创建（autoCreateSubscriptionGroup=false）。"
     "请创建该组（`mqctl group create`），或检查组名。",
     "nobody_online": "{group} 没有成员在线",
+    "one_process": "同一进程（成员 {members}）",
     "skipped_counted": "被 Broker 的过滤条件或队列归属成员跳过的消息（统计全部消息）",
     "skipped_sampled": "被 Broker 的过滤条件或队列归属成员跳过的消息（抽样各队列最新消息）",
     "comma": "、",
