@@ -150,6 +150,20 @@ def group_views(snapshot: ClusterSnapshot) -> list[GroupView]:
     ]
 
 
+def known_groups(snapshot: ClusterSnapshot) -> set[str]:
+    """Returns every group that any broker knows, by its settings, members or offsets, system groups left out."""
+    names = {
+        name
+        for broker in snapshot.brokers
+        for name in (
+            *(item.name for item in broker.groups),
+            *(item.group for item in broker.memberships),
+            *(item.group for item in broker.consumer_offsets),
+        )
+    }
+    return {name for name in names if not is_system_group(name)}
+
+
 # RocketMQ is no older: clients that count versions instead of telling a time say 0, 1, 2.
 _FIRST_RELEASE_MS = 1_325_376_000_000
 

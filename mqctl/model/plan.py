@@ -96,6 +96,10 @@ class OffsetChange(QueuePosition):
         """Messages that will be consumed again. Those below the minimum are gone."""
         return max(0, min(self._from, self.max_offset) - max(self.new, self.min_offset))
 
+    def replayed_between(self, first: int, end: int) -> int:
+        """Returns how many of the messages that will be consumed again lie from one offset to before another."""
+        return max(0, min(self._from, self.max_offset, end) - max(self.new, self.min_offset, first))
+
     @property
     def skipped_count(self) -> int:
         """Messages that will not be consumed."""
@@ -132,6 +136,7 @@ class OffsetPlan:
         left_out: what the wish covers and the plan does not, each with the reason.
         creates_on: names of the brokers on which the group is created first.
         goes_back: whether the wish names a point in the past: who goes there means to consume again, not to skip.
+        unskipped_count: of what will be consumed, what the change that is undone had skipped.
     """
 
     kind: PlanKind
@@ -147,6 +152,7 @@ class OffsetPlan:
     left_out: tuple[str, ...] = ()
     creates_on: tuple[str, ...] = ()
     goes_back: bool = False
+    unskipped_count: int = 0
 
     @property
     def replayed_count(self) -> int:

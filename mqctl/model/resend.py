@@ -83,6 +83,8 @@ class ResendPlan:
         to_topic: the topic that was asked for; None for each letter's own.
         rate: messages a second.
         hearers: for each topic sent to, the other groups that get the messages too.
+        unheard: topics sent to that no group consumes.
+        is_online: whether a member of the group is; None where a broker did not tell.
         resumes: id of the change that is taken up again.
         unreadable: records of earlier resends that may have sent some of the letters: file and reason of each.
     """
@@ -95,6 +97,8 @@ class ResendPlan:
     items: tuple[ResendItem, ...]
     hearers: Mapping[str, tuple[str, ...]]
     resumes: str | None = None
+    unheard: tuple[str, ...] = ()
+    is_online: bool | None = None
     unreadable: tuple[str, ...] = ()
 
     @property

@@ -258,8 +258,16 @@ def _ladder_lines(group: str, letters: Sequence[DeadLetter]) -> list[str]:
         return []
     ladder = max(ladders, key=lambda ladder: ladder.retry_max_times)
     tries, span = ladder.retry_max_times + 1, units.duration(ladder.whole_ms())
+    early = sorted({letter.failed_count for letter in letters if letter.given_up is GivenUp.EARLY})
+    again = f"if the cause is not fixed, a message sent again is a dead letter after {span} (failures: {tries:,})"
+    if early:
+        failures = f"{early[0]:,}" if len(early) == 1 else f"{early[0]:,} to {early[-1]:,}"
+        again = (
+            f"if the cause is not fixed, a message sent again may be given up as early as these were "
+            f"(failures: {failures}); the group's own limit comes after {span} (failures: {tries:,})"
+        )
     return [
-        f"if the cause is not fixed, a message sent again is a dead letter after {span} (failures: {tries:,})",
+        again,
         f"send them to all groups of their topic: mqctl dlq resend {group}; one of them: add --key KEY or --id ID",
         f"send them to {group} alone: mqctl dlq resend {group} --to '{retry_topic(group)}'",
     ]

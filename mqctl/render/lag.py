@@ -126,14 +126,21 @@ def _offline(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | N
     offline = [group for group in groups if group.group not in online]
     behind = [group for group in offline if group.lag_count]
     last = sorted((group for group in behind if group.lag_ms is not None), key=lambda group: group.lag_ms or 0)
-    names = [f"{middle_cut(group.group, _NAME)} ({units.duration(group.lag_ms or 0)})" for group in last[:_NAMED]]
-    line = phrase("offline_folded", lang).format(
-        count=len({group.group for group in offline}),
-        behind=len({group.group for group in behind}),
-        waiting=sum(group.lag_count or 0 for group in behind),
-        last=phrase("comma", lang).join(names) or "?",
-    )
-    return Paragraphs([line])
+    names = [
+        phrase("offline_since", lang).format(
+            group=middle_cut(group.group, _NAME), span=units.duration(group.lag_ms or 0)
+        )
+        for group in last[:_NAMED]
+    ]
+    lines = [phrase("offline_folded", lang).format(count=len({group.group for group in offline}))]
+    if behind:
+        sentence = phrase("offline_behind", lang).format(
+            behind=len({group.group for group in behind}),
+            waiting=sum(group.lag_count or 0 for group in behind),
+            last=phrase("comma", lang).join(names) or "?",
+        )
+        lines.append(f"  {sentence}")
+    return Paragraphs(lines)
 
 
 def _behind_in_all(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | None) -> Paragraphs:

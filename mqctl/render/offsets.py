@@ -165,9 +165,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
     )
     moving = len(plan.moving)
     lines = [
-        f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {counted(len(rows), 'queue')} "
-        f"{'moves' if moving == 1 else 'move'}, {counted(plan.replayed_count, 'message')} consumed again, "
-        f"{plan.skipped_count:,} skipped",
+        _headline(plan, len(rows)),
         *([f"the group will be created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
         *_forward(plan),
         *_ways(plan),
@@ -177,6 +175,23 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="offset.plan/1", value=report, records=rows, blocks=blocks, csv_columns=CSV_COLUMNS)
+
+
+def _headline(plan: OffsetPlan, queue_count: int) -> str:
+    """Tells what moves, and what will be consumed: for the first time what the change that is undone skipped."""
+    moving = len(plan.moving)
+    verb, of = "moves" if moving == 1 else "move", counted(queue_count, "queue")
+    if not plan.unskipped_count:
+        return (
+            f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {of} {verb}, "
+            f"{counted(plan.replayed_count, 'message')} consumed again, {plan.skipped_count:,} skipped"
+        )
+    again = plan.replayed_count - plan.unskipped_count
+    return (
+        f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {of} {verb}, "
+        f"{counted(plan.unskipped_count, 'message')} skipped before will be consumed, {again:,} consumed again, "
+        f"{plan.skipped_count:,} skipped"
+    )
 
 
 def _way_back(plan: OffsetPlan) -> list[str]:

@@ -64,6 +64,8 @@ class ResendPlanReport:
     Attributes:
         rate: messages a second.
         hearers: who else gets the messages, by topic.
+        unheard: topics that no group consumes.
+        group_online: whether a member of the group is; None where a broker did not tell.
         unreadable: damaged records of resends that may have sent the doubtful letters, each with the reason.
     """
 
@@ -78,6 +80,8 @@ class ResendPlanReport:
     doubtful_count: int
     stuck_count: int
     hearers: list[Hearers]
+    unheard: list[str]
+    group_online: bool | None
     letters: list[PlannedLetter]
     unreadable: list[str]
 
@@ -139,6 +143,8 @@ def plan_document(plan: ResendPlan) -> Document:
         doubtful_count=counts[Fate.DOUBTFUL],
         stuck_count=counts[Fate.STUCK],
         hearers=[Hearers(topic=topic, groups=list(groups)) for topic, groups in sorted(plan.hearers.items())],
+        unheard=list(plan.unheard),
+        group_online=plan.is_online,
         letters=rows,
         unreadable=list(plan.unreadable),
     )
@@ -168,6 +174,9 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
                 f"these groups consume {topic} too: {', '.join(others)}; "
                 f"--to '{retry_topic(plan.group)}' reaches {plan.group} alone"
             )
+    lines += [f"no group consumes {topic}: nobody gets what is sent there" for topic in plan.unheard]
+    if plan.is_online is False:
+        lines.append(f"nobody of {plan.group} is online now")
     return [*lines, f"nothing was sent; add --execute --confirm {plan.group} to do it"]
 
 

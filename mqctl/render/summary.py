@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from mqctl.diagnosis.group_view import group_views
+from mqctl.diagnosis.group_view import group_views, known_groups
 from mqctl.model.finding import Severity
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
-from mqctl.model.names import is_system_group
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.findings_alike import FindingRow, Told
@@ -59,10 +58,9 @@ def _can_wait(row: FindingRow) -> bool:
 def offline_line(snapshot: ClusterSnapshot, online: int, lang: Lang | None) -> Iterable[str]:
     """Says how many groups have nobody online, where there are such and every broker told."""
     parts = {gap.part for broker in snapshot.brokers for gap in broker.unavailable}
-    if parts & {Part.MEMBERS, Part.CONSUMER_OFFSETS}:
+    if parts & {Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.GROUPS}:
         return
-    known = {item.group for broker in snapshot.brokers for item in broker.consumer_offsets}
-    offline = {name for name in known if not is_system_group(name)} - {view.group for view in group_views(snapshot)}
+    offline = known_groups(snapshot) - {view.group for view in group_views(snapshot)}
     if offline:
         yield phrase("groups_offline", lang).format(online=online, offline=len(offline))
 

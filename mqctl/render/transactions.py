@@ -24,6 +24,7 @@ COLUMNS = (
     Column("topic", "topic", none="?"),
     Column("producer_group", "producer group", none="?"),
     Column("age_ms", "age", CellKind.DURATION_MS, none="?"),
+    Column("born_time_ms", "since", CellKind.TIME_MS, none="?"),
     Column("keys", "keys"),
     Column("checks", "checks", none="?"),
     Column("online_count", "online", CellKind.COUNT, none="?"),
@@ -57,7 +58,7 @@ class TransactionRow:
     """A transaction that is `pending`, or that the broker has `discarded`.
 
     Attributes:
-        age_ms: since the half message was born.
+        age_ms, born_time_ms: since the half message was born, and when that was.
         keys: of the message, as sent: several are separated by spaces.
         check_limit: checks after which the broker gives up (`transactionCheckMax`); None when it does not tell.
         online_count: clients of the producer group that this broker could ask; None when nobody could tell.
@@ -70,6 +71,7 @@ class TransactionRow:
     topic: str | None
     producer_group: str | None
     age_ms: int | None
+    born_time_ms: int | None
     keys: str | None
     check_count: int | None
     check_limit: int | None
@@ -193,6 +195,7 @@ def _pending(
         topic=item.topic,
         producer_group=item.producer_group,
         age_ms=now_ms - item.born_time_ms,
+        born_time_ms=item.born_time_ms,
         keys=item.keys,
         check_count=item.check_count,
         check_limit=check_limit,
@@ -212,6 +215,7 @@ def _discarded(
         topic=item.topic,
         producer_group=item.producer_group,
         age_ms=None if item.born_time_ms is None else now_ms - item.born_time_ms,
+        born_time_ms=item.born_time_ms,
         keys=item.keys,
         check_count=item.check_count,
         check_limit=check_limit,

@@ -60,14 +60,25 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("broker stats broker-a --key '*Tps'", "getTotalTps", most=15),
         step("broker config broker-a", "--limit all", most=60),
         step("topic traffic", "50 of ", "--limit all", most=60),
-        step("doctor", "CRITICAL", "first: mqctl ", "MQ401", "worst first", "more (-o json for all)", code=2),
+        step(
+            "doctor",
+            "CRITICAL",
+            "first: mqctl ",
+            "MQ401",
+            "worst first",
+            "more (-o json for all)",
+            "nobody online: 2,002",
+            code=2,
+        ),
     ),
     "which groups are behind": (
         step(
             "group lag",
             "\norder-service",
             "groups with nobody online, not shown: 2,00",
-            "; --sort lag",
+            "(--sort lag shows them)",
+            "of them are behind, by ",
+            "most recently fell behind: ",
             "TOPIC     MEMBERS  QUEUES",
             "why, and what to do: mqctl doctor order-service; until when: mqctl group lag order-service --advise",
             never=("\nsvc-",),
@@ -133,7 +144,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step(
             "doctor billing --only MQ203",
             "MQ203",
-            "of the newest 40 messages would pass this filter",
+            "the newest 40 messages",
             code=2,
             most=20,
         ),
@@ -155,7 +166,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("delay backlog", "16", "30 min", most=6),
     ),
     "pending transactions": (
-        step("transaction list", "pending", "bank", "check loops", most=10),
+        step("transaction list", "pending", "SINCE", "bank", "check loops", most=10),
         step("transaction list -t orders", "no transaction is pending", never=("check loops",), most=2),
         step("doctor -t orders --only MQ72*", "OK: 0 findings", never=("bank",), most=6),
         # A half message that nobody answers for is news at first, and a warning after a minute.
@@ -204,8 +215,16 @@ TASKS: dict[str, tuple[Step, ...]] = {
     ),
     "dead letters": (
         step("dlq list", "audit", "mqctl dlq show audit", most=6),
-        step("dlq show audit", "INV-0", "3 dead letters", "mqctl dlq resend audit --to '%RETRY%audit'", most=12),
+        step(
+            "dlq show audit",
+            "INV-0",
+            "3 dead letters",
+            "as early as these were (failures: 1); the group's own limit",
+            "mqctl dlq resend audit --to '%RETRY%audit'",
+            most=12,
+        ),
         step("dlq resend audit", "3 to send", "nothing was sent", most=12),
+        step("dlq resend audit --key INV-0", "no group consumes invoices", "nobody of audit is online now", most=7),
         step("dlq resend audit --execute --confirm audit", "sent", most=20),
         step("dlq resend audit", "3 already resent", most=12),
     ),
@@ -215,6 +234,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
             "topic update invoices --queues 8",
             "write queues of 2 brokers together: 8 now, 16 then",
             "nothing was changed",
+            never=("of which", "puts them: 0"),
             most=11,
         ),
         step(
@@ -228,6 +248,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
     "skip to now, and back": (
         step(f"offset skip {_SLOW} -t orders", "nothing was changed", most=20),
         step(f"offset skip {_SLOW} -t orders --execute --confirm {_SLOW}", "confirmed", most=25),
+        step("undo --last", "skipped before will be consumed, ", most=25),
         step(f"undo --last --execute --confirm {_SLOW}", "confirmed", most=25),
     ),
     "replay ten minutes": (

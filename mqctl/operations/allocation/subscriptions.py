@@ -12,10 +12,10 @@ from typing import Annotated
 import typer
 
 from mqctl.allocation.observed import observed_allocation
-from mqctl.diagnosis.group_view import GroupView, group_views, losses_of, refusing_brokers, wanted_text
+from mqctl.diagnosis.group_view import GroupView, group_views, known_groups, losses_of, refusing_brokers, wanted_text
 from mqctl.errors import UsageError
 from mqctl.model.gap import Gap, Part
-from mqctl.model.names import is_retry_topic, is_system_group
+from mqctl.model.names import is_retry_topic
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import TagSample
 from mqctl.model.snapshot import ClusterSnapshot
@@ -191,12 +191,7 @@ def check_row(snapshot: ClusterSnapshot, report: SubscriptionReport) -> GroupChe
 
 def group_names(snapshot: ClusterSnapshot) -> list[str]:
     """Returns every group that any broker knows, system groups left out."""
-    known = {
-        name
-        for broker in snapshot.brokers
-        for name in (*(item.name for item in broker.groups), *(item.group for item in broker.memberships))
-    }
-    return sorted(name for name in known if not is_system_group(name))
+    return sorted(known_groups(snapshot))
 
 
 def counted_in(snapshot: ClusterSnapshot, stores: Sequence[str], topics: Iterable[str]) -> ClusterSnapshot:

@@ -8,6 +8,7 @@ from time import monotonic, sleep
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import tell
+from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.routes import publish_queues
@@ -19,6 +20,7 @@ from mqctl.execute.records import CONFIRMED, UNKNOWN, LetterPart, ResendRecord
 from mqctl.execute.replay import Pace
 from mqctl.execute.resend import Outlet, carry_out
 from mqctl.model.dead_letter import LetterChoice
+from mqctl.model.names import retry_topic
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import Fate, ResendItem, ResendPlan, target_of
@@ -27,6 +29,7 @@ from mqctl.operations.dlq.resent import in_doubt, resent_before
 from mqctl.operations.plans.changing import Change, Consent, Finished, journal, now_ms, run_change
 from mqctl.operations.plans.same_cluster import refuse_other_cluster
 from mqctl.operations.plans.shown_plan import overtaken, shown_before
+from mqctl.operations.topics.groups import memberships_by_broker
 from mqctl.plan.resend import decide
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.render.document import Document
@@ -229,6 +232,7 @@ def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
     targets = [(letter, topic) for letter in letters if (topic := target_of(letter, request.to_topic))]
     resent = resent_before(asking, targets, routes)
     doubtful, unreadable = in_doubt(request.group, letters)
+    hearers, unheard = _hearers(asking, routes, request.group)
     return ResendPlan(
         identity=ClusterIdentity(
             cluster=brokers[0].address.cluster,
@@ -239,7 +243,9 @@ def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
         rate=request.rate,
         made_at_ms=now_ms(),
         items=decide(letters, request.to_topic, resent=resent, doubtful=doubtful, closed=closed),
-        hearers=_hearers(asking, routes, request.group),
+        hearers=hearers,
+        unheard=unheard,
+        is_online=_is_online(asking, brokers, request.group),
         resumes=request.resume,
         unreadable=unreadable,
     )
@@ -263,7 +269,18 @@ def _all_told(brokers: list[LiveBroker]) -> None:
             raise broker.gaps[0].as_error(f"broker {broker.name} did not answer", remedy, so_far=so_far)
 
 
-def _hearers(asking: Asking, routes: dict[str, TopicRouteData], group: str) -> dict[str, tuple[str, ...]]:
+def _is_online(asking: Asking, brokers: list[LiveBroker], group: str) -> bool | None:
+    """Tells whether a member of the group is online; None where a broker did not tell."""
+    members = memberships_by_broker(LiveOrSaved(asking, None), brokers, group)
+    if any(item.client_ids for item in members.values()):
+        return True
+    return None if any(broker.gaps for broker in brokers) else False
+
+
+def _hearers(
+    asking: Asking, routes: dict[str, TopicRouteData], group: str
+) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+    """Returns who else consumes each topic, and the topics that nobody does."""
     answers = asking.put(
         ((topic, address), address, ask.topic_groups(topic))
         for topic, where in routes.items()
@@ -272,8 +289,10 @@ def _hearers(asking: Asking, routes: dict[str, TopicRouteData], group: str) -> d
     hearers: dict[str, set[str]] = {topic: set() for topic in routes}
     for (topic, _), names in answers.values.items():
         # 5.x names the topic itself among them, which is none.
-        hearers[topic] |= set(names) - {topic, group}
-    return {topic: tuple(sorted(names)) for topic, names in hearers.items()}
+        hearers[topic] |= set(names) - {topic}
+    open_topics = {topic for topic, _ in answers.errors} | {retry_topic(group)}
+    unheard = tuple(sorted(topic for topic, names in hearers.items() if not names and topic not in open_topics))
+    return {topic: tuple(sorted(names - {group})) for topic, names in hearers.items()}, unheard
 
 
 def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, ResendRecord]) -> bool:

@@ -45,6 +45,7 @@ class OffsetRequest:
         brokers, queue_ids: only these; all when empty.
         clamp: bring offsets outside a queue to its nearest bound.
         undoes, resumes: id of the change to take back, or to finish.
+        skipped: from where to where the change to take back moved each queue.
         expected: committed offsets that the request rests on; a group without members must still have them.
         identity: master address by broker name of the cluster that the request is about.
         origin: where that is from, for messages.
@@ -63,6 +64,7 @@ class OffsetRequest:
     kind: PlanKind = PlanKind.OFFSET_RESET
     undoes: str | None = None
     resumes: str | None = None
+    skipped: Mapping[MessageQueue, tuple[int, int]] = field(default_factory=dict)
     expected: Mapping[MessageQueue, frozenset[int | None]] = field(default_factory=dict)
     identity: Mapping[str, str] = field(default_factory=dict)
     origin: str = ""
@@ -129,6 +131,7 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
         callbacks=callbacks,
         left_out=request.left_out,
         goes_back=_goes_back(request.target),
+        unskipped_count=sum(change.replayed_between(*request.skipped.get(change.queue, (0, 0))) for change in changes),
         creates_on=tuple(broker.name for broker in touched if request.creates and request.group not in broker.groups),
     )
 

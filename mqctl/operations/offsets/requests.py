@@ -43,6 +43,7 @@ def undo_request(record: OffsetRecord) -> OffsetRequest:
         clamp=True,
         kind=PlanKind.UNDO,
         undoes=record.id,
+        skipped={queue.queue: (queue.old, queue.new) for queue in sent if queue.old is not None},
         identity=record.brokers,
         origin=f"change {record.id}",
         left_out=tuple(left_out),

@@ -343,9 +343,13 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
     if moves.key_count:
         warnings.append(
             f"{moves.kind} that would go to another queue: {moves.moved_count} of {moves.key_count} "
-            f"({moves.moved_share:.0%}) in a sample of {counted(moves.message_count, 'message')}, of which "
-            f"{moves.placed_count} are where a hash of their key puts them. If order by key matters, stop the "
-            "producers and drain the topic first"
+            f"({moves.moved_share:.0%}) in a sample of {counted(moves.message_count, 'message')}. If order by key "
+            f"matters, stop the producers and drain the topic first"
+        )
+    if moves.placed_count:
+        warnings.append(
+            f"messages that lie where a hash of their key puts them: {moves.placed_count} of {moves.message_count}; "
+            "where producers choose queues by key, nearly all do"
         )
     for step in order_steps(asking, topic, None):
         if step.old is not None:

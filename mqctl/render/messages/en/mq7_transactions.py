@@ -24,7 +24,8 @@ RULES: dict[str, Text] = {
             "without an answer; the oldest is {oldest_ms} old."
         },
         effect="At 15 checks the broker gives up on them and the business data may be inconsistent.",
-        advice="Start a producer of the group whose listener answers, now.",
+        advice="See which producers of the group are online, and make their transaction listener answer commit or rollback "
+        "before the last check.",
         explain="Once a round (60 s; 30 s from 5.1.1 on) the broker asks one producer of the group, and counts the "
         "checks.",
         next_command="mqctl transaction list {source} -g {group}",

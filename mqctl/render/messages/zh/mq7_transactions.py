@@ -21,7 +21,7 @@ RULES: dict[str, Text] = {
             "": "生产者组 {group} 的 {pending_count} 个事务（{topics}）最多已回查 {most_checks_count} 次，仍没有答复，最早的已有 {oldest_ms}。"
         },
         effect="回查满 15 次 broker 就会放弃，业务数据可能不一致。",
-        advice="立即让该组中能正确答复回查的生产者上线。",
+        advice="查看该组有哪些生产者在线，并让它们的事务监听器在最后一次回查之前答复提交或回滚。",
         explain="broker 每轮（60 s，5.1.1 起 30 s）向该组任意一个生产者回查一次并计数。",
     ),
     "MQ722": Text(
