@@ -54,6 +54,7 @@ from mqctl.diagnosis.scope import groups_of, of_topics, topics_of, within
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.lang import Lang
+from mqctl.model.names import is_retry_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.known_states import load_known
@@ -137,7 +138,7 @@ def command(
     backlogs = _backlogs(state, options, settings)
     judged = _judged(state, options, settings, backlogs, rules=(only or (), skip or ()), known=known)
     document = _document(state, judged, options, settings, backlogs, lang=lang, explain=explain)
-    _show(document, output, state, options, html, lang)
+    _show(document, output, state, options, html, lang, settings)
     return _told(state, judged.diagnosis).exit_code(fail_on)
 
 
@@ -303,6 +304,7 @@ def _show(
     options: LiveOptions,
     page: Path | None,
     lang: Lang | None,
+    settings: Settings,
 ) -> None:
     """Emits the answer, and writes it as a page as well where that is asked for."""
     emit(verdict_again(document, lang), output)
@@ -310,7 +312,10 @@ def _show(
         from mqctl.operations.reports.run import write_text
         from mqctl.render.findings_page import findings_page
 
-        write_text(page, findings_page(document, state, options.groups or (), lang))
+        groups = options.groups or ()
+        named = [item for item in backlog_advice(state, settings) if item.group in groups] if groups else []
+        advices = [item for item in named if not is_retry_topic(item.topic)]
+        write_text(page, findings_page(document, state, groups, lang, advices))
         tell(f"mqctl: wrote {page} ({units.size(page.stat().st_size)})")
 
 

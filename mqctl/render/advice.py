@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from mqctl.allocation.key_forecast import KeyForecast
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow
-from mqctl.diagnosis.backlog_remedies import Remedy
 from mqctl.diagnosis.causes import cause_of, numbers_of
 from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
@@ -16,6 +15,7 @@ from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode
 from mqctl.render.messages import cause_template, phrase, written
+from mqctl.render.remedies import remedy_tables
 from mqctl.render.text import printable
 
 _ADVICE_COLUMNS = (
@@ -30,12 +30,6 @@ _ADVICE_COLUMNS = (
     Column("deleted", "deleted before read", none="?"),
     Column("parallelism", "calls at once", CellKind.COUNT, none="?"),
     Column("bound", "limited by"),
-)
-_REMEDY_COLUMNS = (
-    Column("what", "option"),
-    Column("effect", "effect"),
-    Column("needed", "needed"),
-    Column("reason", "because"),
 )
 _CAUSES = 10
 """Backlogs of which the cause is told in words; the table has all."""
@@ -162,14 +156,6 @@ class _Shown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _ShownRemedy:
-    what: str
-    effect: str
-    needed: str | None
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _ShownQueue:
     group: str
     topic: str
@@ -202,15 +188,7 @@ def advice_document(
     causes = [line for advice in advices if (line := _cause_line(advice, lang, members_known=members_known))]
     blocks: list[Table | Paragraphs] = [Paragraphs(causes[:_CAUSES])] if causes else []
     blocks += [Table(_ADVICE_COLUMNS, [_shown(advice, lang) for advice in advices], empty="no group has offsets there")]
-    for advice in advices:
-        if advice.remedies:
-            title = phrase("remedies" if advice.consume_ms is None else "remedies_timed", lang).format(
-                group=advice.group,
-                topic=advice.topic,
-                target=units.duration(advice.target_ms),
-                each=units.duration(round(advice.consume_ms or 0)),
-            )
-            blocks.append(Table(_REMEDY_COLUMNS, [_shown_remedy(item, lang) for item in advice.remedies], title=title))
+    blocks += remedy_tables(advices, lang)
     uncommitted = [line for advice in advices for line in _uncommitted(advice, lang)]
     if uncommitted:
         blocks.append(Paragraphs(uncommitted))
@@ -372,29 +350,3 @@ def _shown_queue(flow: QueueFlow, lang: Lang | None) -> _ShownQueue:
         movement=flow.movement.value,
         drain=phrase("in_turn", lang) if flow.movement is Movement.WAITING else _drain(flow.drain, lang),
     )
-
-
-def _shown_remedy(item: Remedy, lang: Lang | None) -> _ShownRemedy:
-    needed = item.needed_count
-    return _ShownRemedy(
-        what=phrase(f"remedy_{item.what}", lang),
-        effect=phrase(f"effect_{item.effect.value}", lang),
-        needed=None if needed is None else phrase(f"needed_{item.what}", lang).format(count=units.count(needed)),
-        reason=_reason(item, lang),
-    )
-
-
-def _reason(item: Remedy, lang: Lang | None) -> str:
-    text = phrase(f"reason_{item.what}_{item.reason}", lang)
-    forecast = item.forecast
-    if forecast is None or item.reason == "stuck":
-        return text
-    said = text.format(
-        key=printable(forecast.busiest_key or "-"),
-        share=f"{forecast.busiest_share:.0%}",
-        gain=f"{forecast.gain:.1f}",
-        now=_rate(forecast.queue_tps),
-        then=_rate(forecast.key_tps),
-    )
-    how = "keys_exact" if forecast.is_exact else "keys_sampled"
-    return said + phrase(how, lang).format(read=f"{forecast.read_count:,}", waiting=f"{forecast.waiting_count:,}")

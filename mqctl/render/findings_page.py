@@ -8,10 +8,13 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.model.lang import Lang
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Document, Paragraphs, Table
 from mqctl.render.messages import phrase
+from mqctl.render.owners import owner_table
+from mqctl.render.remedies import remedy_tables
 from mqctl.render.reports.html import table_of, whole_page
 from mqctl.render.standing import standing_lines, standing_table
 from mqctl.render.text import printable
@@ -26,10 +29,17 @@ _STYLE = """
 """
 
 
-def findings_page(document: Document, snapshot: ClusterSnapshot, groups: Sequence[str], lang: Lang | None) -> str:
+def findings_page(
+    document: Document,
+    snapshot: ClusterSnapshot,
+    groups: Sequence[str],
+    lang: Lang | None,
+    advices: Sequence[BacklogAdvice] = (),
+) -> str:
     """Writes the whole page.
 
     Args:
+        advices: of the groups that were asked for: who holds their queues, and what would help.
         document: what `doctor` shows: its headline with the verdict, findings, what could not be judged.
         groups: those that were asked for.
     """
@@ -41,6 +51,7 @@ def findings_page(document: Document, snapshot: ClusterSnapshot, groups: Sequenc
     in_table = {line.partition(_COMMAND)[0] for line in standing_lines(snapshot, groups, "", lang)}
     after = [line for line in after if line.partition(_COMMAND)[0] not in in_table]
     title = phrase("doctor_page_title", lang)
+    tables = [*remedy_tables(advices, lang), *(block for block in blocks if isinstance(block, Table))]
     body = [
         f"<header><h1>{_text(title)}</h1>",
         f'<p class="meta">{"<br>".join(map(_text, [*_scope(snapshot, groups, lang), *before]))}</p>',
@@ -48,8 +59,9 @@ def findings_page(document: Document, snapshot: ClusterSnapshot, groups: Sequenc
         *(f"<p>{_text(line)}</p>" for line in after),
         "</header><main>",
         table_of("groups", standing_table(snapshot, groups)) if groups else "",
+        table_of("owners", owner_table(advices)) if advices else "",
         *(_finding(block) for block in blocks if isinstance(block, Paragraphs)),
-        *(_folded(number, block) for number, block in enumerate(blocks) if isinstance(block, Table)),
+        *(_folded(number, table) for number, table in enumerate(tables)),
         "</main>",
     ]
     return whole_page(title, body, lang or Lang.EN, style=_STYLE)

@@ -385,6 +385,8 @@ def test_a_page_of_a_store_takes_a_group_that_has_dead_letters_alone(ask: Run, s
 def test_a_page_fits_two_screens_and_paper(ask: Run, tmp_path: Path) -> None:
     page = tmp_path / "ticket.html"
     ask("doctor", _SLOW, "billing", "svc-0003", "--html", page)
+    text = page.read_text()
+    assert ("127.0.0.1@one" in text, "a faster listener" in text) == (True, True)
     with page_of(page, DESK) as shown:
         assert shown.evaluate("document.documentElement.scrollHeight") <= 2 * DESK["height"]
         assert shown.evaluate(_CLIPPED) == []
