@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,8 +73,10 @@ def three(shared_three: EmbeddedCluster) -> Iterator[EmbeddedCluster]:
 
 
 @pytest.fixture
-def asked(mqctl: Run, three: EmbeddedCluster) -> Run:
-    return lambda *words: mqctl(*words, env={"MQCTL_NAMESRV": three.namesrv})
+def asked(mqctl: Run, three: EmbeddedCluster, tmp_path: Path) -> Run:
+    """Runs mqctl, which has not seen the brokers that another test registered."""
+    places = {"MQCTL_NAMESRV": three.namesrv, "MQCTL_STATE_DIR": str(tmp_path / "state")}
+    return lambda *words: mqctl(*words, env=places)
 
 
 def lags(outcome: Outcome) -> dict[str, int]:

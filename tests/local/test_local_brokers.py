@@ -99,6 +99,8 @@ def test_lag_without_a_broker_is_part_of_the_lag(run: Run) -> None:
     for condition in ("lag<=1", "lag=1", "lag(shipping)<100 and lag_time<1d"):
         until = run("group", "lag", "shipping", "--until", condition, "--timeout", "2s", "--every", "1s")
         assert (until.exit_code, f"not known whether {condition} holds" in until.stderr) == (3, True), until
+    advised = run("group", "lag", "shipping", "--advise", "--window", "1s")
+    assert (advised.exit_code, "incomplete, not read: queues (broker-b)" in advised.stdout) == (3, True), advised
     assert run("group", "lag", "--until", "lag>=1", "--timeout", "30s").exit_code == 0  # what is seen suffices
 
 

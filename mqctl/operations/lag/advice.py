@@ -55,6 +55,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     """
     from mqctl.cli.gaps import tell_gaps
     from mqctl.cli.options.doctor import time_scale_of
+    from mqctl.cli.sources.brokers import unregistered_gaps
     from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
     from mqctl.cli.times import parse_span_ms
     from mqctl.diagnosis.backlog_advice import backlog_advice
@@ -91,17 +92,16 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
         for unanswered in (state.unavailable, *(broker.unavailable for broker in state.brokers))
         for gap in unanswered
         if gap.part in _EVIDENCE
-    ]
+    ] + unregistered_gaps(state, Part.QUEUES)
     if not gaps:
         _require_groups(state, options, {advice.group for advice in advices})
     advices, key_gaps = _with_keys(who, state, advices)
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
-    members_known = knows_members(state)
     document = advice_document(
-        moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups), members_known=members_known
+        moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups), members_known=knows_members(state)
     )
-    emit(document, output)
+    emit(document.with_gaps(gaps), output)
     return tell_gaps([*gaps, *key_gaps])
 
 
