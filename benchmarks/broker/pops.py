@@ -72,7 +72,10 @@ class Talk:
         self.request_count += len(frames)
         replies: list[RemotingCommand] = []
         while len(replies) < len(questions):
-            replies += self._decoder.feed(self._socket.recv(1 << 20))
+            data = self._socket.recv(1 << 20)
+            if not data:
+                raise ConnectionError("the broker closed the connection")
+            replies += self._decoder.feed(data)
         return sorted(replies, key=lambda answer: answer.opaque)
 
 
@@ -225,16 +228,18 @@ def compare(server: Server, messages: int, rounds: int) -> None:
     rates: dict[str, list[float]] = {name: [] for name in WAYS}
     requests: dict[str, float] = {}
     for number in range(rounds + 1):
-        subscribe(talk, *[f"group-{number}-{index}" for index in range(len(WAYS))])
+        groups = [f"group-{number}-{index}" for index in range(len(WAYS))]
+        subscribe(talk, *groups)
         cpu = settled(server)
         idle = settled(server) - cpu
-        for index, (name, way) in enumerate(WAYS.items()):
+        for group, (name, way) in zip(groups, WAYS.items(), strict=True):
+            subscribe(talk, *groups)  # a round may take longer than a client is waited for
             cpu = server.cpu_seconds()
             if name == ACKNOWLEDGING:
-                take(talk, f"group-{number}-{index}")
+                take(talk, group)
                 cpu = settled(server)
             requests_before = talk.request_count
-            total = way(talk, f"group-{number}-{index}")
+            total = way(talk, group)
             assert total == messages, f"{name}: {total}"
             requests[name] = (talk.request_count - requests_before) / messages
             used = settled(server) - cpu - idle
