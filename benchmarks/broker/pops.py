@@ -44,6 +44,7 @@ from mqctl.protocol.requests_pop import AckMessage, BatchAckMessage, PopMessage
 QUEUES, MOST, BODY, TOPIC = 4, 32, b"x" * 1024, "Bench"
 COMMITS = 1
 """Flag of a pull that brings an offset along."""
+HEARTBEAT_SECONDS = 30
 HANDLED = 600
 SETTLING_SECONDS = 2.5
 """In which all is done that was put off: the wheel turns once a second, keys and flushes wait for half of one."""
@@ -55,7 +56,7 @@ BUFFERED = ("--set", "enablePopBufferMerge=true")
 
 
 class Talk:
-    """One connection; requests of a batch are sent together."""
+    """One connection; requests of a batch are sent together, and a heartbeat every half minute, as clients do."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -64,9 +65,22 @@ class Talk:
         self._decoder = FrameDecoder()
         self._opaques = count(1)
         self.request_count = 0
+        self._heartbeat = b""
+        self._heartbeat_due = 0.0
+
+    def subscribe(self, *groups: str) -> None:
+        """Registers a consumer of each group, which stays as long as the connection does."""
+        subscriptions = (SubscriptionData(topic=TOPIC),)
+        data = [ConsumerData(group_name=group, subscription_data_set=subscriptions) for group in groups]
+        self._heartbeat = HeartbeatData(client_id="bench", consumer_data_set=tuple(data)).to_bytes()
+        self._heartbeat_due = time.monotonic() + HEARTBEAT_SECONDS
+        self.ask((Heartbeat(), self._heartbeat))
 
     def ask(self, *questions: tuple[Request, bytes]) -> list[RemotingCommand]:
         """Asks all at once and returns the answers in order."""
+        if self._heartbeat and time.monotonic() > self._heartbeat_due:
+            self._heartbeat_due = time.monotonic() + HEARTBEAT_SECONDS
+            self.ask((Heartbeat(), self._heartbeat))
         frames = [encode(request.command(opaque=next(self._opaques), body=body)) for request, body in questions]
         self._socket.sendall(b"".join(frames))
         self.request_count += len(frames)
@@ -90,13 +104,6 @@ def fill(talk: Talk, messages: int) -> None:
             for number in range(first, min(first + 128, messages))
         ]  # fmt: skip
         talk.ask(*[(send, BODY) for send in sends])
-
-
-def subscribe(talk: Talk, *groups: str) -> None:
-    """Registers a consumer of each group, which stays as long as the connection does."""
-    subscriptions = (SubscriptionData(topic=TOPIC),)
-    data = [ConsumerData(group_name=group, subscription_data_set=subscriptions) for group in groups]
-    talk.ask((Heartbeat(), HeartbeatData(client_id="bench", consumer_data_set=tuple(data)).to_bytes()))
 
 
 def pull_request(group: str, queue_id: int, offset: int, most: int) -> PullMessage:
@@ -229,11 +236,10 @@ def compare(server: Server, messages: int, rounds: int) -> None:
     requests: dict[str, float] = {}
     for number in range(rounds + 1):
         groups = [f"group-{number}-{index}" for index in range(len(WAYS))]
-        subscribe(talk, *groups)
+        talk.subscribe(*groups)
         cpu = settled(server)
         idle = settled(server) - cpu
         for group, (name, way) in zip(groups, WAYS.items(), strict=True):
-            subscribe(talk, *groups)  # a round may take longer than a client is waited for
             cpu = server.cpu_seconds()
             if name == ACKNOWLEDGING:
                 take(talk, group)
@@ -334,7 +340,7 @@ def main() -> None:
                 print(f"enablePopBufferMerge={merge}")
                 talk = Talk(cluster.broker().address)
                 fill(talk, HANDLED * MOST)
-                subscribe(talk, "pulls", "pops")
+                talk.subscribe("pulls", "pops")
                 cluster.broker().on_loop(handle)
         return
     for words in ((), BUFFERED):
