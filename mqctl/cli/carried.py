@@ -170,6 +170,8 @@ class _Reading:
         return True
 
     def _spelled(self, option: str, text: str) -> str:
+        if option == "--until" and text.isascii() and text.isdigit():  # of `--lag 0`
+            return f"lag<={text}"
         return _as_span(text) if self._options[option].metavar == "SPAN" else text
 
     def _add(self, ours: list[str]) -> None:

@@ -59,7 +59,8 @@ class DelayQueueState:
             looked at.
         missing_record_count: waiting entries whose record is not in the commit log.
         descending_count: entries due before their predecessor.
-        beyond_horizon_count: waiting entries due later than observation plus the level's delay.
+        beyond_horizon_count: waiting entries due later than observation plus the level's delay, by more than
+            the observation takes.
         changed_waiting_count: waiting entries whose delay differs from the configured one.
         runs: lengths of equal delay in queue order, the first 64.
         run_count: number of all runs.

@@ -54,7 +54,7 @@ def callback_changes(
     for position in positions:
         queue = position.queue
         new, wanted = search.found[queue], exact[queue]
-        note = None if new == wanted else f"the broker's own search begins {wanted - new} before offset {wanted}"
+        note = None if new == wanted else f"the broker seeks by time: it lands {wanted - new} before offset {wanted}"
         if search.time_ms == LATEST_MS:
             note = "plus messages arriving before it runs"
         changes.append(position.to(new, note))

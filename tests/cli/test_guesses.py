@@ -107,6 +107,7 @@ def test_every_sub_command_is_answered_unless_it_is_a_word_of_ours(mqctl: Run) -
         ("mqadmin consumerProgress -g G", "mqctl group lag -g G"),
         ("why G", "mqctl doctor G"),
         ("wait G", "mqctl group lag G --until 'lag<1'"),
+        ("wait -g G --lag 0 --timeout 30s", "mqctl group lag -g G --until 'lag<=0' --timeout 30s"),
         ("message find -k 'a b' -t T", "mqctl message find --key 'a b' -t T"),
         ("check -g G --lag=1000", "mqctl check -g G --max-lag 1000"),
         ("topic update T -q8", "mqctl topic update T --queues 8"),

@@ -78,7 +78,7 @@ def test_the_plan_says_what_the_search_does_and_wants_every_queue_committed() ->
     (change,), request = callback_changes(
         ("Pay", "broker-a"), [position], {QUEUES[0]: 5}, Search(time_ms=7, found={QUEUES[0]: 4})
     )
-    assert (change.new, change.note) == (4, "the broker's own search begins 1 before offset 5")
+    assert (change.new, change.note) == (4, "the broker seeks by time: it lands 1 before offset 5")
     assert (request.topic, request.broker_name, request.time_ms) == ("Pay", "broker-a", 7)
     check_committed([position], "G")
     with pytest.raises(RefusedError, match="never committed"):

@@ -124,7 +124,8 @@ class _Scan:
     def _beyond_horizon(self, waiting: list[_Entry]) -> int:
         if self._wanted.delay_ms is None:
             return 0
-        horizon = self._wanted.now_ms + self._wanted.delay_ms
+        # What came since the look began is due later than that by as long as the look takes.
+        horizon = self._wanted.now_ms + self._wanted.delay_ms + self._asking.deadline.whole.limit_ms
         return sum(entry.due_ms is not None and entry.due_ms > horizon for entry in waiting)
 
     def _changed(self, delays: dict[int, int]) -> int:

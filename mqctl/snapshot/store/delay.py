@@ -188,7 +188,7 @@ class _LevelScan:
     def _beyond_horizon(self, due: Int64s, waiting: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
         if self.delay_ms is None:
             return 0
-        return int((waiting & (due > self.observed_at_ms + self.delay_ms)).sum())
+        return int((waiting & (due > self.observed_at_ms + SLACK_MS + self.delay_ms)).sum())
 
     def _head_problem(
         self, physical: Int64s, waiting: np.ndarray[tuple[int], np.dtype[np.bool_]]

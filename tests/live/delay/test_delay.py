@@ -168,6 +168,12 @@ def test_a_case_is_named_live_and_from_the_files_alike(standing: Standing, name:
         }
 
 
+def test_what_comes_while_it_looks_is_no_clock_that_went_back(standing: Standing) -> None:
+    standing.set_clock(round(time() * 1000) + 1_500)  # as if it came so long after the look had begun
+    standing.delayed(18)
+    assert codes(standing.check()) == []
+
+
 def test_an_offset_below_its_queue_means_lost_messages(standing: Standing) -> None:
     standing.delayed(18, 5)
     standing.inside(lambda broker: broker.schedule.offsets.update({18: 1}))

@@ -8,8 +8,8 @@ RULES: dict[str, Text] = {
     "MQ720": Text(
         title="Transactions are pending",
         what={
-            "": "{pending_count:transaction} of producer group {group} ({topics}) pending, the oldest for {oldest_ms}; checked "
-            "at most {most_checks_count:time}."
+            "": "{pending_count:transaction} of producer group {group} ({topics}) pending, the oldest for {oldest_ms}; most "
+            "checks of one so far: {most_checks_count}."
         },
         effect="Their messages are invisible to consumers; after 15 checks they are discarded.",
         advice="Check whether a producer of the group is online and what its transaction listener returns.",
@@ -65,8 +65,8 @@ RULES: dict[str, Text] = {
     "MQ725": Text(
         title="Nobody answers the checks of pending transactions",
         what={
-            "": "{pending_count:transaction} of producer group {group} ({topics}) pending, the oldest for {oldest_ms}; checked "
-            "at most {most_checks_count:time}, and no producer of the group is connected to this broker."
+            "": "{pending_count:transaction} of producer group {group} ({topics}) pending, the oldest for {oldest_ms}; most "
+            "checks of one so far: {most_checks_count}, and no producer of the group is connected to this broker."
         },
         effect="The broker's checks reach nobody and count all the same; at 15 it gives up on the transactions.",
         advice="Start a producer of the group with its transaction listener; after that, resume what was discarded.",
