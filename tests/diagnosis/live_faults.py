@@ -25,6 +25,7 @@ from tests.diagnosis.live_snapshots import (
     with_members,
     with_second,
 )
+from tests.diagnosis.tag_faults import TAG_SCENES
 
 SEEN = SeenBroker(cluster="C", name="broker-z", address="192.0.2.99:10911", last_seen_time_ms=NOW - MINUTE)
 Scene = tuple[str, str | None, ClusterSnapshot, dict[str, Value]]
@@ -306,18 +307,6 @@ _FORGOTTEN = with_second(
     lambda info: replace(info, subscriptions=(Subscription(topic="Other"), info.subscriptions[1]), queues=())
 )
 
-_TORN = replace(
-    with_second(
-        lambda info: replace(info, subscriptions=(Subscription(topic="Pay", tags=("b",)), info.subscriptions[1]))
-    ),
-    tag_samples=(
-        TagSample(queue=MessageQueue("Pay", BROKERS[0], 0), first_offset=0, counts={"a": 30, "b": 10}),
-        TagSample(queue=MessageQueue("Pay", BROKERS[1], 0), first_offset=0, counts={"a": 25, "b": 5}),
-    ),
-)
-_WANTED = TagSample(queue=MessageQueue("Pay", BROKERS[0], 0), first_offset=0, counts={"a": 30})
-_SPARED = replace(_TORN, tag_samples=(_WANTED,))
-
 
 def _filtered() -> ClusterSnapshot:
     """100 messages for ten minutes, and all that were sampled of them have a tag that nobody of the group wants."""
@@ -332,8 +321,7 @@ def _filtered() -> ClusterSnapshot:
 
 SCENES: list[Scene] = [
     ("MQ401", "filtered", _filtered(), {"lag_count": 100, "wanted_count": 0, "sampled_count": 50}),
-    ("MQ203", "dropped", _TORN, {"sampled_count": 70, "lost_count": 25}),
-    ("MQ203", "spared", _SPARED, {"sampled_count": 30, "lost_count": 0}),
+    *TAG_SCENES,
     ("MQ110", "early", telling(commitLogDiskRatio="0.80"), {"disk_used_share": 0.80}),
     ("MQ110", "forced", telling(commitLogDiskRatio="0.5", consumeQueueDiskRatio="0.86"), {"disk_used_share": 0.86}),
     ("MQ110", "refused", telling(commitLogDiskRatio="0.97"), {"disk_used_share": 0.97}),
