@@ -11,6 +11,7 @@ import typer
 from mqctl.cli.completion.scripts import script
 
 EXAMPLES = (
+    "mqctl completion bash",
     "source <(mqctl completion bash)",
     "mkdir -p ~/.local/share/bash-completion/completions && mqctl completion bash > $_/mqctl",
     "mqctl completion zsh > ~/.zfunc/_mqctl",

@@ -77,7 +77,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
             "\norder-service",
             "groups with nobody online, not shown: 2,00",
             "(--sort lag shows them)",
-            "of them are behind, by ",
+            "of these behind: ",
             "most recently fell behind: ",
             "TOPIC     MEMBERS  QUEUES",
             "why, and what to do: mqctl doctor order-service; until when: mqctl group lag order-service --advise",

@@ -30,7 +30,7 @@ PHRASES = {
     "how_consumed": "how members consume: {kinds}",
     "online_first": "groups behind: {behind:,}, messages waiting: {waiting:,}; those with members online ({online:,}) come first",
     "offline_folded": "groups with nobody online, not shown: {count:,} (--sort lag shows them)",
-    "offline_behind": "{behind:,} of them are behind, by {waiting:,} messages in all; most recently fell behind: {last}",
+    "offline_behind": "of these behind: {behind:,}, messages waiting: {waiting:,}; most recently fell behind: {last}",
     "offline_since": "{group} ({span} ago)",
     "offline_left_out": "groups with nobody online, not shown: {count:,}; --all",
     "empty_retries": "retry topics without messages, not shown: {count:,}; --limit all",
