@@ -283,7 +283,8 @@ def judge_killed(seed: int, directory: Path, *, steps: int = 80) -> tuple[Counts
             world.step(cluster, peer)
         world._pass(cluster, _QUEUES_ARE_WRITTEN_MS)
         now_ms = cluster.now_ms()
-        shutil.copytree(world.directory, killed)
+        # Between two turns of its loop: a kill leaves the files of one moment.
+        cluster.on_loop(lambda _: shutil.copytree(world.directory, killed))
     counts = counts_of(gather_lag(killed / "broker-a", at_ms=now_ms))
     stored = {group: [ready, hidden + due, retry] for group, (ready, hidden, due, retry) in counts.items()}
     true: Counts = {}
