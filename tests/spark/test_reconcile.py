@@ -77,6 +77,7 @@ def test_another_topic_and_another_property(spark: SparkSession, store: Path) ->
     assert against("Nothing", "Old", KEYS) == {"matched": 0, "missing": 2, "extra": 0, "repeated": 0, "short": 0}
 
 
+@pytest.mark.long
 def test_the_command_line_judges(mqctl: Run, store: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     file = listed(tmp_path, "order id\no-1\no-1\no-2\no-3\n")
