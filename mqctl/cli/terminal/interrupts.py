@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from queue import Empty, SimpleQueue
 from signal import SIGINT, SIGTERM, default_int_handler, signal
+from time import monotonic
+
+from mqctl.client.remoting.deadline import LONGEST_WAIT_S
 
 
 class EndAsked:
@@ -23,9 +27,11 @@ class EndAsked:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Waits until the end is asked for, `seconds` at most; tells whether it is."""
-        with suppress(Empty):
-            self._signs.get(timeout=seconds)
-            self._signs.put(None)
+        end = inf if seconds is None else monotonic() + seconds
+        while not self.is_set() and (left_s := end - monotonic()) > 0:
+            with suppress(Empty):
+                self._signs.get(timeout=min(left_s, LONGEST_WAIT_S))
+                self._signs.put(None)
         return self.is_set()
 
 

@@ -26,7 +26,7 @@ from mqctl.client.consumer.subscription import TAG, subscription
 from mqctl.client.instance import ClientInstance, ClientSettings
 from mqctl.client.message.outgoing import check_group, check_topic
 from mqctl.client.message.received import ReceivedMessage
-from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.deadline import LONGEST_WAIT_S, Deadline
 from mqctl.client.remoting.link import Link
 from mqctl.client.remoting.question import Question
 from mqctl.errors import NotFoundError, RefusedError, UnreachableError, UsageError
@@ -222,9 +222,11 @@ class LitePullConsumer:
         wait = Deadline(int(clock.seconds(self.settings.poll_timeout_ms if timeout_ms is None else timeout_ms) * 1000))
         while True:
             try:
-                process_queue, messages = self._fetched.get(timeout=wait.remaining_s)
+                process_queue, messages = self._fetched.get(timeout=min(wait.remaining_s, LONGEST_WAIT_S))
             except Empty:
-                return []
+                if wait.expired:
+                    return []
+                continue
             offset = None if process_queue.dropped else process_queue.remove(messages)
             if offset is not None:
                 now_ms = clock.now_ms()

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from time import monotonic
 
+# Python runs what a signal asks for between two steps of the main thread: a Ctrl-C that comes just before the thread
+# begins to wait is heard only when that wait is over. Who waits for long waits in parts.
+LONGEST_WAIT_S = 0.25
+
 
 class Deadline:
     """A moment on the monotonic clock, made from the milliseconds that remain.

@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 from mqctl.client.remoting.answers import not_asked, timed_out
-from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.deadline import LONGEST_WAIT_S, Deadline
 from mqctl.client.remoting.link import PendingRequest
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
@@ -81,7 +81,7 @@ class _Flight(Generic[T]):
         # Each is given the same time from its sending on, so the one sent first ends first.
         _, oldest = next(iter(self.flying.values()))
         try:
-            return [self.done.get(timeout=oldest.deadline.remaining_s)]
+            return [self.done.get(timeout=min(oldest.deadline.remaining_s, LONGEST_WAIT_S))]
         except Empty:
             return [call for _, call in self.flying.values() if call.deadline.expired]
 

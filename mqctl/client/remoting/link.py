@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from mqctl.client.remoting.answers import timed_out, unreachable
-from mqctl.client.remoting.deadline import Deadline
+from mqctl.client.remoting.deadline import LONGEST_WAIT_S, Deadline
 from mqctl.errors import ConfigurationError, MqctlError, UsageError
 from mqctl.model.numbers import decimal
 from mqctl.protocol.acl import UNIQUE_KEY_QUERY, Credentials, sign
@@ -87,7 +87,12 @@ class PendingRequest:
 
     def wait(self) -> bool:
         """Waits for the end of the call or its deadline; False when it is not done by then."""
-        return self._gate is None or self._gate.acquire(timeout=self.deadline.remaining_s)
+        if self._gate is None:
+            return True
+        while not self._gate.acquire(timeout=min(self.deadline.remaining_s, LONGEST_WAIT_S)):
+            if self.deadline.remaining_s <= 0:
+                return False
+        return True
 
     def result(self) -> RemotingCommand:
         """Returns the answer. Raises what went wrong."""
