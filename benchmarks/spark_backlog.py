@@ -39,10 +39,21 @@ QUEUE_FILE_BYTES = 6_000_000
 TOPICS, QUEUES, TAGS = 20, 4, ("TagA", "TagB", "TagC", "TagD")
 START_MS = 1_795_218_000_000
 PROPERTIES = b"KEYS\x01order-00000000\x02TAGS\x01%s\x02UNIQ_KEY\x017F000001000718B4AAC2000000000000\x02WAIT\x01true"
+DIGITS = 8
+KEY_DIGITS, UNIQUE_DIGITS = (
+    PROPERTIES.index(b"-") + 1,
+    PROPERTIES.index(b"\x02WAIT") + len(TAGS[0]) - len(b"%s") - DIGITS,
+)
+"""Where the last digits of both keys begin."""
 
 
-def write_store(root: Path, total_bytes: int, body_bytes: int) -> int:
-    """Writes a store of about `total_bytes` whose messages go round topics, queues and tags; returns their number."""
+def write_store(root: Path, total_bytes: int, body_bytes: int, *, many_keys: bool = False) -> int:
+    """Writes a store of about `total_bytes` whose messages go round topics, queues and tags; returns their number.
+
+    Args:
+        many_keys: five messages of one queue have a key in common, and each a unique key of its own; else all messages
+            have the same.
+    """
     properties = [PROPERTIES % tag.encode() for tag in TAGS]
     tail = len(struct.pack(">B", 9)) + 9 + 2 + len(properties[0])
     size = RECORD_HEADER.itemsize + body_bytes + tail
@@ -67,7 +78,13 @@ def write_store(root: Path, total_bytes: int, body_bytes: int) -> int:
         head["queue_offset"] = number // (TOPICS * QUEUES)
         head["physical_offset"] = start + (number - first) * size
         head["born_time_ms"] = head["store_time_ms"] = START_MS + number
-        block["tail"] = tails[number % TOPICS, number // 7 % len(TAGS)]
+        ends = tails[number % TOPICS, number // 7 % len(TAGS)]
+        if many_keys:
+            letters, lines = ends.view(np.uint8).reshape(len(ends), tail), TOPICS * QUEUES
+            begin = tail - len(properties[0])
+            _write_digits(letters, begin + KEY_DIGITS, number // lines // 5 * lines + number % lines)
+            _write_digits(letters, begin + UNIQUE_DIGITS, number)
+        block["tail"] = ends
         with (root / "commitlog" / f"{start:020}").open("wb") as file:
             block.tofile(file)
             if len(number) == per_file:
@@ -78,6 +95,12 @@ def write_store(root: Path, total_bytes: int, body_bytes: int) -> int:
     (root / "config").mkdir()
     (root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": offsets}))
     return count
+
+
+def _write_digits(letters: np.ndarray, at: int, numbers: np.ndarray) -> None:
+    """Writes numbers as text into rows of uint8, from column `at` on."""
+    for place in range(DIGITS):
+        letters[:, at + place] = numbers // 10 ** (DIGITS - 1 - place) % 10 + ord("0")
 
 
 def _write_queues(root: Path, count: int, per_file: int, size: int) -> None:

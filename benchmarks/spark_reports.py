@@ -141,20 +141,23 @@ def records(spark: SparkSession, root: Path, walker: Path, total_bytes: int, bod
             show("RDD of tuples", naive, total_bytes, count, ratio)
 
 
-def keyed(spark: SparkSession, root: Path, total_bytes: int) -> None:
-    """Prints the reports that bring all messages of a key together; every message of this store has the same one."""
-    count = write_store(root, total_bytes, 1_024)
+def keyed(spark: SparkSession, root: Path, walker: Path, total_bytes: int, rounds: int, *, many_keys: bool) -> None:
+    """Prints the reports that bring all messages of a key together, beside the C walker."""
+    count = write_store(root, total_bytes, 100, many_keys=many_keys)
     wanted, engine = Selection((str(root),)), SparkEngine(spark)
     works: dict[str, Work] = {
         "order": lambda: order(engine, wanted, top=5, bucket_ms=60_000),
         "duplicates": lambda: duplicates(engine, wanted, top=5, bucket_ms=60_000),
     }
-    print(f"one key in all of {count:,} messages, {total_bytes / 1e6:,.0f} MB, local[2]")
+    keys = "five messages a key, each with a unique key" if many_keys else "one key"
+    print(f"{keys}, {count:,} messages, {total_bytes / 1e6:,.0f} MB, bodies of 100 bytes, local[2]")
     for name, work in works.items():
-        work()
         with PeakMemory() as memory:
-            cost = measured(work)
-        show(name, cost, total_bytes, count, f" | worker {memory.peak_bytes / 1e6:,.0f} MB anonymous")
+            costs = in_turn({name: work, "C": lambda: walked(walker, "keys", root)}, rounds)
+        ours, other = costs.values()
+        peak = f" | worker {memory.peak_bytes / 1e6:,.0f} MB anonymous"
+        show(name, middle(ours), total_bytes, count, against("C", ours, other) + peak)
+        show("C, keys", middle(other), total_bytes, count)
 
 
 def kernels(root: Path, total_bytes: int, count: int, rounds: int) -> None:
@@ -245,14 +248,21 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=2_048, help="size of a store; half of it for small bodies")
     parser.add_argument("--body", type=int, action="append", help="body bytes; may be repeated (default: 1024 and 100)")
     parser.add_argument("--entries", type=int, default=20_000_000)
+    parser.add_argument("--keyed-megabytes", type=int, default=256, help="size of stores for order and duplicates")
+    parser.add_argument("--only-keyed", action="store_true", help="order and duplicates alone")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mqctl-bench-") as name:
         scratch, rounds = Path(name), options.rounds
         walker = scratch / "walker"
         subprocess.run(["gcc", "-O2", "-o", walker, WALKER], check=True)
-        write_entries(scratch / "entries", options.entries)
         with open_session(SessionSettings(environ=os.environ, master="local[2]")) as spark:
+            for many_keys in (True, False):
+                store, size = scratch / f"keyed-{many_keys}", options.keyed_megabytes << 20
+                keyed(spark, store, walker, size, rounds, many_keys=many_keys)
+            if options.only_keyed:
+                return
+            write_entries(scratch / "entries", options.entries)
             engine = SparkEngine(spark)
             print("a store of 2 MB, local[2]")
             small(engine, scratch / "small", rounds)
@@ -261,7 +271,6 @@ def main() -> None:
             for body in options.body or (1_024, 100):
                 total = options.megabytes << (20 if body >= 512 else 19)
                 records(spark, scratch / f"store-{body}", walker, total, body, rounds)
-            keyed(spark, scratch / "keyed", options.megabytes << 17)
         print("without Spark, one process")
         entries(PlainEngine(), scratch / "entries", options.entries, "queue entries", rounds)
         for body in options.body or (1_024, 100):

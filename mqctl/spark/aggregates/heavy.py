@@ -26,6 +26,8 @@ HEAVY_MESSAGES = 1_000_000
 """A key with more messages than this, as samples tell, is cut into slices of about half as many."""
 _SAMPLES = 64
 _SAMPLE_BYTES = 256 << 10
+_LEAST_SAMPLE_BYTES = 16 << 10
+_FEWEST_SAMPLED = 4_096
 _FEWEST_SEEN = 8
 
 
@@ -38,12 +40,15 @@ class HeavyKey:
     edges_ms: tuple[int, ...]
 
 
-def sample_splits(splits: Sequence[LogSplit]) -> list[LogSplit]:
-    """Returns short pieces of splits, evenly spread over all of them."""
+def sample_splits(splits: Sequence[LogSplit], messages: int, limit: int) -> list[LogSplit]:
+    """Returns short pieces of splits, evenly spread over all of them: so many that a key with more than `limit` of
+    `messages` is seen some dozen times."""
     total = sum(split.high - split.low for split in splits)
-    step = max(_SAMPLE_BYTES, total // _SAMPLES)
+    wanted = max(_FEWEST_SAMPLED, 8 * _FEWEST_SEEN * messages // limit)
+    piece = min(_SAMPLE_BYTES, max(_LEAST_SAMPLE_BYTES, total // max(1, messages) * wanted // _SAMPLES))
+    step = max(piece, total // _SAMPLES)
     return [
-        replace(split, low=low, high=min(low + _SAMPLE_BYTES, split.high))
+        replace(split, low=low, high=min(low + piece, split.high))
         for split in splits
         for low in range(split.low, split.high, step)
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,16 @@ from mqctl.model.names import group_of
 from mqctl.model.own_messages import MARKS
 from mqctl.spark.aggregates import heavy
 from mqctl.spark.aggregates.heavy import HeavyKey
+from mqctl.spark.aggregates.track_layout import (
+    BUSINESS,
+    COVERAGE,
+    FLUSH_MESSAGES,
+    TRACK,
+    UNIQUE,
+    BucketTracks,
+    topic_digests,
+)
+from mqctl.spark.aggregates.twins import settled, use_compiled
 from mqctl.spark.query import Query
 from mqctl.spark.scan.hosts import hosts
 from mqctl.spark.scan.keys import key_hashes, spans_of_keys
@@ -28,23 +39,6 @@ from mqctl.spark.selection import Selection
 from mqctl.store.kernel import Int64s
 from mqctl.store.texts import Spans, digests
 
-TRACK = np.dtype(
-    [
-        ("digest", "<u8"),
-        ("store_ms", "<i8"),
-        ("born_ms", "<i8"),
-        ("physical", "<i8"),
-        ("hash", "<i4"),
-        ("queue", "<i4"),
-        ("topic", "<u4"),
-        ("host", "<u4"),
-        ("store", "<u4"),
-    ]
-)
-BUSINESS, UNIQUE, COVERAGE = 0, 1, 2
-"""Kinds of what is packed: tracks by business key, by the client's unique key, and what of a split was read (JSON)."""
-FLUSH_MESSAGES = 400_000
-"""Messages of a split that a worker packs at once."""
 BUCKET_MESSAGES = 250_000
 """Messages of a bucket, about: what one task sorts, and so its memory (56 bytes each, a few times)."""
 _SMALL_BYTES = 300
@@ -62,8 +56,7 @@ class TrackShare:
     heavy: tuple[HeavyKey, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PackedTracks:
+class PackedTracks(NamedTuple):
     """The tracks of one bucket of one split; `topic` and `host` in them index the names beside.
 
     Attributes:
@@ -110,6 +103,7 @@ def plan_tracks(wanted: Selection, query: Query, count: int) -> list[object]:
     entries += sum(used_bytes(file) for store in without for file in store.commit_log.files) // _SMALL_BYTES
     buckets = max(1, -(-entries // BUCKET_MESSAGES))
     shares = log_splits(wanted, count)
+    query = settled(query, size_bytes=sum(split.high - split.low for share in shares for split in share))
     cut = _heavy([split for share in shares for split in share], wanted, query, entries)
     return [TrackShare(tuple(share), wanted, query, buckets, cut) for share in shares]
 
@@ -126,7 +120,7 @@ def _heavy(splits: Sequence[LogSplit], wanted: Selection, query: Query, messages
         return ()
     keys: list[HeavyKey] = []
     parts: dict[int, list[NDArray[np.void]]] = {}
-    for chunks, _ in shares_of(heavy.sample_splits(splits), wanted):
+    for chunks, _ in shares_of(heavy.sample_splits(splits, messages, limit), wanted):
         for chunk in chunks:
             for kind, rows in _tracks(chunk, _properties(query), {}, {})[0].items():
                 parts.setdefault(kind, []).append(rows)
@@ -138,71 +132,74 @@ def _heavy(splits: Sequence[LogSplit], wanted: Selection, query: Query, messages
 
 def read_tracks(work: TrackShare) -> Iterator[PackedTracks]:
     """Yields the packed tracks of each split, and what was read of it."""
-    properties = _properties(work.query)
-    for part, covered in shares_of(work.splits, work.wanted):
-        packer = _Packer(covered.store, work.buckets, work.heavy)
-        for chunk in part:
-            covered.own_messages += packer.add(chunk, properties)
-            if packer.messages >= FLUSH_MESSAGES:
-                yield from packer.packed()
-        yield from packer.packed()
+    for parts, covered in _parts_of(work):
+        for part in parts:
+            yield from _pieces(part, covered.store, work)
         text = json.dumps(asdict(covered)).encode()
         yield PackedTracks(work.buckets * COVERAGE, COVERAGE, -1, covered.store, (), (), text)
 
 
-class _Packer:
-    """Collects the tracks of a split and deals them into buckets; each kind has buckets of its own."""
+def _parts_of(work: TrackShare) -> Iterator[tuple[Iterator[BucketTracks], Coverage]]:
+    """Yields the tracks of each split with the coverage that is true once they are used up."""
+    if use_compiled(work.query.kernels):
+        from mqctl.spark.aggregates.compiled.split_tracks import split_tracks
 
-    def __init__(self, store: str, buckets: int, cut: Sequence[HeavyKey]) -> None:
-        self._store = store
-        self._cut = cut
-        self._buckets = buckets
-        self._names: dict[str, int] = {}
-        self._addresses: dict[str, int] = {}
-        self._parts: dict[int, list[NDArray[np.void]]] = {}
-        self.messages = 0
+        for split in work.splits:
+            covered = Coverage(split.store, split.start)
+            yield split_tracks(split, work.wanted, work.query, work.buckets, covered), covered
+        return
+    for chunks, covered in shares_of(work.splits, work.wanted):
+        yield _dealt(chunks, _properties(work.query), work.buckets, covered), covered
 
-    def add(self, chunk: Chunk, properties: Mapping[int, str]) -> int:
-        """Collects the tracks of each kind of key; returns how many messages were left out as mqctl's own."""
-        tracks, left_out = _tracks(chunk, properties, self._names, self._addresses)
+
+def _dealt(
+    chunks: Iterator[Chunk], properties: Mapping[int, str], buckets: int, covered: Coverage
+) -> Iterator[BucketTracks]:
+    """Packs the chunks of a split with numpy, and deals their tracks into buckets."""
+    names: dict[str, int] = {}
+    addresses: dict[str, int] = {}
+    parts: dict[int, list[NDArray[np.void]]] = {kind: [] for kind in properties}
+    for chunk in chunks:
+        tracks, left_out = _tracks(chunk, properties, names, addresses)
+        covered.own_messages += left_out
         for kind, rows in tracks.items():
-            self._parts.setdefault(kind, []).append(rows)
-            self.messages += len(rows)
-        return left_out
+            parts[kind].append(rows)
+            if sum(map(len, parts[kind])) >= FLUSH_MESSAGES:
+                yield from _by_bucket(kind, parts, buckets, (tuple(names), tuple(addresses)))
+    for kind in parts:
+        yield from _by_bucket(kind, parts, buckets, (tuple(names), tuple(addresses)))
 
-    def packed(self) -> Iterator[PackedTracks]:
-        """Yields what was collected, and forgets it."""
-        parts, self._parts, self.messages = self._parts, {}, 0
-        names = tuple(self._names), tuple(self._addresses)
-        while parts:
-            kind, part = parts.popitem()
-            rows = np.concatenate(part)
-            del part
-            yield from self._sliced(kind, rows, names)
-            whole = [each.digest for each in self._cut if each.kind == kind]
-            if whole:
-                rows = rows[~np.isin(rows["digest"], np.array(whole, dtype=np.uint64))]
-            bucket = ((rows["digest"] >> np.uint64(32)) % np.uint64(self._buckets)).astype(np.int32)
-            order = np.argsort(bucket, kind="stable")
-            edges = np.searchsorted(bucket[order], np.arange(self._buckets + 1))
-            for number in range(self._buckets):
-                piece = rows[order[edges[number] : edges[number + 1]]]
-                if len(piece):
-                    yield PackedTracks(self._buckets * kind + number, kind, -1, self._store, *names, piece.tobytes())
 
-    def _sliced(
-        self, kind: int, rows: NDArray[np.void], names: tuple[tuple[str, ...], tuple[str, ...]]
-    ) -> Iterator[PackedTracks]:
-        """Yields the tracks of keys that are cut; each slice is a bucket of its own, behind all others."""
-        bucket = self._buckets * COVERAGE + 1
-        for each in self._cut:
-            if each.kind == kind:
-                own = rows[rows["digest"] == np.uint64(each.digest)]
-                number = np.searchsorted(np.array(each.edges_ms, dtype=np.int64), own["store_ms"], side="right")
-                for part in np.unique(number).tolist():
-                    piece = own[number == part].tobytes()
-                    yield PackedTracks(bucket + part, kind, part, self._store, *names, piece)
-            bucket += len(each.edges_ms) + 1
+def _by_bucket(
+    kind: int, parts: dict[int, list[NDArray[np.void]]], buckets: int, names: tuple[tuple[str, ...], tuple[str, ...]]
+) -> Iterator[BucketTracks]:
+    """Deals what was collected of one kind, and forgets it."""
+    collected, parts[kind] = parts[kind], []
+    if not collected:
+        return
+    rows = np.concatenate(collected)
+    bucket = ((rows["digest"] >> np.uint64(32)) % np.uint64(buckets)).astype(np.int32)
+    order = np.argsort(bucket, kind="stable")
+    edges = np.searchsorted(bucket[order], np.arange(buckets + 1))
+    for number in np.unique(bucket).tolist():
+        yield BucketTracks(kind, number, rows[order[edges[number] : edges[number + 1]]], *names)
+
+
+def _pieces(part: BucketTracks, store: str, work: TrackShare) -> Iterator[PackedTracks]:
+    """Packs the tracks of a bucket; of keys that are cut each slice is a bucket of its own, behind all others."""
+    rows, bucket = part.rows, work.buckets * COVERAGE + 1
+    for each in work.heavy:
+        if each.kind == part.kind and (each.digest >> 32) % work.buckets == part.bucket:
+            own = rows["digest"] == np.uint64(each.digest)
+            number = np.searchsorted(np.array(each.edges_ms, dtype=np.int64), rows["store_ms"][own], side="right")
+            for slice_number in np.unique(number).tolist():
+                data = _taken(rows, np.flatnonzero(own)[number == slice_number]).tobytes()
+                yield PackedTracks(bucket + slice_number, part.kind, slice_number, store, part.topics, part.hosts, data)
+            rows = _taken(rows, np.flatnonzero(~own))
+        bucket += len(each.edges_ms) + 1
+    if len(rows):
+        number = work.buckets * part.kind + part.bucket
+        yield PackedTracks(number, part.kind, -1, store, part.topics, part.hosts, rows.tobytes())
 
 
 def _tracks(
@@ -238,7 +235,7 @@ def _packed(
     keys = Spans(spans.start[kept], spans.size[kept])
     rows = np.zeros(len(kept), dtype=TRACK)
     digest = digests(buffer, keys.start, keys.size)
-    rows["digest"] = (digest ^ (_topic_digests(chunk.topics.names)[chunk.topics.codes[kept]])) * _MIX
+    rows["digest"] = (digest ^ (topic_digests(chunk.topics.names)[chunk.topics.codes[kept]])) * _MIX
     rows["hash"] = key_hashes(buffer, keys)
     for column, values in columns.items():
         rows[column] = values[kept]
@@ -249,33 +246,69 @@ def _numbered(known: dict[str, int], names: Sequence[str]) -> Int64s:
     return np.array([known.setdefault(name, len(known)) for name in names] or [0], dtype=np.int64)
 
 
-def _topic_digests(names: Sequence[str]) -> NDArray[np.uint64]:
-    texts = [name.encode() for name in names]
-    joined = np.frombuffer(b"".join(texts).ljust(8), dtype=np.uint8)
-    size = np.array([len(text) for text in texts], dtype=np.int32)
-    return digests(joined, np.cumsum(size, dtype=np.int64) - size, size)
-
-
 def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
     """Brings the tracks of one bucket together, sorted by key and then by time and place of storing."""
     topics: dict[str, int] = {}
     addresses: dict[str, int] = {}
     # What was stored at one time stays in the order of the stores' names, whoever came first.
     stores = {name: number for number, name in enumerate(sorted({each.store for each in packed}))}
-    parts, coverage, kind, part = [], [], BUSINESS, -1
+    pieces, coverage, kind, part = [], [], BUSINESS, -1
     for each in packed:
         kind, part = each.kind, each.slice
         if kind == COVERAGE:
             document = json.loads(each.data)
             coverage.append(Coverage(**{**document, "damaged_at": tuple(document["damaged_at"])}))
             continue
-        rows = np.frombuffer(each.data, dtype=TRACK).copy()
-        rows["topic"] = _numbered(topics, each.topics)[rows["topic"]]
-        rows["host"] = _numbered(addresses, each.hosts)[rows["host"]]
-        rows["store"] = stores[each.store]
-        parts.append(rows)
-    joined = np.concatenate(parts) if parts else np.empty(0, dtype=TRACK)
-    order = np.lexsort((joined["physical"], joined["store"], joined["store_ms"], joined["digest"]))
-    # Rows are taken as plain bytes: by their fields they are copied one field after the other.
-    joined = joined.view(f"V{TRACK.itemsize}")[order].view(TRACK)
+        pieces.append((np.frombuffer(each.data, dtype=TRACK), each))
+    # In the order of the log nearly all are in order already.
+    pieces.sort(key=lambda piece: (stores[piece[1].store], int(piece[0]["physical"][0])))
+    joined = np.empty(sum(len(rows) for rows, _ in pieces), dtype=TRACK)
+    at = 0
+    for rows, each in pieces:
+        own = joined[at : at + len(rows)]
+        at += len(rows)
+        own.view(_PLAIN)[:] = rows.view(_PLAIN)
+        own["topic"] = _numbered(topics, each.topics)[own["topic"]]
+        own["host"] = _numbered(addresses, each.hosts)[own["host"]]
+        own["store"] = stores[each.store]
+    joined = _taken(joined, _order_of_storing(joined))
+    joined = _taken(joined, _order_of(joined["digest"]))
     return Tracks(joined, tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage), part)
+
+
+_PLAIN = np.dtype(f"V{TRACK.itemsize}")
+"""Rows as plain bytes: by their fields they would be copied one field after the other."""
+
+
+def _taken(rows: NDArray[np.void], order: Int64s | None) -> NDArray[np.void]:
+    """Takes rows in some order; all as they are for None."""
+    return rows if order is None else rows.view(_PLAIN)[order].view(TRACK)
+
+
+def _order_of_storing(rows: NDArray[np.void]) -> Int64s | None:
+    """Returns the order by time and place of storing; None where rows stand in it."""
+    times, stores, physical = rows["store_ms"], rows["store"], rows["physical"]
+    if (
+        bool((stores == stores[:1]).all())
+        and bool((np.diff(times) >= 0).all())
+        and bool((np.diff(physical) >= 0).all())
+    ):
+        return None
+    order: Int64s = np.lexsort((physical, stores, times))
+    return order
+
+
+def _order_of(digest: NDArray[np.uint64]) -> Int64s:
+    """Returns an order in which equal digests stand together, each as it stood among its equals.
+
+    That is `np.argsort(digest, kind="stable")` in a third of its time: the low bits of each digest are replaced by its
+    place, and numbers are sorted instead of places.
+    """
+    bits = np.uint64(max(1, len(digest) - 1).bit_length())
+    place = np.arange(len(digest), dtype=np.uint64)
+    packed = np.sort((digest >> bits << bits) | place)
+    order = (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+    ordered = digest[order]
+    alike = (ordered[1:] != ordered[:-1]) & (packed[1:] >> bits == packed[:-1] >> bits)
+    # Two digests that differ in the low bits alone may lie among one another.
+    return np.argsort(digest, kind="stable") if alike.any() else order

@@ -14,7 +14,7 @@ from mqctl.model.report_rows import (
     DuplicateWindow,
 )
 from mqctl.model.reports import DuplicatesReport
-from mqctl.spark.aggregates import tracks
+from mqctl.spark.aggregates import track_layout
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.engines import Engine, sum_of, text, whole_keys
 from mqctl.spark.query import Query
@@ -47,7 +47,7 @@ def duplicates_report(rows: Sequence[Row], *, top: int, bucket_ms: int) -> Dupli
         read=stores_read(rows),
         own_messages=own_messages(rows),
     )
-    for kind, by in ((tracks.UNIQUE, UNIQUE), (tracks.BUSINESS, BUSINESS)):
+    for kind, by in ((track_layout.UNIQUE, UNIQUE), (track_layout.BUSINESS, BUSINESS)):
         cuts: dict[str, list[Row]] = defaultdict(list)
         for row in rows:
             if row.get("kind") == kind:

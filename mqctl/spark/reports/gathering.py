@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mqctl.spark.aggregates.combiner import Row
+from mqctl.spark.aggregates.keyed import KeyedTable
 from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.carried import CarriedError, carrying, delivered_error
@@ -34,23 +35,28 @@ def gathered(
     context: SparkContext, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None
 ) -> list[Row] | None:
     """Returns the combined rows of a table of partial aggregates; None where that is a query's business."""
-    if not context.master.startswith("local") or any(map(is_remote, wanted.stores)):
+    if not is_local(context, wanted):
         return None
     part = PART_TABLES[table]
     try:
         with carrying():
-            work = part.plan(wanted, query, _tasks(context, wanted))
+            work = part.plan(wanted, query, tasks(context, wanted))
     except CarriedError as failure:
         raise delivered_error(str(failure)) from failure
     if len(work) > MOST_TASKS:
         return None
     keys = tuple(part.keys if by is None else by)
     sent = context.parallelize(work, len(work)).mapPartitions(partial(_read, table, keys)).collect()
-    rows: list[Row] = _combined(part, keys, [_received(each) for each in sent]).to_pylist()
+    rows: list[Row] = combined_rows(part, keys, [received(each) for each in sent]).to_pylist()
     return rows
 
 
-def _tasks(context: SparkContext, wanted: Selection) -> int:
+def is_local(context: SparkContext, wanted: Selection) -> bool:
+    """Whether driver and workers share a machine, and the stores are on it."""
+    return context.master.startswith("local") and not any(map(is_remote, wanted.stores))
+
+
+def tasks(context: SparkContext, wanted: Selection) -> int:
     """Returns a task a core where that is seconds of work; more for large stores, whose end should be in sight."""
     size = sum(file.size_bytes for path in wanted.stores for file in open_store(path).commit_log.files)
     cores = int(context.defaultParallelism)
@@ -59,29 +65,35 @@ def _tasks(context: SparkContext, wanted: Selection) -> int:
 
 def _read(table: str, keys: Sequence[str], work: Iterable[Work]) -> Iterator[bytes]:
     """Runs in a worker: the rows of its share, combined, as an Arrow stream."""
-    import pyarrow as pa
-
     from mqctl.spark.source.columns import as_table, record_batch
 
     part = PART_TABLES[table]
     with carrying():
         for each in work:
             batches = [record_batch(columns, part.types) for columns in part.read(each)]
-            combined = _combined(part, keys, [as_table(batches, part.types)])
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, combined.schema) as stream:
-                stream.write_table(combined)
-            yield sink.getvalue().to_pybytes()
+            yield sent(combined_rows(part, keys, [as_table(batches, part.types)]))
 
 
-def _received(data: bytes) -> pa.Table:
+def sent(table: pa.Table) -> bytes:
+    """Writes rows as a worker sends them: an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def received(data: bytes) -> pa.Table:
+    """Reads what `sent` wrote."""
     import pyarrow as pa
 
     with pa.ipc.open_stream(data) as stream:
         return stream.read_all()
 
 
-def _combined(part: PartTable, keys: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
+def combined_rows(part: PartTable | KeyedTable, keys: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
     """Makes one row of the rows of each combination of keys; a column without values stays null."""
     import pyarrow as pa
 

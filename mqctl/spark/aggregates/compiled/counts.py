@@ -10,7 +10,8 @@ import numpy as np
 from mqctl.model.message import KEYS, SHARDING_KEY, TAGS
 from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.compiled import counting as c
-from mqctl.spark.aggregates.compiled.books import Book, Table
+from mqctl.spark.aggregates.compiled.boards import ROOM, ScanBoard
+from mqctl.spark.aggregates.compiled.books import Table
 from mqctl.spark.aggregates.grouping import Grouped, KeyRows, heaviest
 from mqctl.spark.aggregates.rows import key_columns, row_columns
 from mqctl.spark.query import Cut, Dim, Query
@@ -19,11 +20,9 @@ from mqctl.spark.scan.keys import LONGEST_SHOWN
 from mqctl.spark.scan.log_splits import Coverage, LogSplit, sound_parts
 from mqctl.spark.selection import Selection
 from mqctl.store.compiled.reading import address_of
-from mqctl.store.kernel import Int64s, Tail, classify
+from mqctl.store.kernel import Int64s, Tail
 from mqctl.store.mapped_files import Buffer
-from mqctl.store.walk import record_limit
 
-_ROOM = 4_096
 _FIRST_CELLS = 1 << 14
 _DIMS = {
     Dim.TOPIC: c.TOPIC,
@@ -54,39 +53,20 @@ class _Counter:
     def __init__(self, wanted: Selection, query: Query) -> None:
         self.buffer: Buffer = np.empty(0, dtype=np.uint8)
         self._wanted, self._query = wanted, query
-        self._board = np.zeros(c.BOARD, dtype=np.int64)
-        self._books = {place: Book() for place in (c.TOPICS, c.TAGS, c.VALUES, c.HOSTS)}
-        self._verdicts = np.zeros(0, dtype=np.int64)
+        self._scan = ScanBoard(c.BOARD, wanted)
+        self._board = self._scan.numbers
         self._cells = np.zeros((_FIRST_CELLS, c.CELL), dtype=np.int64)
         self._slots = np.zeros(0, dtype=np.int64)
-        self._held: list[object] = []
-        self._ask_ranges()
+        self._board[c.BUCKET], self._board[c.LONGEST_VALUE] = query.bucket_ms, LONGEST_SHOWN
+        self._board[c.WANTS_HOST] = Dim.HOST in query.dims
         self._ask_names()
         cuts = np.zeros((len(query.cuts), c.CUT), dtype=np.int64)
         for row, cut in zip(cuts, query.cuts, strict=True):
             row[: len(cut.dims) + 1] = len(cut.dims), *(_DIMS[dim] for dim in cut.dims)
-        self._note(c.CUTS, cuts)
+        self._scan.note(c.CUTS, cuts)
         self._board[c.CUT_COUNT] = len(cuts)
-        self._note(c.DIMS, np.zeros(len(_DIMS), dtype=np.int64))
+        self._scan.note(c.DIMS, np.zeros(len(_DIMS), dtype=np.int64))
         self._make_room()
-
-    def _note(self, place: int, array: Table | Int64s) -> None:
-        """Puts the address of a table on the board, and keeps the table."""
-        self._held.append(array)
-        self._board[place] = address_of(array)
-
-    def _ask_ranges(self) -> None:
-        wanted, board = self._wanted, self._board
-        for low, bounds in (
-            (c.SINCE, wanted.store_time_ms),
-            (c.QUEUE_LOW, wanted.queue_offset),
-            (c.PHYSICAL_LOW, wanted.physical_offset),
-        ):
-            board[low], board[low + 1] = bounds.low, bounds.high
-        self._note(c.QUEUE_IDS, np.array([*wanted.queue_ids, 0], dtype=np.int64))
-        board[c.QUEUE_ID_COUNT] = len(wanted.queue_ids)
-        board[c.BUCKET], board[c.LONGEST_VALUE] = self._query.bucket_ms, LONGEST_SHOWN
-        board[c.WANTS_HOST] = Dim.HOST in self._query.dims
 
     def _ask_names(self) -> None:
         names: list[str] = []
@@ -101,55 +81,35 @@ class _Counter:
         board[c.VALUE_AT] = place_of(query.value_property, wants_keys=Dim.VALUE in query.dims)
         board[c.KEY_AT] = place_of(query.key_property or SHARDING_KEY, wants_keys=keyed)
         board[c.ELSE_AT] = place_of(KEYS, wants_keys=keyed and not query.key_property)
-        table = np.zeros((len(names), c.NAME), dtype=np.int64)
-        for row, name in zip(table, names, strict=True):
-            text = np.frombuffer(f"{name}\x01".encode(), dtype=np.uint8)
-            first = int.from_bytes(text[:8].tobytes(), "little")
-            mask = (1 << (8 * min(8, len(text)))) - 1
-            row[:2] = np.array([first, mask], dtype=np.uint64).view(np.int64)
-            row[2:] = address_of(text), len(text)
-            self._held.append(text)
-        self._note(c.NAMES, table)
-        board[c.NAME_COUNT] = len(names)
-        self._note(c.FOUND, np.zeros((len(names), 2), dtype=np.int64))
+        self._scan.ask_names(names)
 
     def _make_room(self) -> None:
         board = self._board
-        for place, book in self._books.items():
-            book.make_room(_ROOM)
-            board[place] = book.address
-        topics = len(self._books[c.TOPICS])
-        verdicts = np.zeros(topics + 2 * _ROOM, dtype=np.int64)
-        verdicts[: len(self._verdicts)] = self._verdicts[: len(verdicts)]
-        self._verdicts = verdicts
-        board[c.TOPIC_COUNTS] = address_of(verdicts)
-        if (len(self._cells) - int(board[c.CELL_COUNT])) // max(1, len(self._query.cuts)) < _ROOM // 4:
+        self._scan.make_room()
+        if (len(self._cells) - int(board[c.CELL_COUNT])) // max(1, len(self._query.cuts)) < ROOM // 4:
             self._cells = np.concatenate((self._cells, np.zeros_like(self._cells)))
         self._slots = np.zeros(2 * len(self._cells), dtype=np.int64)
         board[c.CELLS], board[c.CELL_ROOM] = address_of(self._cells), len(self._cells)
         board[c.CELL_SLOTS], board[c.CELL_MASK] = address_of(self._slots), len(self._slots) - 1
-        c.renew_cells(address_of(board))
+        c.renew_cells(self._scan.address)
 
     def read(
         self, buffer: Buffer, file_start: int, start: int, /, *, capacity: int | None
     ) -> Iterator[tuple[tuple[int, int] | None, Tail | None]]:
         """Counts the records from `start` on; yields how many were sound and their bytes, then why it stopped."""
-        board, log = self._board, address_of(buffer)
-        limit = record_limit(buffer, capacity)
-        board[c.LOG], board[c.START], board[c.AT] = log, file_start, log + start
-        board[c.LIMIT], board[c.LOG_END] = log + limit, log + len(buffer)
-        board[c.SEEN] = board[c.SEEN_BYTES] = 0
-        while (why := c.count_file(address_of(board))) != c.STOPPED:
+        board = self._board
+        self._scan.aim(buffer, file_start, start, capacity)
+        while (why := c.count_file(self._scan.address)) != c.STOPPED:
             if why == c.GROW:
                 self._make_room()
             else:
                 self._judge_topics()
         yield (int(board[c.SEEN]), int(board[c.SEEN_BYTES])), None
-        yield None, classify(buffer, int(board[c.AT]) - log, file_start, limit)
+        yield None, self._scan.tail(buffer, file_start, capacity)
 
     def _judge_topics(self) -> None:
-        for code, name in enumerate(self._books[c.TOPICS].names(), start=1):
-            self._verdicts[code] = 1 if self._wanted.wants_topic(name) else 2
+        for code, name in enumerate(self._scan.books[c.TOPICS].names(), start=1):
+            self._scan.verdicts[code] = 1 if self._wanted.wants_topic(name) else 2
 
     def rows(self, store: str) -> Iterator[Columns]:
         """Yields the rows of each cut."""
@@ -187,11 +147,11 @@ class _Counter:
 
     def _spellers(self) -> dict[Dim, _Speller]:
         """Returns for each dim what spells out its codes."""
-        host_names = [shown_host(data, len(data)) for data in self._books[c.HOSTS].data()]
+        host_names = [shown_host(data, len(data)) for data in self._scan.books[c.HOSTS].data()]
         named = {Dim.TOPIC: c.TOPICS, Dim.TAG: c.TAGS, Dim.VALUE: c.VALUES}
         return {
             **dict.fromkeys((Dim.QUEUE, Dim.SIZE, Dim.TIME, Dim.TIMES), _numbers),
-            **{dim: partial(_names, [None, *self._books[place].names()]) for dim, place in named.items()},
+            **{dim: partial(_names, [None, *self._scan.books[place].names()]) for dim, place in named.items()},
             Dim.HOST: partial(_names, [None, *host_names]),
         }
 

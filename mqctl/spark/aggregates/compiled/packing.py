@@ -1,0 +1,160 @@
+"""Walking a commit log file record by record and packing a track of each message with a key (`aggregates.tracks`).
+
+The functions share a board: that of `counting`, with more places behind it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mqctl.spark.aggregates.compiled import counting as c
+from mqctl.spark.aggregates.compiled.books import code_of, room_in
+from mqctl.spark.aggregates.compiled.counting import counts_at, find_properties, key_of
+from mqctl.store.compiled.reading import byte, digest_of, get, i32, i64, put, record_at, texts_of
+from mqctl.store.texts import LONGEST_HASHED
+
+FULL, ODD_FULL = 3, 4
+"""Why `pack_file` came back, besides the reasons of `counting`: the cell FULL_CELL must be taken away; the table of odd
+keys is full."""
+
+# Places on the board.
+UNIQUE_AT, FIRST_MARK = c.BOARD, c.BOARD + 1
+"""Place of the unique key among the properties, -1 where not asked; and of the first that marks mqctl's messages."""
+SALTS = c.BOARD + 2
+"""By topic the digest of its name."""
+BUCKETS, TRACKS, TRACK_COUNTS, TRACK_ROOM, FULL_CELL = range(c.BOARD + 3, c.BOARD + 8)
+"""How many buckets each kind of key has, and by cell (a bucket of one kind, those of the first kind first) where its
+tracks begin and how many there are; how many fit; the cell that is full."""
+ODD, ODD_COUNT, ODD_ROOM = range(c.BOARD + 8, c.BOARD + 11)
+"""Tracks whose key must be decoded to be hashed: cell, row, address and size of the key."""
+OWN_COUNT = c.BOARD + 11
+BOARD = c.BOARD + 12
+
+TRACK_WORDS, ODD_WORDS = 7, 4
+NOWHERE, NO_ROOM = -1, -2
+_MIX = np.uint64(0xA0761D6478BD642F)
+_LONGEST_HASHED = LONGEST_HASHED
+_LOW = 0xFFFFFFFF
+
+
+@njit(cache=True)
+def java_hash(at: int, size: int) -> int:
+    """Returns the 32 bits of Java's hash of an ASCII string without sign; -1 where it must be decoded."""
+    if size > _LONGEST_HASHED:
+        return -1
+    value = 0
+    for place in range(size):
+        letter = byte(at + place)
+        if letter >= 0x80:
+            return -1
+        value = (value * 31 + letter) & _LOW
+    return value
+
+
+@njit(cache=True)
+def track_digest(board: int, topic: int, at: int, size: int) -> np.uint64:
+    """Digests a key of a topic."""
+    salt = np.uint64(get(get(board, SALTS), topic))
+    return (digest_of(at, size, get(board, c.LOG_END)) ^ salt) * _MIX
+
+
+@njit(cache=True)
+def cell_for(board: int, kind: int, digest: np.uint64) -> int:
+    """Finds the cell of a digest; NO_ROOM where it is full."""
+    buckets = get(board, BUCKETS)
+    cell = kind * buckets + np.int64((digest >> np.uint64(32)) % np.uint64(buckets))
+    if get(get(board, TRACK_COUNTS), cell) < get(board, TRACK_ROOM):
+        return cell
+    put(board, FULL_CELL, cell)
+    return NO_ROOM
+
+
+@njit(cache=True)
+def add_track(board: int, at: int, place: tuple[int, np.uint64], codes: int, key: tuple[int, int]) -> None:
+    """Packs the record at an address: cell and digest, codes of topic and host in one, address and size of its key."""
+    cell, digest = place
+    counts = get(board, TRACK_COUNTS)
+    row = get(counts, cell)
+    put(counts, cell, row + 1)
+    track = get(get(board, TRACKS), cell) + row * TRACK_WORDS * 8
+    hashed = java_hash(key[0], key[1])
+    if hashed < 0:
+        odd = get(board, ODD) + get(board, ODD_COUNT) * ODD_WORDS * 8
+        put(board, ODD_COUNT, get(board, ODD_COUNT) + 1)
+        put(odd, 0, cell)
+        put(odd, 1, row)
+        put(odd, 2, key[0])
+        put(odd, 3, key[1])
+        hashed = 0
+    wide = 12 * ((i32(at + 36) >> 4) & 1)
+    put(track, 0, np.int64(digest))
+    put(track, 1, i64(at + 56 + wide))
+    put(track, 2, i64(at + 40))
+    put(track, 3, i64(at + 28))
+    put(track, 4, hashed | (i32(at + 12) & _LOW) << 32)
+    put(track, 5, codes)
+    put(track, 6, 0)
+
+
+@njit(cache=True)
+def pack_record(board: int, at: int, topic: int, both: int, body: int) -> bool:
+    """Packs the tracks of a record, or counts it as one that mqctl sent; False where a bucket has no room."""
+    _, _, properties, length = texts_of(at, both, body)
+    find_properties(board, properties, length)
+    places = get(board, c.FOUND)
+    for place in range(get(board, FIRST_MARK), get(board, c.NAME_COUNT)):
+        if get(places, 2 * place + 1) > 0:
+            put(board, OWN_COUNT, get(board, OWN_COUNT) + 1)
+            return True
+    key = key_of(board)
+    cell, digest = NOWHERE, np.uint64(0)
+    if key[1] > 0:
+        digest = track_digest(board, topic, key[0], key[1])
+        cell = cell_for(board, 0, digest)
+    unique, other_cell, other_digest = get(board, UNIQUE_AT), NOWHERE, np.uint64(0)
+    other = (0, 0)
+    if unique >= 0 and get(places, 2 * unique + 1) > 0:
+        other = (get(places, 2 * unique), get(places, 2 * unique + 1))
+        other_digest = track_digest(board, topic, other[0], other[1])
+        other_cell = cell_for(board, 1, other_digest)
+    if min(cell, other_cell) == NO_ROOM:
+        return False
+    wide = (i32(at + 36) >> 4) & 1
+    host = code_of(get(board, c.HOSTS), at + 48, 16 if wide else 4, get(board, c.LOG_END))
+    codes = (topic - 1) | (host - 1) << 32
+    if cell != NOWHERE:
+        add_track(board, at, (cell, digest), codes, key)
+    if other_cell != NOWHERE:
+        add_track(board, at, (other_cell, other_digest), codes, other)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def pack_file(board: int) -> int:
+    """Packs records from AT on until none stands there; to be called again after FULL, GROW and NEW_TOPIC."""
+    limit, start, end = get(board, c.LIMIT), get(board, c.START), get(board, c.LOG_END)
+    while True:
+        room = min(room_in(get(board, c.TOPICS)), room_in(get(board, c.HOSTS)))
+        if room <= 0:
+            return c.GROW
+        room = min(room, (get(board, ODD_ROOM) - get(board, ODD_COUNT)) // 2)
+        if room <= 0:
+            return ODD_FULL
+        for _ in range(room):
+            at = get(board, c.AT)
+            physical = at - get(board, c.LOG) + start
+            total, born, both, body = record_at(at, physical, limit)
+            if total == 0:
+                return c.STOPPED
+            if counts_at(board, at, i64(at + 56 + born), physical):
+                name, size, _, _ = texts_of(at, both, body)
+                topic = code_of(get(board, c.TOPICS), name, size, end)
+                verdict = get(get(board, c.TOPIC_COUNTS), topic)
+                if verdict == 0:
+                    return c.NEW_TOPIC
+                if verdict == 1 and not pack_record(board, at, topic, both, body):
+                    return FULL
+            put(board, c.SEEN, get(board, c.SEEN) + 1)
+            put(board, c.SEEN_BYTES, get(board, c.SEEN_BYTES) + total)
+            put(board, c.AT, at + total)

@@ -1,0 +1,49 @@
+"""What a track is: the few numbers of a message with a key that are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.store.texts import digests
+
+TRACK = np.dtype(
+    [
+        ("digest", "<u8"),
+        ("store_ms", "<i8"),
+        ("born_ms", "<i8"),
+        ("physical", "<i8"),
+        ("hash", "<i4"),
+        ("queue", "<i4"),
+        ("topic", "<u4"),
+        ("host", "<u4"),
+        ("store", "<u4"),
+        ("nothing", "<u4"),
+    ]
+)
+"""Seven words of eight bytes; `topic`, `host` and `store` are numbers of names."""
+BUSINESS, UNIQUE, COVERAGE = 0, 1, 2
+"""Kinds of what is packed: tracks by business key, by the client's unique key, and what of a split was read (JSON)."""
+FLUSH_MESSAGES = 400_000
+"""Messages of a split that a worker packs at once."""
+
+
+class BucketTracks(NamedTuple):
+    """Tracks of one bucket of keys of one kind, and the names that their `topic` and `host` index."""
+
+    kind: int
+    bucket: int
+    rows: NDArray[np.void]
+    topics: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+
+def topic_digests(names: Sequence[str]) -> NDArray[np.uint64]:
+    """Returns what tells equal keys of different topics apart (uint64, one a name)."""
+    texts = [name.encode() for name in names]
+    joined = np.frombuffer(b"".join(texts).ljust(8), dtype=np.uint8)
+    size = np.array([len(text) for text in texts], dtype=np.int32)
+    return digests(joined, np.cumsum(size, dtype=np.int64) - size, size)
