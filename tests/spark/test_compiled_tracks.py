@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqctl.errors import ExitCode
 from mqctl.model.own_messages import MARKS
 from mqctl.spark.aggregates.heavy import HeavyKey
 from mqctl.spark.aggregates.track_layout import TRACK
 from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
+from mqctl.spark.carried import CarriedError, delivered_error
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.query import Kernels, Query
 from mqctl.spark.reports.duplicates import duplicates
@@ -166,3 +168,15 @@ def test_dealt_into_files_and_shuffled_by_spark_are_one(
     dealt = SparkEngine(spark).rows(table, wanted, BOTH_KINDS)
     assert rows(dealt) == rows(shuffled.toArrow().to_pylist())
     assert len(dealt) > 1
+
+
+def test_a_full_disk_is_named_with_what_would_help(golden_store: Callable[[str], Path]) -> None:
+    from mqctl.spark.reports import dealing
+
+    (share,) = plan_tracks(Selection((str(golden_store("store-clean")),)), BOTH_KINDS, 1)
+    with pytest.raises(CarriedError) as caught:
+        list(dealing._deal("/dev", [("full", share)]))
+    error = delivered_error(str(caught.value))
+    assert (error.problem, error.exit_code) == ("could not write /dev/full", ExitCode.IO)
+    assert "No space left on device" in error.reason
+    assert "set TMPDIR to a disk with room" in error.remedy

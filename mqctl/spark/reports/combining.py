@@ -12,7 +12,7 @@ from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.aggregates.tracks import PackedTracks, unpacked
 from mqctl.spark.carried import carrying, delivered
 from mqctl.spark.query import Kernels, Query
-from mqctl.spark.reports.dealing import dealt
+from mqctl.spark.reports.dealing import dealt_rows
 from mqctl.spark.reports.gathering import gathered
 from mqctl.spark.selection import Selection
 from mqctl.spark.source.data_source import FORMAT, register, wanted_options
@@ -91,7 +91,7 @@ class SparkEngine:
         query = replace(query, kernels=self._kernels)
         with delivered():
             if table in KEYED:
-                whole = dealt(self._spark.sparkContext, table, wanted, query, by)
+                whole = dealt_rows(self._spark.sparkContext, table, wanted, query, by)
                 if whole is not None:
                     return whole
                 frame = keyed_parts(parts(self._spark, "tracks", wanted, query), table, query)

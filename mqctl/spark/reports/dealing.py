@@ -13,8 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
+from mqctl.errors import StorageError
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import KEYED
+from mqctl.spark.aggregates.track_layout import TRACK
 from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
 from mqctl.spark.carried import CarriedError, carrying, delivered_error
 from mqctl.spark.query import Query
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class _Piece(NamedTuple):
-    """Where the tracks of one bucket of one split stand: number of the file, offset, and the bytes they take."""
+    """Where the tracks of one bucket of one split stand: name of the file, offset, and the bytes they take."""
 
-    file: int
+    file: str
     offset: int
     size: int
 
 
-def dealt(
+def dealt_rows(
     context: SparkContext, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None
 ) -> list[Row] | None:
     """Returns the combined rows of a table of whole keys; None where workers share no disk."""
@@ -47,10 +49,10 @@ def dealt(
     except CarriedError as failure:
         raise delivered_error(str(failure)) from failure
     with TemporaryDirectory(prefix="tracks-", dir=context.getConf().get("spark.local.dir")) as place:
-        shares = list(enumerate(work))
-        found = context.parallelize(shares, max(1, len(shares))).mapPartitions(partial(_deal, place)).collect()
+        shares = [(f"{number}", share) for number, share in enumerate(work)]
+        placed = context.parallelize(shares, max(1, len(shares))).mapPartitions(partial(_deal, place)).collect()
         buckets: dict[int, list[_Piece]] = {}
-        for bucket, piece in found:
+        for bucket, piece in placed:
             buckets.setdefault(bucket, []).append(piece)
         pieces = sorted(buckets.values(), key=lambda own: -sum(piece.size for piece in own))
         if not pieces:
@@ -63,18 +65,30 @@ def dealt(
     return rows
 
 
-def _deal(place: str, shares: Iterable[tuple[int, object]]) -> Iterator[tuple[int, _Piece]]:
+def _deal(place: str, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[int, _Piece]]:
     """Runs in a worker: packs the tracks of its shares into files; yields buckets and where their pieces stand."""
     with carrying():
-        for number, work in shares:
+        for name, work in shares:
             assert isinstance(work, TrackShare)
-            with Path(place, str(number)).open("wb") as file:
-                offset = 0
-                for packed in read_tracks(work):
-                    pickle.dump(packed, file, protocol=pickle.HIGHEST_PROTOCOL)
-                    end = file.tell()
-                    yield packed.bucket, _Piece(number, offset, end - offset)
-                    offset = end
+            path = Path(place, name)
+            offset = path.stat().st_size if path.exists() else 0  # of a task that failed and is tried again
+            for packed in read_tracks(work):
+                data = pickle.dumps(packed, protocol=pickle.HIGHEST_PROTOCOL)
+                _append(path, data)
+                yield packed.bucket, _Piece(name, offset, len(data))
+                offset += len(data)
+
+
+def _append(path: Path, data: bytes) -> None:
+    try:
+        with path.open("ab") as file:
+            file.write(data)
+    except OSError as error:
+        raise StorageError(
+            f"could not write {path}",
+            reason=error.strerror or str(error),
+            remedy=f"set TMPDIR to a disk with room: a report keeps {TRACK.itemsize} bytes of each message with a key",
+        ) from error
 
 
 def _judge(
@@ -97,7 +111,7 @@ def _judge(
 def _read(place: str, pieces: Sequence[_Piece]) -> list[PackedTracks]:
     packed = []
     for piece in pieces:
-        with Path(place, str(piece.file)).open("rb") as file:
+        with Path(place, piece.file).open("rb") as file:
             file.seek(piece.offset)
             packed.append(pickle.loads(file.read(piece.size)))
     return packed
