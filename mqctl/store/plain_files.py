@@ -99,7 +99,11 @@ def reading_error(path: Path, error: OSError) -> NotFoundError | PermissionDenie
     """Translates what the operating system said about `path`."""
     problem = f"could not read {path}"
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return NotFoundError(problem, reason="no such file", remedy="copy the store again and name its root directory")
+        return NotFoundError(
+            problem,
+            reason="no such file",
+            remedy="run it again if a broker runs on the store: it deletes what has expired; copy a copy again",
+        )
     if isinstance(error, PermissionError):
         return PermissionDeniedError(
             problem, reason="permission denied", remedy="run as the broker's user, or copy the store with read rights"
