@@ -33,6 +33,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from mqctl.cli.catalog import ENTRIES, options_of
+from mqctl.errors import ExitCode
 from tests.conftest import Outcome, environment_of
 from tests.embedded_broker.test_process import process
 from tests.forked_commands import ForkedCommands
@@ -49,6 +50,7 @@ _EXPIRING = (
 WORDS = {
     "delay repair": "",
     "doctor": "-o json",
+    "group describe": f"-g {GROUP} -o json",
     "group lag": "--by queue -o json",
     "ha compare": "--store {store} -o json",
     "order check": f"-t {TOPIC} -o json",
@@ -176,7 +178,9 @@ class Looks:
         return ran
 
     def _problem(self, ran: Ran, what: str) -> None:
-        self._figures.problems.append(f"{ran.name}: exit {ran.code}: {what}\n{ran.err[-800:]}")
+        problem = f"{ran.name}: exit {ran.code}: {what}\n{ran.err[-800:]}"
+        self._figures.problems.append(problem)
+        sys.stderr.write(f"{problem}\n")
 
     def note(self, ran: Ran, at_rest: Ran | None) -> None:
         """Judges a run by what the same command says at rest; None: only failures count."""
@@ -184,6 +188,8 @@ class Looks:
         failed = ran.fails()
         if failed is not None:
             self._problem(ran, failed)
+        elif ran.code == ExitCode.USAGE and _NOTHING_LEFT not in ran.err:
+            self._problem(ran, "the command line is no good")
         elif at_rest is None:
             if ran.code >= 64 and ran.code != _NO_SUCH and _NOTHING_LEFT not in ran.err:
                 self._problem(ran, "failed while files of the log were deleted")
