@@ -50,7 +50,7 @@ _NUMBERS_ALREADY = {
     "mqctl/recording": ("past.py", "reader.py", "recent.py", "timeline/events.py", "timeline/presence.py"),
     "mqctl/render": ("metrics.py", "metrics_detail.py", "reports/charts.py", "reports/drawing.py"),
     "mqctl/snapshot": ("store/health.py",),
-    "mqctl/spark": ("reports/dealing.py", "reports/gathering.py", "runs.py"),
+    "mqctl/spark": ("reports/gathering.py", "runs.py"),
     "mqctl/stacks": ("processes.py",),
     "mqctl/store": ("directory.py", "ext_queue.py", "record_writer.py", "rocksdb.py"),
 }  # fmt: skip

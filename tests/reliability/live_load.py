@@ -71,6 +71,8 @@ class Load:
         for worker in workers:
             worker.start()
         self._mixed.wait(_JOIN_S)
+        while not self._failed and not all(self.ends().values()):
+            continue  # a store without a message of the topic has nothing to say of it
         try:
             yield
         finally:

@@ -6,12 +6,15 @@ one bucket out of all files and judges them. Shuffled by Spark, each byte is cop
 
 from __future__ import annotations
 
-import pickle
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mqctl.errors import StorageError
 from mqctl.spark.aggregates.combiner import Row
@@ -27,12 +30,16 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 
-class _Piece(NamedTuple):
-    """Where the tracks of one bucket of one split stand: name of the file, offset, and the bytes they take."""
+_BUCKET, _KIND, _SLICE, _OFFSET, _SIZE, _NAMES_OFFSET, _NAMES_SIZE = range(7)
+"""Columns of an index (int64): of a piece its bucket, kind and slice (see `PackedTracks`), where its data stand in the
+file of its task, and where the names do that it shares with others."""
+
+
+class _Pieces(NamedTuple):
+    """The pieces of one bucket in one file, as rows of an index."""
 
     file: str
-    offset: int
-    size: int
+    rows: NDArray[np.int64]
 
 
 def dealt_rows(
@@ -51,10 +58,12 @@ def dealt_rows(
     with TemporaryDirectory(prefix="tracks-", dir=context.getConf().get("spark.local.dir")) as place:
         shares = [(f"{number}", share) for number, share in enumerate(work)]
         placed = context.parallelize(shares, max(1, len(shares))).mapPartitions(partial(_deal, place)).collect()
-        buckets: dict[int, list[_Piece]] = {}
-        for bucket, piece in placed:
-            buckets.setdefault(bucket, []).append(piece)
-        pieces = sorted(buckets.values(), key=lambda own: -sum(piece.size for piece in own))
+        buckets: dict[int, list[_Pieces]] = {}
+        for file, index in placed:
+            ordered = index[np.argsort(index[:, _BUCKET], kind="stable")]
+            for part in np.split(ordered, np.flatnonzero(np.diff(ordered[:, _BUCKET])) + 1):
+                buckets.setdefault(int(part[0, _BUCKET]), []).append(_Pieces(file, part))
+        pieces = sorted(buckets.values(), key=lambda own: -sum(int(each.rows[:, _SIZE].sum()) for each in own))
         if not pieces:
             return []
         count = min(len(pieces), 4 * int(context.defaultParallelism))
@@ -65,18 +74,24 @@ def dealt_rows(
     return rows
 
 
-def _deal(place: str, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[int, _Piece]]:
-    """Runs in a worker: packs the tracks of its shares into files; yields buckets and where their pieces stand."""
+def _deal(place: str, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Runs in a worker: packs the tracks of its shares into a file each; yields the file's name and index."""
     with carrying():
         for name, work in shares:
             assert isinstance(work, TrackShare)
-            path = Path(place, name)
-            offset = path.stat().st_size if path.exists() else 0  # of a task that failed and is tried again
+            path, index, names, names_at = Path(place, name), [], None, (0, 0)
+            end = path.stat().st_size if path.exists() else 0  # of a task that failed and is tried again
             for packed in read_tracks(work):
-                data = pickle.dumps(packed, protocol=pickle.HIGHEST_PROTOCOL)
-                _append(path, data)
-                yield packed.bucket, _Piece(name, offset, len(data))
-                offset += len(data)
+                if names != (packed.store, packed.topics, packed.hosts):
+                    names = packed.store, packed.topics, packed.hosts
+                    text = json.dumps(names).encode()
+                    _append(path, text)
+                    names_at, end = (end, len(text)), end + len(text)
+                _append(path, packed.data)
+                index.append((packed.bucket, packed.kind, packed.slice, end, len(packed.data), *names_at))
+                end += len(packed.data)
+            if index:
+                yield name, np.array(index, dtype=np.int64)
 
 
 def _append(path: Path, data: bytes) -> None:
@@ -92,7 +107,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def _judge(
-    place: str, table: str, keys: Sequence[str], query: str, buckets: Iterable[list[list[_Piece]]]
+    place: str, table: str, keys: Sequence[str], query: str, buckets: Iterable[list[list[_Pieces]]]
 ) -> Iterator[bytes]:
     """Runs in a worker: the rows of its buckets, combined, as an Arrow stream."""
     from mqctl.spark.source.columns import as_table, record_batch
@@ -103,15 +118,21 @@ def _judge(
             batches = [
                 record_batch(columns, keyed.types)
                 for pieces in own
-                for columns in keyed.judge(unpacked(_read(place, pieces)), wanted)
+                for columns in keyed.judge(unpacked(list(_read(place, pieces))), wanted)
             ]
             yield sent(combined_rows(keyed, keys, [as_table(batches, keyed.types)]))
 
 
-def _read(place: str, pieces: Sequence[_Piece]) -> list[PackedTracks]:
-    packed = []
-    for piece in pieces:
-        with Path(place, piece.file).open("rb") as file:
-            file.seek(piece.offset)
-            packed.append(pickle.loads(file.read(piece.size)))
-    return packed
+def _read(place: str, pieces: Sequence[_Pieces]) -> Iterator[PackedTracks]:
+    """Yields the pieces of one bucket."""
+    for each in pieces:
+        with Path(place, each.file).open("rb") as file:
+            names_at, names = (-1, -1), ("", (), ())
+            for row in each.rows.tolist():
+                if names_at != (row[_NAMES_OFFSET], row[_NAMES_SIZE]):
+                    names_at = row[_NAMES_OFFSET], row[_NAMES_SIZE]
+                    file.seek(names_at[0])
+                    store, topics, hosts = json.loads(file.read(names_at[1]))
+                    names = store, tuple(topics), tuple(hosts)
+                file.seek(row[_OFFSET])
+                yield PackedTracks(row[_BUCKET], row[_KIND], row[_SLICE], *names, file.read(row[_SIZE]))

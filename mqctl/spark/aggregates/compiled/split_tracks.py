@@ -23,7 +23,7 @@ from mqctl.store.compiled.reading import address_of
 from mqctl.store.kernel import Tail
 from mqctl.store.mapped_files import Buffer
 
-_LEAST_ROOM = 256
+_LEAST_ROOM = 64
 """Tracks that a bucket has room for, however many buckets there are."""
 _ODD_ROOM = 4_096
 
@@ -51,6 +51,7 @@ class _Packer:
     def __init__(self, wanted: Selection, query: Query, buckets: int) -> None:
         self.messages = self.bytes = self.own_messages = 0
         self._wanted, self._buckets = wanted, buckets
+        self._names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._scan = ScanBoard(p.BOARD, wanted)
         board = self._board = self._scan.numbers
         names = [query.key_property] if query.key_property else [SHARDING_KEY, KEYS]
@@ -117,7 +118,9 @@ class _Packer:
         """Takes the tracks of a cell away, while their file is mapped."""
         self._hash_odd()
         rows, self._counts[cell] = self._rows[cell][: int(self._counts[cell])], 0
-        books = self._scan.books
-        hosts = tuple(shown_host(data, len(data)) for data in books[c.HOSTS].data())
         kind, bucket = divmod(cell, self._buckets)
-        return BucketTracks(kind, bucket, rows, tuple(books[c.TOPICS].names()), hosts)
+        topics, hosts = self._scan.books[c.TOPICS], self._scan.books[c.HOSTS]
+        if (len(topics), len(hosts)) != tuple(map(len, self._names)):
+            addresses = tuple(shown_host(data, len(data)) for data in hosts.data())
+            self._names = tuple(topics.names()), addresses
+        return BucketTracks(kind, bucket, rows, *self._names)
