@@ -56,7 +56,7 @@ def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
 def send_message(broker: Broker, request: SendMessage, call: Call) -> None:
     keys = broker.storage.dispatcher.keys
     characters = len(request.properties or "") + (len(call.command.body) if request.batch else 0)
-    if keys is not None and keys.is_full(characters):
+    if keys is not None and (keys.is_full(characters) or broker.slices.waits_for(call.connection)):
         broker.slices.answer(call, _sent_later(broker, request, call, keys.making_room(characters)))
     else:
         _send(broker, request, call)

@@ -8,15 +8,19 @@ hold in memory; the others wait in the order they came.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from embedded_broker.remoting.handler_table import Call
 from embedded_broker.remoting.refusals import Refusal
 from mqctl.errors import MqctlError
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
+
+if TYPE_CHECKING:
+    from embedded_broker.remoting.server import ServerConnection
 
 SLICE_SECONDS = 0.005
 _MOST_WAITING = 1_000
@@ -29,6 +33,7 @@ class Slices:
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Call, Steps]] = deque()
+        self._waits_for: Counter[ServerConnection] = Counter()
         self._running = False
 
     def answer(self, call: Call, steps: Steps) -> None:
@@ -42,9 +47,14 @@ class Slices:
         if len(self._waiting) >= _MOST_WAITING:
             raise Refusal(ResponseCode.SYSTEM_BUSY, f"{len(self._waiting)} long requests wait already")
         self._waiting.append((call, steps))
+        self._waits_for[call.connection] += 1
         if not self._running:
             self._running = True
             self._turn()
+
+    def waits_for(self, connection: ServerConnection) -> bool:
+        """Whether a request of this connection waits: what follows it must not overtake it."""
+        return bool(self._waits_for and self._waits_for[connection])
 
     def _turn(self) -> None:
         end = monotonic() + SLICE_SECONDS
@@ -52,7 +62,10 @@ class Slices:
             call, steps = self._waiting[0]
             if call.connection.closed or self._has_ended(call, steps, end):
                 self._waiting.popleft()
+                self._waits_for[call.connection] -= 1
                 steps.close()
+        if not self._waiting:
+            self._waits_for.clear()
         self._running = bool(self._waiting)
         if self._running:
             asyncio.get_running_loop().call_soon(self._turn)
@@ -75,6 +88,7 @@ class Slices:
     def stop(self) -> None:
         """Forgets what waits; the connections are about to be closed."""
         self._waiting.clear()
+        self._waits_for.clear()
 
 
 def _raise(error: Exception) -> RemotingCommand:

@@ -183,22 +183,12 @@ def _files(directory: Path) -> Iterator[tuple[Path, int]]:
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
-                if _is_file(entry):
+                if entry.is_file():
                     yield Path(entry.path), entry.stat().st_size
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         raise reading_error(directory, error) from error
-
-
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a file or leads to one; a link that leads to itself does not."""
-    try:
-        return entry.is_file()
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            return False
-        raise
 
 
 def nominal_size(files: tuple[MappedFile, ...]) -> int | None:
