@@ -40,6 +40,7 @@ def delivered() -> Iterator[None]:
     """Turns what Spark raises in the block back into the error that a worker had, or into a StorageError with its text.
 
     Raises:
+        KeyboardInterrupt: the job was interrupted, and Spark's tidying up failed over it.
         MqctlError: as the worker raised it, its reason naming the host.
         StorageError: the job failed for another reason.
     """
@@ -49,7 +50,19 @@ def delivered() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as failure:
+        if _was_interrupted(failure):
+            raise KeyboardInterrupt from failure
         raise delivered_error(str(failure)) from failure
+
+
+def _was_interrupted(failure: BaseException | None) -> bool:
+    """Whether a failure came up while an interruption was on its way.
+
+    PySpark then asks the JVM over the connection from which an answer was being read, and what it reads is no answer.
+    """
+    while failure is not None and not isinstance(failure, KeyboardInterrupt):
+        failure = failure.__context__
+    return failure is not None
 
 
 def delivered_error(text: str) -> MqctlError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
-from mqctl.spark.carried import CarriedError, carrying, delivered_error
+from mqctl.spark.carried import CarriedError, carrying, delivered, delivered_error
 
 
 def test_error_arrives_with_its_kind_parts_and_host() -> None:
@@ -28,3 +28,18 @@ def test_anything_else_is_a_storage_error_in_sparks_words(text: str) -> None:
     error = delivered_error(text)
     assert type(error) is StorageError
     assert all(line.strip() in error.reason for line in text.splitlines())
+
+
+def test_an_interruption_over_which_spark_stumbles_is_one() -> None:
+    protocol = pytest.importorskip("py4j.protocol", reason="the spark extra is not installed")
+
+    def collect() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise protocol.Py4JNetworkError("Answer from Java side is empty")
+
+    with pytest.raises(KeyboardInterrupt), delivered():
+        collect()
+    with pytest.raises(StorageError), delivered():
+        raise protocol.Py4JNetworkError("Answer from Java side is empty")
