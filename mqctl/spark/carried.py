@@ -55,6 +55,16 @@ def delivered() -> Iterator[None]:
         raise delivered_error(str(failure)) from failure
 
 
+@contextmanager
+def planning() -> Iterator[None]:
+    """Makes errors of work that the driver does itself name their host, as those of workers do."""
+    try:
+        with carrying():
+            yield
+    except CarriedError as failure:
+        raise delivered_error(str(failure)) from failure
+
+
 def _was_interrupted(failure: BaseException | None) -> bool:
     """Whether a failure came up while an interruption was on its way.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,9 +132,12 @@ PROPERTIES = st.dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None)
-@given(st.lists(st.tuples(PROPERTIES, st.booleans(), st.integers(0, 3)), max_size=12), st.sampled_from(["", "V"]))
-def test_invented_properties(items: list[tuple[Mapping[str, str], bool, int]], key: str) -> None:
+ITEMS = st.lists(st.tuples(PROPERTIES, st.booleans(), st.integers(0, 3)), max_size=12)
+
+
+@contextmanager
+def invented_store(items: list[tuple[Mapping[str, str], bool, int]]) -> Iterator[Selection]:
+    """A store of messages with such properties, from hosts of both widths; its last record ends its last file."""
     builder = StoreBuilder(commit_log_file_bytes=1 << 16)
     for number, (properties, wide, twice) in enumerate(items):
         host = "[2001:db8::7]:4" if wide else "192.0.2.9:4"
@@ -144,7 +148,14 @@ def test_invented_properties(items: list[tuple[Mapping[str, str], bool, int]], k
         log = sorted((store / "commitlog").iterdir())[-1]
         with log.open("r+b") as file:  # the last record ends the file: nothing may be read behind it
             file.truncate(len(builder.log) - int(log.name))
-        both(Selection((str(store),)), Query(CUTS, bucket_ms=300, key_property=key, value_property="V"))
+        yield Selection((str(store),))
+
+
+@settings(max_examples=80, deadline=None)
+@given(ITEMS, st.sampled_from(["", "V"]))
+def test_invented_properties(items: list[tuple[Mapping[str, str], bool, int]], key: str) -> None:
+    with invented_store(items) as wanted:
+        both(wanted, Query(CUTS, bucket_ms=300, key_property=key, value_property="V"))
 
 
 def test_raw_properties_of_any_bytes(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ that are dealt into files are judged as those that Spark shuffles."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from mqctl.spark.reports.order import order
 from mqctl.spark.scan.log_splits import Coverage, log_splits
 from mqctl.spark.selection import Bounds, Selection
 from tests.spark.test_backlog import STORES
-from tests.spark.test_compiled_counts import PROPERTIES, rows
+from tests.spark.test_compiled_counts import ITEMS, invented_store, rows
 from tests.store.builder import StoreBuilder, message
 
 if TYPE_CHECKING:
@@ -135,19 +134,10 @@ def test_a_store_with_damaged_spots(store_copy: Callable[[str], Path]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(PROPERTIES, st.booleans(), st.integers(0, 3)), max_size=12), st.sampled_from(["", "V"]))
+@given(ITEMS, st.sampled_from(["", "V"]))
 def test_invented_properties(items: list[tuple[Mapping[str, str], bool, int]], key: str) -> None:
-    builder = StoreBuilder(commit_log_file_bytes=1 << 16)
-    for number, (properties, wide, twice) in enumerate(items):
-        host = "[2001:db8::7]:4" if wide else "192.0.2.9:4"
-        item = message(f"T{number % 2}", twice, b"b" * twice, properties, born_host=host, store_time_ms=100 * number)
-        builder.append(item, version=1 + number % 2)
-    with tempfile.TemporaryDirectory() as name:
-        store = builder.write(Path(name))
-        log = sorted((store / "commitlog").iterdir())[-1]
-        with log.open("r+b") as file:  # the last record ends the file: nothing may be read behind it
-            file.truncate(len(builder.log) - int(log.name))
-        both(Selection((str(store),)), Query((), bucket_ms=300, key_property=key, unique_keys=True))
+    with invented_store(items) as wanted:
+        both(wanted, Query((), bucket_ms=300, key_property=key, unique_keys=True))
 
 
 def test_planning_settles_on_compiled_functions_for_large_stores_alone(golden_store: Callable[[str], Path]) -> None:

@@ -21,7 +21,7 @@ from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import KEYED
 from mqctl.spark.aggregates.track_layout import TRACK
 from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
-from mqctl.spark.carried import CarriedError, carrying, delivered_error
+from mqctl.spark.carried import carrying, planning
 from mqctl.spark.query import Query
 from mqctl.spark.reports.gathering import combined_rows, is_local, received, sent, tasks
 from mqctl.spark.selection import Selection
@@ -50,11 +50,8 @@ def dealt_rows(
         return None
     keyed = KEYED[table]
     keys = tuple(keyed.keys if by is None else by)
-    try:
-        with carrying():
-            work = plan_tracks(wanted, query, tasks(context, wanted))
-    except CarriedError as failure:
-        raise delivered_error(str(failure)) from failure
+    with planning():
+        work = plan_tracks(wanted, query, tasks(context, wanted))
     with TemporaryDirectory(prefix="tracks-", dir=context.getConf().get("spark.local.dir")) as place:
         shares = [(f"{number}", share) for number, share in enumerate(work)]
         placed = context.parallelize(shares, max(1, len(shares))).mapPartitions(partial(_deal, place)).collect()

@@ -16,7 +16,7 @@ from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import KeyedTable
 from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.aggregates.table import PartTable, Work
-from mqctl.spark.carried import CarriedError, carrying, delivered_error
+from mqctl.spark.carried import carrying, planning
 from mqctl.spark.query import Query
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.scan.remote import is_remote
@@ -38,16 +38,13 @@ def gathered(
     if not is_local(context, wanted):
         return None
     part = PART_TABLES[table]
-    try:
-        with carrying():
-            work = part.plan(wanted, query, tasks(context, wanted))
-    except CarriedError as failure:
-        raise delivered_error(str(failure)) from failure
+    with planning():
+        work = part.plan(wanted, query, tasks(context, wanted))
     if len(work) > MOST_TASKS:
         return None
     keys = tuple(part.keys if by is None else by)
-    sent = context.parallelize(work, len(work)).mapPartitions(partial(_read, table, keys)).collect()
-    rows: list[Row] = combined_rows(part, keys, [received(each) for each in sent]).to_pylist()
+    answers = context.parallelize(work, len(work)).mapPartitions(partial(_read, table, keys)).collect()
+    rows: list[Row] = combined_rows(part, keys, [received(each) for each in answers]).to_pylist()
     return rows
 
 
