@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import network_notes, rooms_entered
+from tests.store import failing_disk
 
 _ROOMS = ("model", "protocol", "store", "client", "diagnosis", "plan", "allocation", "filter", "stacks")
 _UPPER_ROOMS = ("snapshot", "execute", "capture", "render", "playbook", "local", "cli", "operations")
@@ -193,6 +194,7 @@ def _become(asked: Asked) -> None:
     time.tzset()
     network_notes.install()
     rooms_entered.install()
+    failing_disk.install_named()
 
 
 def main() -> None:

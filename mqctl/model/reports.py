@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mqctl.model.backlog import BacklogRow
 from mqctl.model.report_rows import (
@@ -58,6 +58,7 @@ class SkewReport:
     producers: list[SkewProducer]
     sizes: list[SkewSize]
     resharded: list[Resharded]
+    unread: list[Unread] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,7 @@ class OrderReport:
     times: list[OrderTime]
     keys: list[OrderKey]
     own_messages: int = 0
+    unread: list[Unread] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ class DuplicatesReport:
     keys: list[DuplicateKey]
     read: list[StoreRead]
     own_messages: int = 0
+    unread: list[Unread] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +107,7 @@ class TagsReport:
     topics: list[TagShare]
     queues: list[TagQueue]
     lost: list[LostTag]
+    unread: list[Unread] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +119,7 @@ class CapacityReport:
     stores: list[CapacityStore]
     topics: list[CapacityTopic]
     buckets: list[CapacityBucket]
+    unread: list[Unread] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,12 +75,15 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
 
     Raises:
         NotFoundError, BadInputError: there is no such store.
+        StorageError: it has none that can be read, but a file where one may be cannot be.
     """
-    from mqctl.errors import MqctlError
+    from mqctl.errors import MqctlError, StorageError
     from mqctl.snapshot.store.reading import Reading
     from mqctl.store.directory import StoreDirectory
 
     reading = Reading(StoreDirectory.open(path))
+
+    unread: list[StorageError] = []
 
     def read(topic: str) -> list[Message]:
         messages = []
@@ -89,6 +92,8 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
                 for place in reading.entries(bounds)[1]["physical_offset"].tolist():
                     try:
                         messages.append(reading.store.commit_log.record_at(place))
+                    except StorageError as error:
+                        unread.append(error)
                     except MqctlError:
                         continue  # `store verify` reports it
         return messages
@@ -96,6 +101,8 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
     halves = [item for item in read(HALF_TOPIC) if item.unique_key == unique_key]
     given_up = [item for item in read(DISCARD_TOPIC) if item.unique_key == unique_key]
     if not halves and not given_up:
+        for error in unread:
+            raise error
         return None
     topic = (halves or given_up)[0].properties.get(REAL_TOPIC, "")
     progress = reading.offset_table.offsets.get((HALF_TOPIC, TRANSACTION_GROUP), {}).get(0) or 0

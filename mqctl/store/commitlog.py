@@ -18,7 +18,7 @@ from mqctl.model.message import Message
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, headers
 from mqctl.store.layouts import BLANK_BYTES, HEADER_BYTES, MAGIC_V1, MAGIC_V2, PAGE_BYTES, SIZE_AND_MAGIC
-from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files, nominal_size
+from mqctl.store.mapped_files import Buffer, MappedFile, OddFile, listed_files, nominal_size
 from mqctl.store.walk import Walk, find_record, record_limit, scan, walk
 
 
@@ -65,8 +65,7 @@ class CommitLog:
     @cached_property
     def files(self) -> tuple[MappedFile, ...]:
         """All files by start offset, zero-length ones included."""
-        mapped = itertools.chain.from_iterable(mapped_files(directory) for directory in self.directories)
-        files = sorted(mapped, key=lambda file: file.start)
+        files = sorted((file for each, _ in self._listed for file in each), key=lambda file: file.start)
         if self.until is None:
             return tuple(files)
         return tuple(
@@ -74,6 +73,20 @@ class CommitLog:
             for file in files
             if file.start < self.until or file is files[0]
         )
+
+    @cached_property
+    def _listed(self) -> list[tuple[tuple[MappedFile, ...], tuple[OddFile, ...]]]:
+        return [listed_files(directory) for directory in self.directories]
+
+    @cached_property
+    def odd_files(self) -> tuple[OddFile, ...]:
+        """What has the name of a file of the log and cannot be read as one: the rest is judged without it."""
+        odd = (each for _, some in self._listed for each in some)
+        return tuple(sorted(odd, key=lambda each: each.start))
+
+    def odd_span(self, odd: OddFile) -> tuple[int, int]:
+        """Returns the physical offsets that the records of an odd file would have."""
+        return odd.start, odd.start + (self.file_size_bytes or 0)
 
     @cached_property
     def file_size_bytes(self) -> int | None:
@@ -93,7 +106,8 @@ class CommitLog:
     @property
     def min_offset(self) -> int:
         """Physical offset of the first byte kept; 0 for an empty log."""
-        return self.files[0].start if self.files else 0
+        starts = [*(file.start for file in self.files[:1]), *(odd.start for odd in self.odd_files[:1])]
+        return min(starts, default=0)
 
     @cached_property
     def end(self) -> LogEnd:
@@ -159,13 +173,15 @@ class CommitLog:
         positions = (find_record(buffer, buffer.data, file.start, low, high) for low, high in spans)
         return next((place for place in positions if place is not None), None)
 
-    def headers(self, physical_offsets: Int64s) -> list[tuple[MappedFile, Headers]]:
-        """Reads the headers of records at `physical_offsets` (ascending int64), grouped by file.
+    def headers(
+        self, physical_offsets: Int64s, files: Sequence[MappedFile] | None = None
+    ) -> list[tuple[MappedFile, Headers]]:
+        """Reads the headers of records at `physical_offsets` (ascending int64), grouped by file; of all or some files.
 
         Offsets that no file covers, or that leave no room for a header, are left out.
         """
         parts = []
-        for file in self.files:
+        for file in self.files if files is None else files:
             low, high = np.searchsorted(physical_offsets, [file.start, file.end])
             positions = physical_offsets[low:high] - file.start
             positions = positions[positions <= len(file.known) - HEADER_BYTES]
@@ -196,11 +212,16 @@ class CommitLog:
 
         Raises:
             NotFoundError: no file covers the offset, or no record starts there.
+            OddFileError: the file that should cover it is none.
             RecordError: what starts there is torn.
         """
         file = self.file_of(physical_offset)
         problem = f"could not read the record at physical offset {physical_offset}"
         if file is None:
+            for odd in self.odd_files:
+                low, high = self.odd_span(odd)
+                if low <= physical_offset < high:
+                    raise odd.error()
             raise NotFoundError(
                 problem, reason=f"the commit log holds {self.min_offset} to {self.files[-1].end if self.files else 0}"
             )

@@ -24,7 +24,7 @@ from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
 from mqctl.store.lock_holder import lock_holder
-from mqctl.store.mapped_files import mapped_files
+from mqctl.store.mapped_files import listed_files
 from mqctl.store.plain_files import read_file, reading_error
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class StoreDirectory:
                 )
         present = [part for part in _PARTS if _exists(path / part)]
         raft = _raft_directory(path)
-        if raft is not None and not mapped_files(path / "commitlog"):
+        if raft is not None and not any(listed_files(path / "commitlog")):
             raise BadInputError(
                 f"could not open the store {path}",
                 reason=f"its commit log is in DLedger's (Raft) format, in {raft.name}",
@@ -204,7 +204,7 @@ class StoreDirectory:
             BadInputError: it is too short to hold the times.
         """
         path = self.path / "checkpoint"
-        return parse_checkpoint(read_file(path)) if path.exists() else None
+        return parse_checkpoint(read_file(path)) if os.path.lexists(path) else None
 
     def abort(self) -> bool:
         """Whether the broker runs, or died. `abort.bak`, which 5.x leaves behind, means nothing."""
@@ -227,7 +227,10 @@ class StoreDirectory:
     def _last_entry_of(store: StoreDirectory) -> int | None:
         def last(place: tuple[str, int]) -> int | None:
             queue = store.consume_queue(*place)
-            entries = queue.entries(queue.max_offset - 1)
+            try:
+                entries = queue.entries(queue.max_offset - 1)
+            except MqctlError:
+                return None  # whoever reads the queue itself says so
             return int(entries["physical_offset"][-1]) if len(entries) else None
 
         ends = look_at_each(store.path, last, store.queue_ids())
@@ -285,7 +288,7 @@ def _queues(root: Path) -> list[tuple[str, int]]:
         for topic in _children(root)
         if topic.is_dir()
         for queue in _children(topic)
-        if (number := decimal(queue.name)) is not None and queue.is_dir()
+        if (number := decimal(queue.name)) is not None
     )
 
 

@@ -19,11 +19,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.errors import StorageError
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.store.attached import source_of
 from mqctl.store.layouts import FILE_NAME_DIGITS, HEADER_BYTES
 from mqctl.store.mapping_guard import guard_mapping
-from mqctl.store.plain_files import open_regular, reading_error
+from mqctl.store.plain_files import look_at, open_regular, reading_error
 from mqctl.store.ranged import Ranged
 
 Buffer: TypeAlias = NDArray[np.uint8]
@@ -163,32 +164,75 @@ class MappedFile:
         return self.start + self.size_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class OddFile:
+    """What has the name of a queue's file and is none, or none that can be looked at; and why."""
+
+    path: Path
+    start: int
+    reason: str
+
+    def error(self) -> OddFileError:
+        return OddFileError(self)
+
+
+class OddFileError(StorageError):
+    """A queue of mapped files has something else in the place of a file: nobody knows what it holds.
+
+    Attributes:
+        path: its place.
+    """
+
+    def __init__(self, odd: OddFile) -> None:
+        super().__init__(
+            f"could not read {odd.path}", reason=odd.reason, remedy="put the broker's own file in its place"
+        )
+        self.path = odd.path
+
+
 def mapped_files(directory: Path) -> tuple[MappedFile, ...]:
     """Lists the files of a queue of mapped files by start offset; other names are passed over.
 
     A directory that does not exist holds no files.
 
     Raises:
+        OddFileError: a file of the queue is no file.
         PermissionDeniedError, StorageError: it cannot be listed.
     """
-    files = [
-        MappedFile(path, start, size)
-        for path, size in _files(directory)
-        if len(path.name) == FILE_NAME_DIGITS and (start := decimal(path.name, 0, _HIGHEST_START)) is not None
-    ]
-    return tuple(sorted(files, key=lambda file: file.start))
+    files, odd = listed_files(directory)
+    for each in odd:
+        raise each.error()
+    return files
 
 
-def _files(directory: Path) -> Iterator[tuple[Path, int]]:
+def listed_files(directory: Path) -> tuple[tuple[MappedFile, ...], tuple[OddFile, ...]]:
+    """Lists the files of a queue, and what has the name of one and is none, each by start offset.
+
+    Whoever goes on without the latter has to say so. A link that leads to no directory, and a file where the
+    directory should be, are odd themselves.
+
+    Raises:
+        PermissionDeniedError, StorageError: the directory cannot be listed.
+    """
+    files, odd = [], []
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
-                if entry.is_file():
-                    yield Path(entry.path), entry.stat().st_size
-    except (FileNotFoundError, NotADirectoryError):
-        return
+                start = decimal(entry.name, 0, _HIGHEST_START) if len(entry.name) == FILE_NAME_DIGITS else None
+                if start is None:
+                    continue
+                size, reason = look_at(Path(entry.path))
+                if size is not None:
+                    files.append(MappedFile(Path(entry.path), start, size))
+                elif reason:
+                    odd.append(OddFile(Path(entry.path), start, reason))
     except OSError as error:
-        raise reading_error(directory, error) from error
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise reading_error(directory, error) from error
+        if os.path.lexists(directory):
+            reason = look_at(directory)[1] or "it is a file, and should be a directory"
+            odd.append(OddFile(directory, 0, reason))
+    return tuple(sorted(files, key=lambda file: file.start)), tuple(sorted(odd, key=lambda each: each.start))
 
 
 def nominal_size(files: tuple[MappedFile, ...]) -> int | None:

@@ -50,6 +50,33 @@ def open_regular(file: Path) -> int:
     raise UnfitFileError(errno.EINVAL, "it is no regular file", str(file))
 
 
+_KINDS = (
+    (stat.S_ISDIR, "it is a directory"),
+    (stat.S_ISFIFO, "it is a named pipe"),
+    (stat.S_ISSOCK, "it is a socket"),
+    (stat.S_ISCHR, "it is a device"),
+    (stat.S_ISBLK, "it is a device"),
+)
+
+
+def look_at(path: Path) -> tuple[int | None, str]:
+    """Returns the size of a regular file, or of one that a link leads to; of anything else None and what it is.
+
+    Nothing is said of what is not there any more.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None, "it is a link that leads nowhere" if path.is_symlink() else ""
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None, "it is a link that leads to itself"
+        return None, error.strerror or str(error)
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size, ""
+    return None, next((words for holds, words in _KINDS if holds(status.st_mode)), "it is no regular file")
+
+
 def read_named(file: Path) -> bytes:
     """Returns what a file that somebody named holds: pipes (`<(...)`, `/dev/stdin`) are read to their end, too.
 

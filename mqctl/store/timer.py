@@ -5,6 +5,7 @@ Source: `TimerWheel`, `Slot`, `TimerLog`, `TimerCheckpoint` of 5.3.3.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ def used_slots(path: Path) -> NDArray[Any]:
     Times are in units of the broker's precision (`time_units * timerPrecisionMs` is epoch ms). An absent file has none.
     """
     native = dtypes.TIMER_SLOT.newbyteorder("=")
-    if not path.exists():
+    if not os.path.lexists(path):
         return np.empty(0, dtype=native)
     data = map_file(path)
     slots = data[: len(data) // dtypes.TIMER_SLOT.itemsize * dtypes.TIMER_SLOT.itemsize].view(dtypes.TIMER_SLOT)

@@ -18,8 +18,9 @@ from mqctl.model.storage_state import ClockState, QueueBehind, UnconfirmedTail
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS
 from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.log_window import LastRecord, LogFindings, LogTable
-from mqctl.store.mapped_files import mapped_files
+from mqctl.store.mapped_files import listed_files
 from mqctl.store.plain_files import reading_error
+from mqctl.store.unread_files import odd_topics
 from mqctl.store.verify_index import IndexFindings, IndexShare, IndexSlice, IndexVerifier
 from mqctl.store.verify_log import LogVerifier, oddities
 from mqctl.store.verify_plan import CheckedQueues, QueueFindings, QueuePlan
@@ -135,6 +136,7 @@ def verify(store: StoreDirectory, progress: Progress | None = None, *, spread: S
         queues.join(part.queues)
         index.join(part.index)
     log_end = store.commit_log.min_offset if log.end is None else log.end
+    log_end = max((log_end, *(store.commit_log.odd_span(odd)[1] for odd in store.commit_log.odd_files)))
     queues.finish(log_end)
     index.finish(log_end)
     if store.cut is not None:
@@ -171,6 +173,8 @@ def _without_log(store: StoreDirectory, report: VerifyReport) -> VerifyReport:
     log = store.path / COMMIT_LOG
     led = [damage for damage in report.damages if damage.code in _LEAD_INTO_LOG]
     others = [damage for damage in report.damages if damage.code not in _LEAD_INTO_LOG]
+    if store.commit_log.odd_files:  # they may hold it all
+        return replace(report, damages=tuple(others))
     entries = report.queue_entries + report.index_entries
     if entries:
         reason = "no files: lost, not copied, or kept elsewhere (storePathCommitLog)"
@@ -232,6 +236,7 @@ def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, inde
     timers, configs = _timers(store, unread), _configs(store, unread)
     oddities_of_log = list(oddities(log))
     parts = (
+        _odd(store),
         _foreign(store),
         log.damages,
         oddities_of_log,
@@ -273,6 +278,20 @@ def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, inde
     )
 
 
+def _odd(store: StoreDirectory) -> list[Damage]:
+    """Names what stands in the place of a file of the log, or of a topic's queues, and is none."""
+    odd = [Unreadable(store.relative(each.path), each.reason) for each in store.commit_log.odd_files]
+    return [
+        Damage(
+            code=DamageCode.UNREADABLE_FILE,
+            grade=DamageGrade.DAMAGE,
+            file=each.part,
+            params={"reason": each.reason},
+        )
+        for each in (*odd, *odd_topics(store))
+    ]
+
+
 def _foreign(store: StoreDirectory) -> list[Damage]:
     """Names what lies among the commit log's files and is none: brokers refuse to start over it, or pass it over."""
     log = store.path / "commitlog"
@@ -280,7 +299,7 @@ def _foreign(store: StoreDirectory) -> list[Damage]:
         entries = sorted(log.iterdir()) if log.is_dir() else []
     except OSError as error:
         raise reading_error(log, error) from error
-    known = {file.path.name for file in mapped_files(log)}
+    known = {each.path.name for some in listed_files(log) for each in some}
     return [
         Damage(
             code=DamageCode.FOREIGN_ENTRY,

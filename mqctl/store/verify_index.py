@@ -22,6 +22,7 @@ from mqctl.store.layouts import INDEX_ENTRY_BYTES, INDEX_HEADER_BYTES
 from mqctl.store.log_window import LogTable
 
 SLICE_ENTRIES = 1 << 20
+_MOST_BYTES, _TOO_LARGE = (1 << 31) - 1, "it is larger than 2 GiB, and no broker can map it"
 
 
 @dataclass
@@ -196,7 +197,7 @@ def _unusable(index: IndexFile, relative: str) -> Damage | None:
     if len(index.buffer) == 0:
         return Damage(code=DamageCode.ZERO_LENGTH_FILE, grade=DamageGrade.DAMAGE, file=relative, offset=0)
     try:
-        problem = _header_problem(index)
+        problem = _TOO_LARGE if len(index.buffer) > _MOST_BYTES else _header_problem(index)
     except BadInputError as error:
         problem = error.reason
     if not problem:

@@ -107,6 +107,8 @@ class LogVerifier:
             self.damage(
                 DamageCode.COMMIT_LOG_GAP, gap.before, None, length=gap.end - gap.start, start=gap.start, end=gap.end
             )
+        for odd in log.odd_files:
+            self.found.unread.append(log.odd_span(odd))
         for number in share:
             file = log.files[number]
             if not self._readable(file, nominal):

@@ -20,7 +20,7 @@ from mqctl.store.dtypes import QUEUE_ENTRY_NATIVE
 from mqctl.store.kernel import Int64s, Mask
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES
 from mqctl.store.log_window import LogTable
-from mqctl.store.mapped_files import MappedFile
+from mqctl.store.mapped_files import MappedFile, OddFileError
 from mqctl.store.mapping_guard import BadSpotError
 from mqctl.store.verify_coverage import EntryCoverage
 from mqctl.store.verify_plan import CheckedQueues, QueueFindings, QueuePlan, QueueRun, leading_below
@@ -87,7 +87,7 @@ class QueueVerifier:
         self._checked = [0] * len(plan.runs)
 
     def _unreadable(self, queue: tuple[str, int], path: Path, error: MqctlError) -> Damage:
-        file = self._store.relative(error.path if isinstance(error, BadSpotError) else path)
+        file = self._store.relative(error.path if isinstance(error, BadSpotError | OddFileError) else path)
         reason = error.reason or error.problem
         return Damage(
             code=DamageCode.UNREADABLE_FILE, grade=DamageGrade.DAMAGE, topic=queue[0], queue_id=queue[1],

@@ -52,8 +52,8 @@ ODD: dict[str, tuple[Callable[[Path], None], set[int], str]] = {
     "absurd names": (_names, {0, 1, 2}, "records"),
     "circles": (_circles, {0, 1, 2}, "records"),
     "a terabyte": (_terabyte, {2}, "wrong_file_size"),
-    "the log is a circle": (_log_in_circles, {74}, "Too many levels of symbolic links"),
-    "the log is a pipe": (_log_is_a_pipe, {2}, "foreign_entry"),
+    "the log is a circle": (_log_in_circles, {2}, "it is a link that leads to itself"),
+    "the log is a pipe": (_log_is_a_pipe, {2}, "it is a named pipe"),
 }
 
 

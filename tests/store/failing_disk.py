@@ -1,7 +1,8 @@
-"""Runs mqctl on a disk that refuses some pages: `failing_disk.py [[PATH, LOW, HIGH], ...] WORD...`; with
-MQCTL_TEST_TWICE set, twice in one process.
+"""A disk that refuses some pages, below mqctl's code: reads of these bytes fail with EIO, and mapped pages of them end
+in SIGBUS.
 
-Below mqctl's code, as a disk does it: reads of these bytes fail with EIO, and mapped pages of them end in SIGBUS.
+`failing_disk.py [[PATH, LOW, HIGH], ...] WORD...` runs mqctl on it; with MQCTL_TEST_TWICE set, twice in one process.
+Forked commands run on it where their environment names such places in MQCTL_TEST_FAULTS.
 """
 
 from __future__ import annotations
@@ -12,33 +13,40 @@ import json
 import mmap
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+VARIABLE = "MQCTL_TEST_FAULTS"
 PAGE = 4_096
 _MAP_SHARED_FIXED = 0x11
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
-_faults: list[tuple[str, int, int]] = [tuple(each) for each in json.loads(sys.argv[1])]
-_EMPTY = os.memfd_create("empty")  # a page behind the end of its file is a SIGBUS
+_faults: list[tuple[str, int, int]] = []
+_empty: list[int] = []
 _mmap, _pread, _read = mmap.mmap, os.pread, os.read
 
 
 def _of(descriptor: int) -> list[tuple[int, int]]:
-    path = Path(f"/proc/self/fd/{descriptor}").readlink()
+    try:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+    except OSError:  # it was closed
+        return []
     return [(low, high) for name, low, high in _faults if path == Path(name)]
 
 
 def _mapped(descriptor: int, length: int, *rest: Any, **named: Any) -> mmap.mmap:
     mapping = _mmap(descriptor, length, *rest, **named)
-    base = np.frombuffer(mapping, dtype=np.uint8).ctypes.data
-    for low, high in _of(descriptor):
-        for page in range(low // PAGE * PAGE, high, PAGE):
-            _libc.mmap(base + page, PAGE, mmap.PROT_READ, _MAP_SHARED_FIXED, _EMPTY, 0)
+    refused = _of(descriptor)
+    if refused:
+        base = np.frombuffer(mapping, dtype=np.uint8).ctypes.data
+        for low, high in refused:
+            for page in range(low // PAGE * PAGE, min(high, len(mapping)), PAGE):
+                _libc.mmap(base + page, PAGE, mmap.PROT_READ, _MAP_SHARED_FIXED, _empty[0], 0)
     return mapping
 
 
@@ -61,11 +69,26 @@ def _read_or_fail(descriptor: int, length: int) -> bytes:
     return _read(descriptor, length)
 
 
+def install(faults: Iterable[tuple[str, int, int]]) -> None:
+    """Has this process's disk refuse bytes [low, high) of files from now on."""
+    _faults.extend(faults)
+    if _faults and not _empty:
+        _empty.append(os.memfd_create("empty"))  # a page behind the end of its file is a SIGBUS
+        mmap.mmap, os.pread, os.read = _mapped, _pread_or_fail, _read_or_fail  # type: ignore[misc, assignment]
+
+
+def install_named() -> None:
+    """Installs what the environment names, if it does."""
+    if VARIABLE in os.environ:
+        install(tuple(each) for each in json.loads(os.environ[VARIABLE]))
+
+
 def main() -> int:
+    """Runs mqctl."""
     from mqctl.cli.exit import run_guarded
     from mqctl.main import main as mqctl
 
-    mmap.mmap, os.pread, os.read = _mapped, _pread_or_fail, _read_or_fail  # type: ignore[misc, assignment]
+    install(tuple(each) for each in json.loads(sys.argv[1]))
     codes = [run_guarded(sys.argv[2:], mqctl) for _ in range(2 if os.environ.get("MQCTL_TEST_TWICE") else 1)]
     return codes[-1]
 

@@ -84,7 +84,9 @@ def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_
     pairs: list[tuple[str, Message]] = []
     gaps = []
     queue_ids = []
-    for (name, queue_id), queue_bounds in reading.bounds.items():
+    bounds = reading.bounds
+    gaps += [gap for gap in reading.gaps if gap.part is Part.QUEUES and gap.subject and gap.subject.topic == topic]
+    for (name, queue_id), queue_bounds in bounds.items():
         if name != topic:
             continue
         queue_ids.append(queue_id)

@@ -25,6 +25,7 @@ from mqctl.store.compare_logs import LogComparison, compare_logs, equal_again, o
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.epochs import EPOCH_FILE, read_epochs, was_cut_at
 from mqctl.store.log_holdings import log_holdings
+from mqctl.store.unread_files import unread_log_files
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ def compare_stores(path: Path, other_path: Path, progress: Progress | None = Non
     only_b = _shares(b.log, a.log, logs.turned)
     tables, unread = compare_tables(a.store, b.store)
     unread += [UnreadTable(store=side.name, table="epochs", reason=side.unread) for side in (a, b) if side.unread]
+    unread += [
+        UnreadTable(store=side.name, table=each.part, reason=each.reason)
+        for side in (a, b)
+        for each in unread_log_files(side.store)
+    ]
     return StoreComparison(
         a=str(path),
         b=str(other_path),

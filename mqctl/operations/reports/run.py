@@ -203,9 +203,10 @@ def report(
     """
     from mqctl.render.reports.tables import report_document
     from mqctl.spark.brokers import with_brokers
+    from mqctl.spark.reports.unread import log_unread, with_log
 
     with answering(question) as (engine, wanted):
-        value = with_brokers(make(engine, wanted), wanted)
+        value = with_brokers(with_log(make(engine, wanted), log_unread(wanted.stores)), wanted)
     output, limit = form
     emit(limited(report_document(name, wanted.stores, value, question.lang), output, limit), output)
     if parquet is not None:
@@ -222,7 +223,11 @@ def tell_unread(unread: Sequence[Unread]) -> ExitCode:
         held = f"{each.bytes:,} bytes" if each.bytes else ""
         log = "its commit log holds " if each.bytes else ""
         more = "" if each.messages is None else f"{log}{counted(each.messages, 'message')}"
-        tell(f"mqctl: {each.store}: {each.part} is not read ({'; '.join(filter(None, (held, more)))}): {each.reason}")
+        holds = "; ".join(filter(None, (held, more)))
+        if holds:
+            tell(f"mqctl: {each.store}: {each.part} is not read ({holds}): {each.reason}")
+        else:
+            tell(f"mqctl: {each.store}: {each.part} is not read: {each.reason}")
     return ExitCode.IO if unread else ExitCode.OK
 
 

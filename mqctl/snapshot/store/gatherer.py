@@ -24,6 +24,7 @@ from mqctl.snapshot.store.reading import Reading
 from mqctl.snapshot.store.transactions import commit_marks, transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.unread_files import unread_log_files
 from mqctl.store.verify import COMMIT_LOG, Verifier, VerifyReport, verify
 
 
@@ -59,6 +60,8 @@ def gather_store(
     if report is None:
         for part in (Part.VERIFICATION, Part.CLOCKS):
             reading.miss(part, "the commit log was not read through (--quick)", cause=Cause.LEFT_OUT)
+        for each in unread_log_files(reading.store):
+            reading.miss(Part.STORAGE, each.reason, subject=GapSubject(place=each.part), cause=Cause.UNREADABLE)
     damages = report.damages if report else ()
     reading.gone_queues = frozenset(
         (item.topic or "", item.queue_id or 0) for item in damages if item.code is DamageCode.QUEUE_GONE

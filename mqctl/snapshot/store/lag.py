@@ -40,7 +40,7 @@ def gather_lag(path: Path, *, at_ms: int | None = None, broker_name: str | None 
     reading.note_unreadable_formats()
     queues = queue_states(reading, with_bytes=False)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
-    wanted = {Part.QUEUES, Part.CONSUMER_OFFSETS, Part.POP}
+    wanted = {Part.QUEUES, Part.CONSUMER_OFFSETS, Part.POP, Part.STORE_TIMES}
     origin = store_origin(reading, at_ms, newest)
     pop: tuple[PopShare, ...] = ()
     if may_pop(reading):

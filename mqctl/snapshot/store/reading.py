@@ -11,12 +11,14 @@ import numpy as np
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
 from mqctl.model.gap import Cause, Gap, GapSubject, Part, cause_of
+from mqctl.model.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig, OffsetTable
 from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import MAGIC_V1, MAGIC_V2
+from mqctl.store.unread_files import odd_topics, why_unread
 
 _PARTS = {
     configs.TOPICS: Part.TOPICS,
@@ -28,6 +30,14 @@ _PARTS = {
     configs.USERS: Part.ACCESS,
     configs.ACLS: Part.ACCESS,
 }
+
+_TOLD_BY = {
+    SCHEDULE_TOPIC: (Part.DELAY_QUEUES,),
+    TIMER_TOPIC: (Part.DELAY_TIMERS,),
+    HALF_TOPIC: (Part.TRANSACTIONS,),
+    OP_TOPIC: (Part.TRANSACTIONS,),
+}
+"""What queues of RocketMQ's own topics tell besides."""
 
 _OF_QUEUES = (Part.DELAY_QUEUES, Part.DELAY_TIMERS, Part.TRANSACTIONS, Part.OFFSET_JUMPS)
 
@@ -102,7 +112,11 @@ class Reading:
             except MqctlError as error:
                 self.unread_queues.add((topic, queue_id))
                 subject = GapSubject(topic=topic, queue_id=queue_id)
-                self.miss(Part.QUEUES, error.reason or error.problem, subject=subject, cause=cause_of(error))
+                for part in (Part.QUEUES, *_TOLD_BY.get(topic, ())):
+                    self.miss(part, why_unread(self.store, error), subject=subject, cause=cause_of(error))
+        for each in odd_topics(self.store):
+            subject = GapSubject(topic=each.part.rpartition("/")[2])
+            self.miss(Part.QUEUES, f"{each.part}: {each.reason}", subject=subject, cause=Cause.UNREADABLE)
         if not table and self.lacks_queues:
             self._miss_queues(Part.QUEUES)
         return table
@@ -163,10 +177,28 @@ class Reading:
         # Not np.unique: it imports numpy.ma, 10 ms that a lag question cannot spare.
         wanted = np.array(sorted({place for place in physical_offsets if place >= 0}), dtype=np.int64)
         times: dict[int, int] = {}
-        for file, headers in self.store.commit_log.headers(wanted):
-            good = valid(headers, file.start)
-            times.update(zip(headers.physical_offset[good].tolist(), headers.store_time_ms[good].tolist(), strict=True))
+        log = self.store.commit_log
+        for file in log.files:
+            try:
+                parts = log.headers(wanted, (file,))
+            except MqctlError as error:
+                self._miss_times(self.store.relative(file.path), error.reason or error.problem)
+                continue
+            for _, headers in parts:
+                good = valid(headers, file.start)
+                records = headers.take(good)
+                times.update(zip(records.physical_offset.tolist(), records.store_time_ms.tolist(), strict=True))
+        for odd in log.odd_files:
+            low, high = np.searchsorted(wanted, log.odd_span(odd))
+            if low < high:
+                self._miss_times(self.store.relative(odd.path), odd.reason)
         return times
+
+    def _miss_times(self, file: str, reason: str) -> None:
+        """Notes once that a file of the log does not tell when its messages were stored."""
+        subject = GapSubject(place=file)
+        if not any(gap.part is Part.STORE_TIMES and gap.subject == subject for gap in self.gaps):
+            self.miss(Part.STORE_TIMES, reason, subject=subject, cause=Cause.UNREADABLE)
 
 
 def valid(headers: Headers, file_start: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mqctl.errors import MqctlError
 from mqctl.model.counts import counted
 from mqctl.model.delay_state import TimerTopicState
-from mqctl.model.gap import Part, cause_of
+from mqctl.model.gap import Cause, GapSubject, Part, cause_of
 from mqctl.model.message import REAL_TOPIC, UNIQ_KEY
 from mqctl.model.names import TIMER_TOPIC
 from mqctl.model.numbers import decimal
@@ -27,6 +27,7 @@ from mqctl.store.kernel import Int64s
 from mqctl.store.mapped_files import Buffer
 from mqctl.store.texts import Spans, factorize, property_spans
 from mqctl.store.timer import DELETE, read_timer_check, timer_log
+from mqctl.store.unread_files import unread_log_files, why_unread
 
 _OUT_MS, _DELETED_KEY = "TIMER_OUT_MS", "TIMER_DEL_UNIQKEY"
 
@@ -54,7 +55,7 @@ def timer_topics(reading: Reading) -> tuple[TimerTopicState, ...]:
     try:
         waiting, missing = waiting_timers(reading.store)
     except MqctlError as error:
-        reading.miss(Part.DELAY_TIMERS, error.reason or error.problem, cause=cause_of(error))
+        reading.miss(Part.DELAY_TIMERS, why_unread(reading.store, error), cause=cause_of(error))
         return ()
     due: dict[str | None, list[int]] = defaultdict(list)
     for item in waiting:
@@ -65,6 +66,8 @@ def timer_topics(reading: Reading) -> tuple[TimerTopicState, ...]:
     ]
     if missing:
         reading.miss(Part.DELAY_TIMERS, f"the commit log lacks {counted(missing, 'message')} of the timer log")
+        for each in unread_log_files(reading.store):
+            reading.miss(Part.DELAY_TIMERS, each.reason, subject=GapSubject(place=each.part), cause=Cause.UNREADABLE)
     return tuple(rows)
 
 

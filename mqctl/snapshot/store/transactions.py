@@ -16,6 +16,7 @@ from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_G
 from mqctl.model.transaction_state import CommittedTransaction, TransactionState
 from mqctl.snapshot.half_messages import Half, discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.store.reading import QueueBounds, Reading
+from mqctl.store.unread_files import why_unread
 
 _OPS_COME_WITHIN_MS = 10_000
 """5.x writes op messages together (`transactionOpBatchInterval`, 3 s), after what they are about."""
@@ -71,7 +72,11 @@ def _messages(reading: Reading, bounds: QueueBounds) -> Iterable[tuple[int, Mess
         try:
             yield offset, reading.store.commit_log.record_at(physical)
         except MqctlError as error:
-            reading.miss(Part.TRANSACTIONS, error.reason, subject=GapSubject(topic=bounds.queue.topic, offset=offset))
+            reading.miss(
+                Part.TRANSACTIONS,
+                why_unread(reading.store, error),
+                subject=GapSubject(topic=bounds.queue.topic, offset=offset),
+            )
 
 
 def _all_messages(reading: Reading, topic: str) -> Iterable[tuple[int, Message]]:

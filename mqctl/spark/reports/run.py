@@ -26,7 +26,7 @@ from mqctl.spark.reports.retries import retries_report, retry_cuts
 from mqctl.spark.reports.skew import skew_cuts, skew_report
 from mqctl.spark.reports.tags import TAG_CUTS, tags_report
 from mqctl.spark.reports.transactions import transactions
-from mqctl.spark.reports.unread import needed, unread_parts, with_messages
+from mqctl.spark.reports.unread import is_of_log, needed, unread_parts, with_log, with_messages
 from mqctl.spark.selection import Selection
 
 NAMES = ("backlog", "skew", "order", "duplicates", "tags", "delay", "transactions", "retries", "capacity")
@@ -87,7 +87,7 @@ def run_report(
         engine, wanted, at_ms=settings.at_ms, bucket_ms=width, levels=settings.levels, cuts=(RETURNS_CUT,)
     )
     lags = engine.rows("lags", replace(wanted, topics=()), Query(()))
-    return {
+    reports: dict[str, object] = {
         "backlog": backlog,
         "skew": skew_report(own, top=settings.top),
         "order": order_report(order, own, top=settings.top, bucket_ms=width),
@@ -98,6 +98,8 @@ def run_report(
         "retries": retries_report(own, lags, delayed, wanted, bucket_ms=width, unread=needed("retries", unread)),
         "capacity": capacity_report(counted, extents, bucket_ms=width),
     }
+    of_log = [each for each in unread if is_of_log(each)]
+    return {name: with_log(report, of_log) for name, report in reports.items()}
 
 
 def chosen_width_ms(extents: Sequence[Row], wanted: Selection) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mqctl.errors import BadInputError, MqctlError
+from mqctl.model.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.model.report_rows import Unread
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.rows import READ
@@ -14,8 +16,10 @@ from mqctl.spark.engines import Engine, sum_of, text
 from mqctl.spark.query import Query
 from mqctl.spark.scan.planning import has_queue_files, open_store
 from mqctl.spark.selection import Selection
-from mqctl.store.directory import StoreDirectory
+from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.timer import read_timer_check
+from mqctl.store.unread_files import odd_topics, unread_log_files, unread_queues
+from mqctl.store.verify import COMMIT_LOG
 
 QUEUES = "consumequeue"
 
@@ -33,6 +37,9 @@ def unread_parts(stores: Sequence[str]) -> list[Unread]:
                     store=path, part=each.part, reason=each.reason, bytes=_size(store.path / each.part), messages=None
                 )
             )
+        parts += log_parts(path, store)
+        if has_queue_files(store):
+            parts += [_unread(path, each) for each in (*odd_topics(store), *unread_queues(store))]
         timers = store.path / "timerlog"
         if timers.is_dir() and read_timer_check(store.path / "config" / "timercheck") is None:
             reason = "without config/timercheck nobody knows which timers were delivered: all count as waiting"
@@ -43,7 +50,43 @@ def unread_parts(stores: Sequence[str]) -> list[Unread]:
 def needed(report: str, parts: Iterable[Unread]) -> list[Unread]:
     """Returns the parts without which the figures of a report are not whole."""
     own = ("config/timercheck",) if report == "delay" else ("config/consumerOffsets",)
-    return [each for each in parts if each.part in (QUEUES, *own)]
+    topics = {"delay": (SCHEDULE_TOPIC, TIMER_TOPIC), "transactions": (HALF_TOPIC, OP_TOPIC)}.get(report)
+    return [each for each in parts if each.part in (QUEUES, *own) or _is_of(each, topics)]
+
+
+def _is_of(part: Unread, topics: tuple[str, ...] | None) -> bool:
+    """Tells whether a part is of the log, or a consume queue of one of the topics; None: of any."""
+    if is_of_log(part):
+        return True
+    if not part.part.startswith(f"{QUEUES}/"):
+        return False
+    return topics is None or part.part.split("/")[1] in topics
+
+
+def is_of_log(part: Unread) -> bool:
+    """Tells whether a part is a file of the commit log."""
+    return part.part.startswith(f"{COMMIT_LOG}/")
+
+
+def log_unread(stores: Sequence[str]) -> list[Unread]:
+    """Lists the files of commit logs that are not read: what they hold is missing from every figure."""
+    return [each for path, store in _opened(stores) for each in log_parts(path, store)]
+
+
+def with_log(report: Any, parts: Sequence[Unread]) -> Any:
+    """Returns a report with files of the log among what it has not read, where it does not say so itself."""
+    known = {(each.store, each.part) for each in report.unread}
+    more = [each for each in parts if (each.store, each.part) not in known]
+    return replace(report, unread=[*report.unread, *more]) if more else report
+
+
+def log_parts(path: str, store: StoreDirectory) -> list[Unread]:
+    """Lists the files of one store's commit log that are not read."""
+    return [_unread(path, each) for each in unread_log_files(store)]
+
+
+def _unread(path: str, each: Unreadable) -> Unread:
+    return Unread(store=path, part=each.part, reason=each.reason, bytes=0, messages=None)
 
 
 def require_queues(wanted: Selection) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mqctl.errors import StorageError
 from mqctl.model.lag import LagEvidence, QueueLag, queue_lags
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
@@ -84,7 +85,10 @@ def committed_offsets(store: StoreDirectory) -> list[ConsumerOffsetState]:
 
 
 def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> list[QueueState]:
-    """Returns the readable range of every queue, batch consume queues included; `topics` None means all."""
+    """Returns the readable range of every queue, batch consume queues included; `topics` None means all.
+
+    Queues whose files cannot be read are left out.
+    """
     chosen = None if topics is None else set(topics)
     lowest = store.commit_log.min_offset
     plain = [place for place in store.queue_ids() if chosen is None or place[0] in chosen]
@@ -93,14 +97,18 @@ def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> 
         place for place in store.batch_queue_ids() if place not in known and (chosen is None or place[0] in chosen)
     ]
 
-    def bounds(queue: ConsumeQueue | BatchConsumeQueue) -> QueueState:
-        low = queue.min_offset(lowest)
+    def bounds(queue: ConsumeQueue | BatchConsumeQueue) -> QueueState | None:
+        try:
+            low = queue.min_offset(lowest)
+        except StorageError:
+            return None  # `mqctl.spark.reports.unread` names it
         return QueueState(topic=queue.topic, queue_id=queue.queue_id, min_offset=low, max_offset=queue.max_offset)
 
-    return [
+    looked = [
         *look_at_each(store.path, lambda place: bounds(store.consume_queue(*place)), plain),
         *look_at_each(store.path, lambda place: bounds(store.batch_consume_queue(*place)), batches),
     ]
+    return [each for each in looked if each is not None]
 
 
 def cells(store: StoreDirectory, wanted: Selection) -> list[QueueLag]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.errors import StorageError
 from mqctl.spark.selection import Selection
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.directory import StoreDirectory
@@ -72,7 +73,10 @@ def topic_places(store: StoreDirectory, wanted: Selection, step: int) -> TopicPl
     """Looks at the queues of a store; None where that tells nothing, or no topic is asked for."""
     if not wanted.topics or not store.commit_log.files or store.batch_queue_ids():
         return None
-    return TopicPlaces(store, wanted, step)
+    try:
+        return TopicPlaces(store, wanted, step)
+    except StorageError:
+        return None  # queues that cannot be read tell nothing
 
 
 def ranges_left(
