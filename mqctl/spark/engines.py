@@ -12,7 +12,8 @@ from mqctl.spark.aggregates.heavy import EDGE, stitches
 from mqctl.spark.aggregates.keyed import KEYED
 from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.aggregates.table import Work
-from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
+from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks
+from mqctl.spark.aggregates.whole_tracks import unpacked
 from mqctl.spark.query import Kernels, Query
 from mqctl.spark.scan.planning import committed_offsets, open_store
 from mqctl.spark.selection import Selection

@@ -16,7 +16,8 @@ from mqctl.errors import ExitCode
 from mqctl.model.own_messages import MARKS
 from mqctl.spark.aggregates.heavy import HeavyKey
 from mqctl.spark.aggregates.track_layout import TRACK
-from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
+from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks
+from mqctl.spark.aggregates.whole_tracks import unpacked
 from mqctl.spark.carried import CarriedError, delivered_error
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.query import Kernels, Query

@@ -12,7 +12,8 @@ import pytest
 from mqctl.spark import engines
 from mqctl.spark.aggregates import heavy, tracks
 from mqctl.spark.aggregates.combiner import Row
-from mqctl.spark.aggregates.tracks import PackedTracks, Tracks
+from mqctl.spark.aggregates.tracks import PackedTracks
+from mqctl.spark.aggregates.whole_tracks import Tracks, unpacked
 from mqctl.spark.engines import Engine, PlainEngine
 from mqctl.spark.query import Query
 from mqctl.spark.reports.duplicates import duplicates
@@ -66,10 +67,9 @@ def test_a_key_that_is_cut_is_judged_as_one(
     whole = both(PlainEngine(), wanted)
     request.getfixturevalue("small_limits")
     sizes: list[int] = []
-    original = tracks.unpacked
 
     def measured(packed: list[PackedTracks]) -> Tracks:
-        judged_order = original(packed)
+        judged_order = unpacked(packed)
         sizes.append(len(judged_order.rows))
         return judged_order
 

@@ -11,18 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.model.message import UNIQ_KEY
 from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.counting import coverage_rows
 from mqctl.spark.aggregates.heavy import EDGE, Edge, edge_text
-from mqctl.spark.aggregates.track_layout import BUSINESS, UNIQUE
-from mqctl.spark.aggregates.tracks import Tracks
+from mqctl.spark.aggregates.steps import Steps
+from mqctl.spark.aggregates.track_layout import BUSINESS
+from mqctl.spark.aggregates.whole_tracks import Tracks
 from mqctl.spark.query import Query
-from mqctl.spark.scan.keys import key_spans, key_text
-from mqctl.spark.scan.planning import open_store
-from mqctl.store.kernel import Int64s, headers
+from mqctl.store.kernel import Int64s
 
-KEYS_SHOWN = 20
 OWN = "own"
 """Cut: messages of a store that mqctl itself sent, which nothing is concluded from."""
 MOST_QUEUES = 64
@@ -31,116 +28,29 @@ _SAMPLE = 1 << 11
 _TRIED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """Tracks as steps: row `i` against row `i - 1`, where both have the same key; `group` numbers the keys."""
-
-    tracks: Tracks
-    same: NDArray[np.bool_]
-    group: Int64s
-
-    @classmethod
-    def of(cls, tracks: Tracks) -> _Steps:
-        digest = tracks.rows["digest"]
-        same = np.zeros(len(digest), dtype=bool)
-        same[1:] = digest[1:] == digest[:-1]
-        return cls(tracks, same, np.cumsum(~same) - 1)
-
-    def per_topic(self, mask: NDArray[np.bool_]) -> list[int]:
-        """Counts the marked rows by topic."""
-        counts = np.bincount(self.tracks.rows["topic"][mask], minlength=len(self.tracks.topics))
-        return [int(count) for count in counts]
-
-    def keys_with(self, mask: NDArray[np.bool_]) -> list[int]:
-        """Counts the keys with a marked row by topic."""
-        _, first = np.unique(self.group[mask], return_index=True)
-        topics = self.tracks.rows["topic"][mask][first]
-        return [int(count) for count in np.bincount(topics, minlength=len(self.tracks.topics))]
-
-    def timed(self, name: str, column: str, mask: NDArray[np.bool_], query: Query) -> Columns:
-        """Counts the marked rows by topic and time bucket."""
-        rows = self.tracks.rows[mask]
-        topics, buckets, counts = self.counted(rows["topic"], rows["store_ms"] // query.bucket_ms * query.bucket_ms)
-        return {"cut": [name] * len(counts), "topic": topics, "time_ms": buckets, column: counts}
-
-    def hosted(self, mask: NDArray[np.bool_]) -> Columns:
-        """Counts the marked rows by topic and born host."""
-        rows = self.tracks.rows[mask]
-        topics, codes, counts = self.counted(rows["topic"], rows["host"].astype(np.int64))
-        hosts = [self.tracks.hosts[code] for code in codes]
-        return {"cut": ["hosts"] * len(counts), "topic": topics, "born_host": hosts, "copies": counts}
-
-    def counted(self, topic: Int64s, value: Int64s) -> tuple[list[str], list[int], list[int]]:
-        """Returns each pair of topic and value there is: names of topics, values, and how often."""
-        known = np.unique(value)
-        if not len(known):
-            return [], [], []
-        # A pair as one number: sorted as two columns they take ten times as long.
-        pairs = topic.astype(np.int64) * len(known) + np.searchsorted(known, value)
-        there, counts = np.unique(pairs, return_counts=True)
-        names = [self.tracks.topics[code] for code in (there // len(known)).tolist()]
-        return names, known[there % len(known)].tolist(), counts.tolist()
-
-    def shown_keys(self, weight: Int64s, query: Query) -> Iterator[tuple[str, NDArray[np.void]]]:
-        """Yields for each topic the keys of greatest weight above 0 (one weight a key): its text and its rows."""
-        starts = np.flatnonzero(~self.same)
-        ends = np.append(starts[1:], len(self.same))
-        topic = self.tracks.rows["topic"][starts]
-        chosen: list[int] = []
-        for code in range(len(self.tracks.topics)):
-            members = np.flatnonzero((topic == code) & (weight > 0))
-            chosen += members[np.argsort(-weight[members], kind="stable")][:KEYS_SHOWN].tolist()
-        texts = self.texts(self.tracks.rows[starts[chosen]], query)
-        for key, text in zip(chosen, texts, strict=True):
-            yield text, self.tracks.rows[starts[key] : ends[key]]
-
-    def texts(self, rows: NDArray[np.void], query: Query) -> list[str]:
-        """Reads the keys of messages where they stand: each store is opened once, each file mapped once."""
-        names = [f"key of digest {digest:016x}" for digest in rows["digest"].tolist()]  # of a file that expired
-        name = UNIQ_KEY if self.tracks.kind == UNIQUE else query.key_property
-        for store in np.unique(rows["store"]).tolist():
-            log = open_store(self.tracks.stores[store]).commit_log
-            left = np.flatnonzero(rows["store"] == store)
-            left = left[np.argsort(rows["physical"][left])]
-            while len(left):
-                file = log.file_of(int(rows["physical"][left[0]]))
-                own = 1 if file is None else int(np.searchsorted(rows["physical"][left], file.end))
-                if file is not None:
-                    positions = rows["physical"][left[:own]] - file.start
-                    buffer = file.records_view(positions)
-                    spans = key_spans(buffer, headers(buffer, positions), name)
-                    ends = zip(left[:own].tolist(), spans.start.tolist(), spans.size.tolist(), strict=True)
-                    for row, start, size in ends:
-                        names[row] = key_text(buffer, start, size)
-                left = left[own:]
-        return names
-
-
 def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     """Tells which keys stand in several queues, when they moved, and where send and store order disagree.
 
     A move is a message that stands in another queue than the message of its key stored before it. An inversion is one
     that was sent (by the same host) before the message of its key stored before it in the same queue.
     """
-    steps, rows = _Steps.of(tracks), tracks.rows
-    if not len(rows):
+    if not len(tracks.rows):
         return
-    place = rows["store"].astype(np.int64) << 32 | rows["queue"]
-    moved = steps.same.copy()
-    moved[1:] &= place[1:] != place[:-1]
-    inverted = steps.same & ~moved
-    inverted[1:] &= (rows["born_ms"][1:] < rows["born_ms"][:-1]) & (rows["host"][1:] == rows["host"][:-1])
-    times = rows["store_ms"][moved]
+    steps = Steps.of(tracks, query)
+    place, before = steps.column("place"), steps.before[steps.again]
+    has_moved = place[steps.again] != place[before]
+    moved = steps.again[has_moved]
+    inverted = _sent_before(steps, steps.again[~has_moved], before[~has_moved])
     oldest = np.full(len(tracks.topics), np.iinfo(np.int64).max)
     newest = np.full(len(tracks.topics), np.iinfo(np.int64).min)
-    np.minimum.at(oldest, rows["topic"][moved], times)
-    np.maximum.at(newest, rows["topic"][moved], times)
+    topics, times = steps.column("topic")[moved], steps.column("store_ms")[moved]
+    np.minimum.at(oldest, topics, times)
+    np.maximum.at(newest, topics, times)
     moves = steps.per_topic(moved)
     yield {
         "cut": ["topics"] * len(tracks.topics),
         "topic": list(tracks.topics),
-        "messages": steps.per_topic(np.ones(len(rows), dtype=bool)),
-        "keys": steps.per_topic(~steps.same),
+        **steps.totals,
         "moved_keys": steps.keys_with(moved),
         "moves": moves,
         "inversions": steps.per_topic(inverted),
@@ -153,17 +63,26 @@ def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     yield _order_keys(steps, moved, inverted, query)
 
 
-def _explained(steps: _Steps, moved: NDArray[np.bool_]) -> Columns:
+def _sent_before(steps: Steps, after: Int64s, before: Int64s) -> Int64s:
+    """Returns those of `after` that the same host sent before the tracks of `before`."""
+    born, host = steps.column("born_ms"), steps.column("host")
+    back = born[after] < born[before]
+    after, before = after[back], before[back]
+    earlier: Int64s = after[host[after] == host[before]]
+    return earlier
+
+
+def _explained(steps: Steps, moved: Int64s) -> Columns:
     """Finds the queue counts between which the hash selector explains most moves; those of a sample are tried.
 
     Producers may have gone there and back: both directions of a change count.
     """
     rows, parts = steps.tracks.rows, []
-    at = np.flatnonzero(moved)
-    at = at[rows["store"][at] == rows["store"][at - 1]]  # indexes of queues over several brokers are another matter
+    store = steps.column("store")
+    at = moved[store[moved] == store[steps.before[moved]]]  # queues of several brokers are another matter
     # Columns of their own: rows are copied one field after the other.
     topics, times = rows["topic"][at], rows["store_ms"][at]
-    before, after = _Sent.of(rows, at - 1), _Sent.of(rows, at)
+    before, after = _Sent.of(rows, steps.before[at]), _Sent.of(rows, at)
     for topic, name in enumerate(steps.tracks.topics):
         own = np.flatnonzero(topics == topic)
         sample = own[:: max(1, len(own) // _SAMPLE)]
@@ -225,8 +144,8 @@ class _Sent:
         return marks
 
 
-def _order_keys(steps: _Steps, moved: NDArray[np.bool_], inverted: NDArray[np.bool_], query: Query) -> Columns:
-    weight = np.bincount(steps.group, weights=moved * 1_000_000.0 + inverted).astype(np.int64)
+def _order_keys(steps: Steps, moved: Int64s, inverted: Int64s, query: Query) -> Columns:
+    weight = steps.per_key(moved) * 1_000_000 + steps.per_key(inverted)
     parts = []
     for key, rows in steps.shown_keys(weight, query):
         step = np.flatnonzero(np.diff(rows["queue"]) | np.diff(rows["store"]))
@@ -243,29 +162,26 @@ def _order_keys(steps: _Steps, moved: NDArray[np.bool_], inverted: NDArray[np.bo
 
 def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     """Tells which keys were stored more than once: how often, how far apart, by whom, when."""
-    steps, rows = _Steps.of(tracks), tracks.rows
-    if not len(rows):
+    if not len(tracks.rows):
         return
-    again = steps.same
-    near = again.copy()
-    near[1:] &= rows["host"][1:] == rows["host"][:-1]
+    steps = Steps.of(tracks, query)
+    again, before = steps.again, steps.before[steps.again]
+    host, times = steps.column("host"), steps.times
     yield {
         "cut": ["topics"] * len(tracks.topics),
         "topic": list(tracks.topics),
-        "messages": steps.per_topic(np.ones(len(rows), dtype=bool)),
-        "keys": steps.per_topic(~again),
+        **steps.totals,
         "repeated_keys": steps.keys_with(again),
         "copies": steps.per_topic(again),
-        "same_host_copies": steps.per_topic(near),
+        "same_host_copies": steps.per_topic(again[host[again] == host[before]]),
     }
     yield steps.timed("times", "copies", again, query)
     yield steps.hosted(again)
-    gap = np.diff(rows["store_ms"], prepend=0)[again]
-    exponent = np.where(gap > 0, np.left_shift(1, np.maximum(np.frexp(gap.astype(float))[1] - 1, 0), dtype=np.int64), 0)
-    topics, classes, counts = steps.counted(rows["topic"][again], exponent)
-    yield {"cut": ["gaps"] * len(counts), "topic": topics, "gap_class_ms": classes, "copies": counts}
+    topics, classes, counts = steps.counted(again, _gap_class(times[again] - times[before]))
+    gaps = [1 << power - 1 if power else 0 for power in classes]
+    yield {"cut": ["gaps"] * len(counts), "topic": topics, "gap_class_ms": gaps, "copies": counts}
     parts = []
-    for key, own in steps.shown_keys(np.bincount(steps.group) - 1, query):
+    for key, own in steps.shown_keys(steps.per_key(again), query):
         times = own["store_ms"]
         name = steps.tracks.topics[int(own[0]["topic"])]
         count, addresses = len(own), len(np.unique(own["host"]))
@@ -273,6 +189,13 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     columns = list(zip(*parts, strict=True)) if parts else [()] * 7
     names = ("topic", "key", "messages", "copies", "hosts", "oldest_ms", "newest_ms")
     yield {"cut": ["keys"] * len(parts), **dict(zip(names, columns, strict=True))}
+
+
+def _gap_class(gap_ms: Int64s) -> Int64s:
+    """Returns for each gap the number of bits it takes; 0 for none, and where a clock was set back."""
+    # The exponent of a double is the power of two at or below it.
+    power: Int64s = (np.maximum(gap_ms, 0).astype(np.float64).view(np.int64) >> 52) - 1022
+    return np.maximum(power, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +225,7 @@ def _slice_rows(parts: Iterator[Columns], tracks: Tracks, query: Query) -> Itera
     rows = tracks.rows
     if not len(rows):
         return
-    steps = _Steps.of(tracks)
+    steps = Steps.of(tracks, query)
     place = rows["store"].astype(np.int64) << 32 | rows["queue"]
     same = place[1:] == place[:-1]
     back = (rows["born_ms"][1:] < rows["born_ms"][:-1]) & (rows["host"][1:] == rows["host"][:-1])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.store.kernel import Int64s
 from mqctl.store.texts import digests
 
 TRACK = np.dtype(
@@ -47,3 +48,18 @@ def topic_digests(names: Sequence[str]) -> NDArray[np.uint64]:
     joined = np.frombuffer(b"".join(texts).ljust(8), dtype=np.uint8)
     size = np.array([len(text) for text in texts], dtype=np.int32)
     return digests(joined, np.cumsum(size, dtype=np.int64) - size, size)
+
+
+def numbered(known: dict[str, int], names: Sequence[str]) -> Int64s:
+    """Numbers names in the order of their first appearance; `known` gets those that are new."""
+    return np.array([known.setdefault(name, len(known)) for name in names] or [0], dtype=np.int64)
+
+
+def plain(rows: NDArray[np.void]) -> NDArray[np.void]:
+    """Returns rows as plain bytes: by their fields they would be copied one field after the other."""
+    return rows.view(f"V{TRACK.itemsize}")
+
+
+def taken(rows: NDArray[np.void], which: Int64s) -> NDArray[np.void]:
+    """Takes rows by their places."""
+    return plain(rows)[which].view(TRACK)

@@ -27,6 +27,8 @@ from mqctl.spark.aggregates.track_layout import (
     TRACK,
     UNIQUE,
     BucketTracks,
+    numbered,
+    taken,
     topic_digests,
 )
 from mqctl.spark.aggregates.twins import settled, use_compiled
@@ -36,7 +38,6 @@ from mqctl.spark.scan.keys import key_hashes, spans_of_keys
 from mqctl.spark.scan.log_splits import Chunk, Coverage, LogSplit, log_splits, shares_of, used_bytes
 from mqctl.spark.scan.planning import open_store, queue_bounds
 from mqctl.spark.selection import Selection
-from mqctl.store.kernel import Int64s
 from mqctl.store.texts import Spans, digests
 
 BUCKET_MESSAGES = 250_000
@@ -70,23 +71,6 @@ class PackedTracks(NamedTuple):
     topics: tuple[str, ...]
     hosts: tuple[str, ...]
     data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Tracks:
-    """Tracks of whole keys of one kind, with what their `topic`, `host` and `store` index.
-
-    Attributes:
-        coverage: of kind COVERAGE what was read, one a split; there are no tracks then.
-    """
-
-    rows: NDArray[np.void]
-    topics: tuple[str, ...]
-    hosts: tuple[str, ...]
-    stores: tuple[str, ...]
-    kind: int = BUSINESS
-    coverage: tuple[Coverage, ...] = ()
-    slice: int = -1
 
 
 def plan_tracks(wanted: Selection, query: Query, count: int) -> list[object]:
@@ -193,9 +177,9 @@ def _pieces(part: BucketTracks, store: str, work: TrackShare) -> Iterator[Packed
             own = rows["digest"] == np.uint64(each.digest)
             number = np.searchsorted(np.array(each.edges_ms, dtype=np.int64), rows["store_ms"][own], side="right")
             for slice_number in np.unique(number).tolist():
-                data = _taken(rows, np.flatnonzero(own)[number == slice_number]).tobytes()
+                data = taken(rows, np.flatnonzero(own)[number == slice_number]).tobytes()
                 yield PackedTracks(bucket + slice_number, part.kind, slice_number, store, part.topics, part.hosts, data)
-            rows = _taken(rows, np.flatnonzero(~own))
+            rows = taken(rows, np.flatnonzero(~own))
         bucket += len(each.edges_ms) + 1
     if len(rows):
         number = work.buckets * part.kind + part.bucket
@@ -212,10 +196,10 @@ def _tracks(
     keys, marked = spans_of_keys(chunk.buffer, chunk.found, properties, MARKS)
     own = np.array([group_of(name) is None for name in chunk.topics.names], dtype=bool)[chunk.topics.codes]
     born = hosts(chunk.buffer, chunk.found, born=True, port=False)
-    topic = _numbered(names, chunk.topics.names)[chunk.topics.codes]
+    topic = numbered(names, chunk.topics.names)[chunk.topics.codes]
     columns: dict[str, NDArray[np.integer]] = {
         "topic": topic,
-        "host": _numbered(addresses, born.names)[born.codes],
+        "host": numbered(addresses, born.names)[born.codes],
         "store_ms": chunk.found.store_time_ms,
         "born_ms": chunk.found.born_time_ms,
         "physical": chunk.found.physical_offset,
@@ -240,75 +224,3 @@ def _packed(
     for column, values in columns.items():
         rows[column] = values[kept]
     return rows
-
-
-def _numbered(known: dict[str, int], names: Sequence[str]) -> Int64s:
-    return np.array([known.setdefault(name, len(known)) for name in names] or [0], dtype=np.int64)
-
-
-def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
-    """Brings the tracks of one bucket together, sorted by key and then by time and place of storing."""
-    topics: dict[str, int] = {}
-    addresses: dict[str, int] = {}
-    # What was stored at one time stays in the order of the stores' names, whoever came first.
-    stores = {name: number for number, name in enumerate(sorted({each.store for each in packed}))}
-    pieces, coverage, kind, part = [], [], BUSINESS, -1
-    for each in packed:
-        kind, part = each.kind, each.slice
-        if kind == COVERAGE:
-            document = json.loads(each.data)
-            coverage.append(Coverage(**{**document, "damaged_at": tuple(document["damaged_at"])}))
-            continue
-        pieces.append((np.frombuffer(each.data, dtype=TRACK), each))
-    # In the order of the log nearly all are in order already.
-    pieces.sort(key=lambda piece: (stores[piece[1].store], int(piece[0]["physical"][0])))
-    joined = np.empty(sum(len(rows) for rows, _ in pieces), dtype=TRACK)
-    at = 0
-    for rows, each in pieces:
-        own = joined[at : at + len(rows)]
-        at += len(rows)
-        own.view(_PLAIN)[:] = rows.view(_PLAIN)
-        own["topic"] = _numbered(topics, each.topics)[own["topic"]]
-        own["host"] = _numbered(addresses, each.hosts)[own["host"]]
-        own["store"] = stores[each.store]
-    joined = _taken(joined, _order_of_storing(joined))
-    joined = _taken(joined, _order_of(joined["digest"]))
-    return Tracks(joined, tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage), part)
-
-
-_PLAIN = np.dtype(f"V{TRACK.itemsize}")
-"""Rows as plain bytes: by their fields they would be copied one field after the other."""
-
-
-def _taken(rows: NDArray[np.void], order: Int64s | None) -> NDArray[np.void]:
-    """Takes rows in some order; all as they are for None."""
-    return rows if order is None else rows.view(_PLAIN)[order].view(TRACK)
-
-
-def _order_of_storing(rows: NDArray[np.void]) -> Int64s | None:
-    """Returns the order by time and place of storing; None where rows stand in it."""
-    times, stores, physical = rows["store_ms"], rows["store"], rows["physical"]
-    if (
-        bool((stores == stores[:1]).all())
-        and bool((np.diff(times) >= 0).all())
-        and bool((np.diff(physical) >= 0).all())
-    ):
-        return None
-    order: Int64s = np.lexsort((physical, stores, times))
-    return order
-
-
-def _order_of(digest: NDArray[np.uint64]) -> Int64s:
-    """Returns an order in which equal digests stand together, each as it stood among its equals.
-
-    That is `np.argsort(digest, kind="stable")` in a third of its time: the low bits of each digest are replaced by its
-    place, and numbers are sorted instead of places.
-    """
-    bits = np.uint64(max(1, len(digest) - 1).bit_length())
-    place = np.arange(len(digest), dtype=np.uint64)
-    packed = np.sort((digest >> bits << bits) | place)
-    order = (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
-    ordered = digest[order]
-    alike = (ordered[1:] != ordered[:-1]) & (packed[1:] >> bits == packed[:-1] >> bits)
-    # Two digests that differ in the low bits alone may lie among one another.
-    return np.argsort(digest, kind="stable") if alike.any() else order

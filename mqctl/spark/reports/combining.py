@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import KEYED
 from mqctl.spark.aggregates.part_tables import PART_TABLES
-from mqctl.spark.aggregates.tracks import PackedTracks, unpacked
+from mqctl.spark.aggregates.tracks import PackedTracks
+from mqctl.spark.aggregates.whole_tracks import unpacked
 from mqctl.spark.carried import carrying, delivered
 from mqctl.spark.query import Kernels, Query
 from mqctl.spark.reports.dealing import dealt_rows

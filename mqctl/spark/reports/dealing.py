@@ -20,7 +20,8 @@ from mqctl.errors import StorageError
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import KEYED
 from mqctl.spark.aggregates.track_layout import TRACK
-from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks, unpacked
+from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks, read_tracks
+from mqctl.spark.aggregates.whole_tracks import unpacked
 from mqctl.spark.carried import carrying, planning
 from mqctl.spark.query import Query
 from mqctl.spark.reports.gathering import combined_rows, is_local, received, sent, tasks

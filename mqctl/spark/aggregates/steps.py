@@ -1,0 +1,192 @@
+"""Tracks as steps: each message against the one of its key that was stored before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.model.message import UNIQ_KEY
+from mqctl.spark.aggregates.combiner import Columns
+from mqctl.spark.aggregates.track_layout import UNIQUE, taken
+from mqctl.spark.aggregates.twins import use_compiled
+from mqctl.spark.aggregates.whole_tracks import Tracks
+from mqctl.spark.query import Query
+from mqctl.spark.scan.keys import key_spans, key_text
+from mqctl.spark.scan.planning import open_store
+from mqctl.store.kernel import Int64s, headers
+
+KEYS_SHOWN = 20
+_LEAST_DENSE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Tracks by their places, in the order of storing; keys are numbered as they first appear.
+
+    Attributes:
+        before: place of the track of the same key before each one; -1 for its first.
+        key: number of each one's key.
+        first: place of each key's first track.
+        again: places of those that are not their key's first.
+    """
+
+    tracks: Tracks
+    before: NDArray[np.int32]
+    key: NDArray[np.int32]
+    first: Int64s
+    again: Int64s
+    _columns: dict[str, NDArray[np.integer]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tracks: Tracks, query: Query) -> Steps:
+        digest = np.ascontiguousarray(tracks.rows["digest"])
+        if use_compiled(query.kernels):
+            from mqctl.spark.aggregates.compiled.linking import linked_by
+
+            before, key, first = linked_by(digest)
+        else:
+            before, key, first = _linked(digest)
+        return cls(tracks, before, key, first, np.flatnonzero(before >= 0))
+
+    def column(self, name: str) -> NDArray[np.integer]:
+        """Returns a column of the tracks, one number behind the other; `place` is store and queue in one."""
+        if name not in self._columns:
+            rows = self.tracks.rows
+            self._columns[name] = (
+                rows["store"].astype(np.int64) << 32 | rows["queue"]
+                if name == "place"
+                else np.ascontiguousarray(rows[name])
+            )
+        return self._columns[name]
+
+    @property
+    def times(self) -> Int64s:
+        """Store times (epoch ms)."""
+        return self.column("store_ms").astype(np.int64, copy=False)
+
+    def per_topic(self, places: Int64s) -> list[int]:
+        """Counts tracks by topic."""
+        topics = self.column("topic")[places]
+        return [int(count) for count in np.bincount(topics, minlength=len(self.tracks.topics))]
+
+    @property
+    def totals(self) -> dict[str, list[int]]:
+        """Messages and keys of each topic."""
+        messages = np.bincount(self.column("topic"), minlength=len(self.tracks.topics))
+        keys = np.bincount(self.column("topic")[self.first], minlength=len(self.tracks.topics))
+        return {"messages": messages.tolist(), "keys": keys.tolist()}
+
+    def keys_with(self, places: Int64s) -> list[int]:
+        """Counts by topic the keys that have one of these tracks."""
+        return self.per_topic(self.first[self.per_key(places) > 0])
+
+    def per_key(self, places: Int64s) -> Int64s:
+        """Counts tracks by key."""
+        counts: Int64s = np.bincount(self.key[places], minlength=len(self.first))
+        return counts
+
+    def timed(self, name: str, column: str, places: Int64s, query: Query) -> Columns:
+        """Counts tracks by topic and time bucket."""
+        topics, buckets, counts = self.counted(places, self.times[places] // query.bucket_ms)
+        times = [bucket * query.bucket_ms for bucket in buckets]
+        return {"cut": [name] * len(counts), "topic": topics, "time_ms": times, column: counts}
+
+    def hosted(self, places: Int64s) -> Columns:
+        """Counts tracks by topic and born host."""
+        topics, codes, counts = self.counted(places, self.column("host")[places].astype(np.int64))
+        hosts = [self.tracks.hosts[code] for code in codes]
+        return {"cut": ["hosts"] * len(counts), "topic": topics, "born_host": hosts, "copies": counts}
+
+    def counted(self, places: Int64s, values: Int64s) -> tuple[list[str], list[int], list[int]]:
+        """Returns each pair of topic and value there is: names of topics, values, and how often."""
+        if not len(values):
+            return [], [], []
+        low, topic = int(values.min()), self.column("topic")[places].astype(np.int64)
+        span = int(values.max()) - low + 1
+        if len(self.tracks.topics) * span <= max(_LEAST_DENSE, len(values)):
+            tallies = np.bincount(topic * span + (values - low))
+            there = np.flatnonzero(tallies)
+            own, counts = there % span + low, tallies[there]
+        else:
+            known = np.unique(values)
+            span = len(known)
+            # A pair as one number: sorted as two columns they take ten times as long.
+            there, counts = np.unique(topic * span + np.searchsorted(known, values), return_counts=True)
+            own = known[there % span]
+        names = [self.tracks.topics[code] for code in (there // span).tolist()]
+        return names, own.tolist(), counts.tolist()
+
+    def shown_keys(self, weight: Int64s, query: Query) -> Iterator[tuple[str, NDArray[np.void]]]:
+        """Yields for each topic the keys of greatest weight above 0 (one weight a key): its text and its rows."""
+        weighty = np.flatnonzero(weight > 0)
+        topic = self.column("topic")[self.first[weighty]]
+        order = np.argsort(topic, kind="stable")
+        chosen: list[int] = []
+        for members in np.split(weighty[order], np.flatnonzero(np.diff(topic[order])) + 1):
+            own = weight[members]
+            least = np.partition(own, -KEYS_SHOWN)[-KEYS_SHOWN] if len(own) > KEYS_SHOWN else 0
+            heaviest = members[own >= least]
+            chosen += heaviest[np.argsort(-weight[heaviest], kind="stable")][:KEYS_SHOWN].tolist()
+        texts = self.texts(taken(self.tracks.rows, self.first[np.array(chosen, dtype=np.int64)]), query)
+        wanted = np.zeros(len(self.first), dtype=bool)
+        wanted[chosen] = True
+        places = np.flatnonzero(wanted[self.key])
+        places = places[np.argsort(self.key[places], kind="stable")]
+        keys = self.key[places]
+        for key, text in zip(chosen, texts, strict=True):
+            yield text, taken(self.tracks.rows, places[slice(*np.searchsorted(keys, [key, key + 1]))])
+
+    def texts(self, rows: NDArray[np.void], query: Query) -> list[str]:
+        """Reads the keys of messages where they stand: each store is opened once, each file mapped once."""
+        names = [f"key of digest {digest:016x}" for digest in rows["digest"].tolist()]  # of a file that expired
+        name = UNIQ_KEY if self.tracks.kind == UNIQUE else query.key_property
+        for store in np.unique(rows["store"]).tolist():
+            log = open_store(self.tracks.stores[store]).commit_log
+            left = np.flatnonzero(rows["store"] == store)
+            left = left[np.argsort(rows["physical"][left])]
+            while len(left):
+                file = log.file_of(int(rows["physical"][left[0]]))
+                own = 1 if file is None else int(np.searchsorted(rows["physical"][left], file.end))
+                if file is not None:
+                    positions = rows["physical"][left[:own]] - file.start
+                    buffer = file.records_view(positions)
+                    spans = key_spans(buffer, headers(buffer, positions), name)
+                    ends = zip(left[:own].tolist(), spans.start.tolist(), spans.size.tolist(), strict=True)
+                    for row, start, size in ends:
+                        names[row] = key_text(buffer, start, size)
+                left = left[own:]
+        return names
+
+
+def _linked(digest: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32], Int64s]:
+    """Returns `before`, `key` and `first` of tracks by their digests."""
+    order = _order_of(digest)
+    is_first = np.ones(len(digest), dtype=bool)
+    is_first[1:] = digest[order[1:]] != digest[order[:-1]]
+    before = np.full(len(digest), -1, dtype=np.int32)
+    before[order[1:]] = np.where(is_first[1:], -1, order[:-1])
+    firsts = order[is_first]
+    number = np.empty(len(firsts), dtype=np.int32)
+    number[np.argsort(firsts)] = np.arange(len(firsts))
+    key = np.empty(len(digest), dtype=np.int32)
+    key[order] = number[np.cumsum(is_first) - 1]
+    return before, key, np.sort(firsts)
+
+
+def _order_of(digest: NDArray[np.uint64]) -> Int64s:
+    """Returns an order in which equal digests stand together, each as it stood among its equals.
+
+    That is `np.argsort(digest, kind="stable")` in a third of its time: the low bits of each digest are replaced by its
+    place, and numbers are sorted instead of places.
+    """
+    bits = np.uint64(max(1, len(digest) - 1).bit_length())
+    place = np.arange(len(digest), dtype=np.uint64)
+    packed = np.sort((digest >> bits << bits) | place)
+    order = (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+    ordered = digest[order]
+    alike = (ordered[1:] != ordered[:-1]) & (packed[1:] >> bits == packed[:-1] >> bits)
+    # Two digests that differ in the low bits alone may lie among one another.
+    return np.argsort(digest, kind="stable") if alike.any() else order

@@ -1,0 +1,83 @@
+"""Tracks of whole keys, brought together out of what splits packed (`tracks`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mqctl.spark.aggregates.track_layout import BUSINESS, COVERAGE, TRACK, numbered, plain, taken
+from mqctl.spark.aggregates.tracks import PackedTracks
+from mqctl.spark.scan.log_splits import Coverage
+from mqctl.store.kernel import Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Tracks:
+    """Tracks of whole keys of one kind, with what their `topic`, `host` and `store` index.
+
+    Attributes:
+        coverage: of kind COVERAGE what was read, one a split; there are no tracks then.
+    """
+
+    rows: NDArray[np.void]
+    topics: tuple[str, ...]
+    hosts: tuple[str, ...]
+    stores: tuple[str, ...]
+    kind: int = BUSINESS
+    coverage: tuple[Coverage, ...] = ()
+    slice: int = -1
+
+
+def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
+    """Brings the tracks of one bucket together, by time and place of storing."""
+    topics: dict[str, int] = {}
+    addresses: dict[str, int] = {}
+    # What was stored at one time stays in the order of the stores' names, whoever came first.
+    stores = {name: number for number, name in enumerate(sorted({each.store for each in packed}))}
+    pieces, coverage, kind, part = [], [], BUSINESS, -1
+    for each in packed:
+        kind, part = each.kind, each.slice
+        if kind == COVERAGE:
+            document = json.loads(each.data)
+            coverage.append(Coverage(**{**document, "damaged_at": tuple(document["damaged_at"])}))
+            continue
+        pieces.append((np.frombuffer(each.data, dtype=TRACK), each))
+    # In the order of the log nearly all are in order already.
+    pieces.sort(key=lambda piece: (stores[piece[1].store], int(piece[0]["physical"][0])))
+    joined = np.empty(sum(len(rows) for rows, _ in pieces), dtype=TRACK)
+    at = 0
+    for rows, each in pieces:
+        own = joined[at : at + len(rows)]
+        at += len(rows)
+        plain(own)[:] = plain(rows)
+        _renumber(own, "topic", numbered(topics, each.topics))
+        _renumber(own, "host", numbered(addresses, each.hosts))
+        if stores[each.store]:
+            own["store"] = stores[each.store]
+    order = _order_of_storing(joined)
+    if order is not None:
+        joined = taken(joined, order)
+    return Tracks(joined, tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage), part)
+
+
+def _renumber(rows: NDArray[np.void], column: str, numbers: Int64s) -> None:
+    """Replaces the numbers of names; mostly they are what they were."""
+    if not np.array_equal(numbers, np.arange(len(numbers))):
+        rows[column] = numbers[rows[column]]
+
+
+def _order_of_storing(rows: NDArray[np.void]) -> Int64s | None:
+    """Returns the order by time and place of storing; None where rows stand in it."""
+    times, stores, physical = rows["store_ms"], rows["store"], rows["physical"]
+    if (
+        bool((stores == stores[:1]).all())
+        and bool((np.diff(times) >= 0).all())
+        and bool((np.diff(physical) >= 0).all())
+    ):
+        return None
+    order: Int64s = np.lexsort((physical, stores, times))
+    return order
