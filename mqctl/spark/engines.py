@@ -79,7 +79,8 @@ class PlainEngine:
         for work in self._told(table, plan_tracks(wanted, query, 1)):
             assert isinstance(work, TrackShare)
             for packed in read_tracks(work):
-                buckets.setdefault(packed.bucket, []).append(packed)
+                own = packed._replace(data=bytes(packed.data))
+                buckets.setdefault(packed.bucket, []).append(own)
         for columns in buckets.values():
             yield from KEYED[table].judge(unpacked(columns), query)
 

@@ -54,7 +54,7 @@ def told(wanted: Selection, query: Query, *, buckets: int, heavy: tuple[HeavyKey
     splits = tuple(split for share in log_splits(wanted, 3) for split in share)
     pieces: dict[int, list[PackedTracks]] = {}
     for packed in read_tracks(TrackShare(splits, wanted, query, buckets, heavy)):
-        pieces.setdefault(packed.bucket, []).append(packed)
+        pieces.setdefault(packed.bucket, []).append(packed._replace(data=bytes(packed.data)))
     whole: dict[int, Bucket] = {}
     for bucket, own in pieces.items():
         tracks = unpacked(own)

@@ -28,6 +28,7 @@ from mqctl.spark.aggregates.track_layout import (
     UNIQUE,
     BucketTracks,
     numbered,
+    plain,
     taken,
     topic_digests,
 )
@@ -62,6 +63,7 @@ class PackedTracks(NamedTuple):
 
     Attributes:
         slice: number of the slice of a key that is cut (see `heavy`); -1 for whole keys.
+        data: rows of TRACK; a view holds until the next piece is asked for.
     """
 
     bucket: int
@@ -70,7 +72,7 @@ class PackedTracks(NamedTuple):
     store: str
     topics: tuple[str, ...]
     hosts: tuple[str, ...]
-    data: bytes
+    data: bytes | memoryview
 
 
 def plan_tracks(wanted: Selection, query: Query, count: int) -> list[object]:
@@ -183,7 +185,7 @@ def _pieces(part: BucketTracks, store: str, work: TrackShare) -> Iterator[Packed
         bucket += len(each.edges_ms) + 1
     if len(rows):
         number = work.buckets * part.kind + part.bucket
-        yield PackedTracks(number, part.kind, -1, store, part.topics, part.hosts, rows.tobytes())
+        yield PackedTracks(number, part.kind, -1, store, part.topics, part.hosts, plain(rows).data.cast("B"))
 
 
 def _tracks(

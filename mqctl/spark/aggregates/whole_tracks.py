@@ -42,7 +42,7 @@ def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
     for each in packed:
         kind, part = each.kind, each.slice
         if kind == COVERAGE:
-            document = json.loads(each.data)
+            document = json.loads(bytes(each.data))
             coverage.append(Coverage(**{**document, "damaged_at": tuple(document["damaged_at"])}))
             continue
         pieces.append((np.frombuffer(each.data, dtype=TRACK), each))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,25 +79,27 @@ def _deal(place: str, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[st
     with carrying():
         for name, work in shares:
             assert isinstance(work, TrackShare)
-            path, index, names, names_at = Path(place, name), [], None, (0, 0)
-            end = path.stat().st_size if path.exists() else 0  # of a task that failed and is tried again
-            for packed in read_tracks(work):
-                if names != (packed.store, packed.topics, packed.hosts):
-                    names = packed.store, packed.topics, packed.hosts
-                    text = json.dumps(names).encode()
-                    _append(path, text)
-                    names_at, end = (end, len(text)), end + len(text)
-                _append(path, packed.data)
-                index.append((packed.bucket, packed.kind, packed.slice, end, len(packed.data), *names_at))
-                end += len(packed.data)
+            index, names, names_at, end = [], None, (0, 0), 0
+            with _written(Path(place, name)) as file:
+                for packed in read_tracks(work):
+                    if names != (packed.store, packed.topics, packed.hosts):
+                        names = packed.store, packed.topics, packed.hosts
+                        text = json.dumps(names).encode()
+                        file.write(text)
+                        names_at, end = (end, len(text)), end + len(text)
+                    file.write(packed.data)
+                    index.append((packed.bucket, packed.kind, packed.slice, end, len(packed.data), *names_at))
+                    end += len(packed.data)
             if index:
                 yield name, np.array(index, dtype=np.int64)
 
 
-def _append(path: Path, data: bytes) -> None:
+@contextmanager
+def _written(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file to be written; what a failed try of the same task left is gone."""
     try:
-        with path.open("ab") as file:
-            file.write(data)
+        with path.open("wb") as file:
+            yield file
     except OSError as error:
         raise StorageError(
             f"could not write {path}",
@@ -125,12 +129,12 @@ def _read(place: str, pieces: Sequence[_Pieces]) -> Iterator[PackedTracks]:
     """Yields the pieces of one bucket."""
     for each in pieces:
         with Path(place, each.file).open("rb") as file:
-            names_at, names = (-1, -1), ("", (), ())
-            for row in each.rows.tolist():
-                if names_at != (row[_NAMES_OFFSET], row[_NAMES_SIZE]):
-                    names_at = row[_NAMES_OFFSET], row[_NAMES_SIZE]
-                    file.seek(names_at[0])
-                    store, topics, hosts = json.loads(file.read(names_at[1]))
-                    names = store, tuple(topics), tuple(hosts)
-                file.seek(row[_OFFSET])
-                yield PackedTracks(row[_BUCKET], row[_KIND], row[_SLICE], *names, file.read(row[_SIZE]))
+            data = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+        names_at, names = (-1, -1), ("", (), ())
+        for row in each.rows.tolist():
+            if names_at != (row[_NAMES_OFFSET], row[_NAMES_SIZE]):
+                names_at = row[_NAMES_OFFSET], row[_NAMES_SIZE]
+                store, topics, hosts = json.loads(bytes(data[names_at[0] : sum(names_at)]))
+                names = store, tuple(topics), tuple(hosts)
+            own = data[row[_OFFSET] : row[_OFFSET] + row[_SIZE]]
+            yield PackedTracks(row[_BUCKET], row[_KIND], row[_SLICE], *names, own)

@@ -9,27 +9,33 @@ from mqctl.model.report_rows import OrderKey, OrderPeriod, OrderTime, OrderTopic
 from mqctl.model.reports import OrderReport
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import OWN
+from mqctl.spark.aggregates.rows import DAMAGE, READ
 from mqctl.spark.engines import Engine, number, sum_of, text, whole_keys
 from mqctl.spark.query import Cut, Dim, Query
 from mqctl.spark.reports.figures import own_messages, periods, stores_read
 from mqctl.spark.selection import Selection
 
 ORDER_CUTS = (Cut("order.queues", (Dim.TOPIC, Dim.QUEUE, Dim.TIME)),)
+_OUT_OF_ORDER = ("moves", "inversions")
 
 
 def order(engine: Engine, wanted: Selection, *, top: int, bucket_ms: int, key_property: str = "") -> OrderReport:
-    """Scans the stores and reports the `top` keys of each topic with most moves."""
+    """Scans the stores and reports the `top` keys of each topic with most moves.
+
+    A second scan counts the queues in use, of those topics alone whose keys moved: mostly there are none.
+    """
     query = Query(ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property)
     rows = whole_keys(engine.rows("order", wanted, query), "order", query)
-    return order_report(rows, engine.rows("counts", wanted, query), top=top, bucket_ms=bucket_ms)
+    topics = sorted({text(row, "topic") for row in rows if row["cut"] in _OUT_OF_ORDER})
+    counted = engine.rows("counts", wanted.narrowed(topics=topics), query) if topics else []
+    return order_report(rows, counted, top=top, bucket_ms=bucket_ms)
 
 
 def order_report(rows: Iterable[Row], counted: Iterable[Row], *, top: int, bucket_ms: int) -> OrderReport:
-    """Builds the report from what was found about keys and from queues in use over time."""
+    """Builds the report from what was found about keys and read, and from queues in use over time."""
     cuts: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         cuts[text(row, "cut")].append(row)
-    counts = list(counted)
     changes: dict[str, Row] = {}
     for row in sorted(cuts["changes"], key=lambda row: sum_of(row, "queues_before") + sum_of(row, "queues_after")):
         known = changes.get(text(row, "topic"))
@@ -37,12 +43,12 @@ def order_report(rows: Iterable[Row], counted: Iterable[Row], *, top: int, bucke
             changes[text(row, "topic")] = row
     return OrderReport(
         bucket_ms=bucket_ms,
-        read=stores_read(counts),
+        read=stores_read([*cuts[READ], *cuts[DAMAGE]]),
         topics=sorted(
             (_topic(row, changes.get(text(row, "topic"))) for row in cuts["topics"] if sum_of(row, "messages")),
             key=lambda row: (-row.moves, -row.inversions, row.topic),
         ),
-        periods=_periods(cuts, counts, bucket_ms),
+        periods=_periods(cuts, counted, bucket_ms),
         times=[
             OrderTime(topic=topic, time_ms=at, moves=sums[0], inversions=sums[1])
             for topic, buckets in sorted(_times(cuts).items())
@@ -83,7 +89,7 @@ def _topic(row: Row, change: Row | None) -> OrderTopic:
     )
 
 
-def _periods(cuts: dict[str, list[Row]], counts: list[Row], bucket_ms: int) -> list[OrderPeriod]:
+def _periods(cuts: dict[str, list[Row]], counts: Iterable[Row], bucket_ms: int) -> list[OrderPeriod]:
     times = _times(cuts)
     in_use: dict[str, dict[int, set[tuple[str, int]]]] = defaultdict(lambda: defaultdict(set))
     for row in counts:
@@ -113,7 +119,7 @@ def _periods(cuts: dict[str, list[Row]], counts: list[Row], bucket_ms: int) -> l
 def _times(cuts: dict[str, list[Row]]) -> dict[str, dict[int, list[int]]]:
     """Returns moves and inversions by topic and time bucket."""
     times: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
-    for place, name in enumerate(("moves", "inversions")):
+    for place, name in enumerate(_OUT_OF_ORDER):
         for row in cuts[name]:
             times[text(row, "topic")][sum_of(row, "time_ms")][place] += sum_of(row, name)
     return times

@@ -14,7 +14,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.spark.aggregates.backlog_segments import ARRIVAL, ARRIVALS
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.delay_levels import RETURNS_CUT
-from mqctl.spark.aggregates.keyed import ORDER, OWN
+from mqctl.spark.aggregates.keyed import DUPLICATES, ORDER
 from mqctl.spark.engines import Engine, number, sum_of, text, whole_keys
 from mqctl.spark.query import Cut, Query
 from mqctl.spark.reports.backlog import rows_by
@@ -77,7 +77,7 @@ def run_report(
     step("bringing keys together", 2)
     both = replace(query, unique_keys=True)
     keyed = whole_keys(engine.rows("keyed", wanted, both), "keyed", both)
-    order = [row for row in keyed if row.get("report") == ORDER or row["cut"] == OWN]
+    order = [row for row in keyed if row.get("report") != DUPLICATES]
     duplicated = [row for row in keyed if row.get("report") != ORDER]
     unread = with_messages(unread_parts(wanted.stores), counted)
     step("following what is behind", 3)

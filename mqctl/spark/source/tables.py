@@ -165,7 +165,7 @@ def _read_tracks(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
             "store": pa.array([each.store], pa.string()),
             "topics": pa.array([list(each.topics)], texts_type),
             "hosts": pa.array([list(each.hosts)], texts_type),
-            "data": pa.array([each.data], pa.binary()),
+            "data": pa.array([bytes(each.data)], pa.binary()),
         }
         yield pa.RecordBatch.from_arrays([columns[name] for name in names], names=list(names))
 
