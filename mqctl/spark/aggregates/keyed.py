@@ -145,19 +145,14 @@ class _Sent:
 
 
 def _order_keys(steps: Steps, moved: Int64s, inverted: Int64s, query: Query) -> Columns:
-    weight = steps.per_key(moved) * 1_000_000 + steps.per_key(inverted)
-    parts = []
-    for key, rows in steps.shown_keys(weight, query):
-        step = np.flatnonzero(np.diff(rows["queue"]) | np.diff(rows["store"]))
-        same = np.flatnonzero((np.diff(rows["queue"]) == 0) & (np.diff(rows["store"].astype(np.int64)) == 0))
-        back = (rows["born_ms"][same + 1] < rows["born_ms"][same]) & (rows["host"][same + 1] == rows["host"][same])
-        queues = len(np.unique(rows["store"].astype(np.int64) << 32 | rows["queue"]))
-        times = rows["store_ms"]
-        name = steps.tracks.topics[int(rows[0]["topic"])]
-        parts.append((name, key, len(rows), queues, len(step), int(back.sum()), int(times.min()), int(times.max())))
-    columns = list(zip(*parts, strict=True)) if parts else [()] * 8
-    names = ("topic", "key", "messages", "queues", "moves", "inversions", "oldest_ms", "newest_ms")
-    return {"cut": ["keys"] * len(parts), **dict(zip(names, columns, strict=True))}
+    moves, inversions = steps.per_key(moved), steps.per_key(inverted)
+    keys = steps.heaviest(moves * 1_000_000 + inversions)
+    return {
+        **steps.shown(keys, query),
+        "queues": steps.distinct("place", keys),
+        "moves": moves[keys].tolist(),
+        "inversions": inversions[keys].tolist(),
+    }
 
 
 def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
@@ -180,15 +175,9 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     topics, classes, counts = steps.counted(again, _gap_class(times[again] - times[before]))
     gaps = [1 << power - 1 if power else 0 for power in classes]
     yield {"cut": ["gaps"] * len(counts), "topic": topics, "gap_class_ms": gaps, "copies": counts}
-    parts = []
-    for key, own in steps.shown_keys(steps.per_key(again), query):
-        times = own["store_ms"]
-        name = steps.tracks.topics[int(own[0]["topic"])]
-        count, addresses = len(own), len(np.unique(own["host"]))
-        parts.append((name, key, count, count - 1, addresses, int(times.min()), int(times.max())))
-    columns = list(zip(*parts, strict=True)) if parts else [()] * 7
-    names = ("topic", "key", "messages", "copies", "hosts", "oldest_ms", "newest_ms")
-    yield {"cut": ["keys"] * len(parts), **dict(zip(names, columns, strict=True))}
+    copies = steps.per_key(again)
+    keys = steps.heaviest(copies)
+    yield {**steps.shown(keys, query), "copies": copies[keys].tolist(), "hosts": steps.distinct("host", keys)}
 
 
 def _gap_class(gap_ms: Int64s) -> Int64s:

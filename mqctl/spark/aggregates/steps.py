@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,8 +118,8 @@ class Steps:
         names = [self.tracks.topics[code] for code in (there // span).tolist()]
         return names, own.tolist(), counts.tolist()
 
-    def shown_keys(self, weight: Int64s, query: Query) -> Iterator[tuple[str, NDArray[np.void]]]:
-        """Yields for each topic the keys of greatest weight above 0 (one weight a key): its text and its rows."""
+    def heaviest(self, weight: Int64s) -> Int64s:
+        """Returns for each topic the keys of greatest weight above 0 (one weight a key), heaviest first."""
         weighty = np.flatnonzero(weight > 0)
         topic = self.column("topic")[self.first[weighty]]
         order = np.argsort(topic, kind="stable")
@@ -128,16 +127,31 @@ class Steps:
         for members in np.split(weighty[order], np.flatnonzero(np.diff(topic[order])) + 1):
             own = weight[members]
             least = np.partition(own, -KEYS_SHOWN)[-KEYS_SHOWN] if len(own) > KEYS_SHOWN else 0
-            heaviest = members[own >= least]
-            chosen += heaviest[np.argsort(-weight[heaviest], kind="stable")][:KEYS_SHOWN].tolist()
-        texts = self.texts(taken(self.tracks.rows, self.first[np.array(chosen, dtype=np.int64)]), query)
-        wanted = np.zeros(len(self.first), dtype=bool)
-        wanted[chosen] = True
-        places = np.flatnonzero(wanted[self.key])
-        places = places[np.argsort(self.key[places], kind="stable")]
-        keys = self.key[places]
-        for key, text in zip(chosen, texts, strict=True):
-            yield text, taken(self.tracks.rows, places[slice(*np.searchsorted(keys, [key, key + 1]))])
+            heavy = members[own >= least]
+            chosen += heavy[np.argsort(-weight[heavy], kind="stable")][:KEYS_SHOWN].tolist()
+        return np.array(chosen, dtype=np.int64)
+
+    def shown(self, keys: Int64s, query: Query) -> Columns:
+        """Returns what rows of keys begin with: topic and text of each, its messages, when the first and last came."""
+        first, last = self.first[keys], np.zeros(len(self.first), dtype=np.int64)
+        last[self.key] = np.arange(len(self.key))
+        return {
+            "cut": ["keys"] * len(keys),
+            "topic": [self.tracks.topics[code] for code in self.column("topic")[first].tolist()],
+            "key": self.texts(taken(self.tracks.rows, first), query),
+            "messages": np.bincount(self.key)[keys].tolist(),
+            "oldest_ms": self.times[first].tolist(),
+            "newest_ms": self.times[last[keys]].tolist(),
+        }
+
+    def distinct(self, name: str, keys: Int64s) -> list[int]:
+        """Counts the different values that each key's tracks have in a column."""
+        number = np.full(len(self.first), -1, dtype=np.int64)
+        number[keys] = np.arange(len(keys))
+        places = np.flatnonzero(number[self.key] >= 0)
+        pairs = np.stack((number[self.key[places]], self.column(name)[places].astype(np.int64)))
+        there = np.unique(pairs, axis=1)[0]
+        return [int(count) for count in np.bincount(there, minlength=len(keys))]
 
     def texts(self, rows: NDArray[np.void], query: Query) -> list[str]:
         """Reads the keys of messages where they stand: each store is opened once, each file mapped once."""

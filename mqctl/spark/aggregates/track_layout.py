@@ -25,7 +25,7 @@ TRACK = np.dtype(
         ("nothing", "<u4"),
     ]
 )
-"""Seven words of eight bytes; `topic`, `host` and `store` are numbers of names."""
+"""Seven words of eight bytes; `topic`, `host` and `store` are numbers of names; unique keys have no `hash`."""
 BUSINESS, UNIQUE, COVERAGE = 0, 1, 2
 """Kinds of what is packed: tracks by business key, by the client's unique key, and what of a split was read (JSON)."""
 FLUSH_MESSAGES = 400_000
@@ -48,6 +48,11 @@ def topic_digests(names: Sequence[str]) -> NDArray[np.uint64]:
     joined = np.frombuffer(b"".join(texts).ljust(8), dtype=np.uint8)
     size = np.array([len(text) for text in texts], dtype=np.int32)
     return digests(joined, np.cumsum(size, dtype=np.int64) - size, size)
+
+
+def buckets_of(digest: NDArray[np.uint64], buckets: int) -> Int64s:
+    """Returns the bucket of keys by the digests of their tracks."""
+    return ((digest >> np.uint64(32)) * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
 
 def numbered(known: dict[str, int], names: Sequence[str]) -> Int64s:

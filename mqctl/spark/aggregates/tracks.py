@@ -27,6 +27,7 @@ from mqctl.spark.aggregates.track_layout import (
     TRACK,
     UNIQUE,
     BucketTracks,
+    buckets_of,
     numbered,
     plain,
     taken,
@@ -164,7 +165,7 @@ def _by_bucket(
     if not collected:
         return
     rows = np.concatenate(collected)
-    bucket = ((rows["digest"] >> np.uint64(32)) % np.uint64(buckets)).astype(np.int32)
+    bucket = buckets_of(rows["digest"], buckets)
     order = np.argsort(bucket, kind="stable")
     edges = np.searchsorted(bucket[order], np.arange(buckets + 1))
     for number in np.unique(bucket).tolist():
@@ -175,7 +176,7 @@ def _pieces(part: BucketTracks, store: str, work: TrackShare) -> Iterator[Packed
     """Packs the tracks of a bucket; of keys that are cut each slice is a bucket of its own, behind all others."""
     rows, bucket = part.rows, work.buckets * COVERAGE + 1
     for each in work.heavy:
-        if each.kind == part.kind and (each.digest >> 32) % work.buckets == part.bucket:
+        if each.kind == part.kind and (each.digest >> 32) * work.buckets >> 32 == part.bucket:
             own = rows["digest"] == np.uint64(each.digest)
             number = np.searchsorted(np.array(each.edges_ms, dtype=np.int64), rows["store_ms"][own], side="right")
             for slice_number in np.unique(number).tolist():
@@ -209,11 +210,12 @@ def _tracks(
     }
     marked &= own
     own &= ~marked
-    return {kind: _packed(chunk, spans, own, columns) for kind, spans in keys.items()}, int(marked.sum())
+    packed = {kind: _packed(chunk, kind, spans, own, columns) for kind, spans in keys.items()}
+    return packed, int(marked.sum())
 
 
 def _packed(
-    chunk: Chunk, spans: Spans, own: NDArray[np.bool_], columns: Mapping[str, NDArray[np.integer]]
+    chunk: Chunk, kind: int, spans: Spans, own: NDArray[np.bool_], columns: Mapping[str, NDArray[np.integer]]
 ) -> NDArray[np.void]:
     """Packs those of `own` that have a key."""
     kept = np.flatnonzero(spans.present & own)
@@ -222,7 +224,8 @@ def _packed(
     rows = np.zeros(len(kept), dtype=TRACK)
     digest = digests(buffer, keys.start, keys.size)
     rows["digest"] = (digest ^ (topic_digests(chunk.topics.names)[chunk.topics.codes[kept]])) * _MIX
-    rows["hash"] = key_hashes(buffer, keys)
+    if kind == BUSINESS:  # the only one that producers choose queues by
+        rows["hash"] = key_hashes(buffer, keys)
     for column, values in columns.items():
         rows[column] = values[kept]
     return rows

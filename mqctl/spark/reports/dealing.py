@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
@@ -127,14 +126,15 @@ def _judge(
 
 def _read(place: str, pieces: Sequence[_Pieces]) -> Iterator[PackedTracks]:
     """Yields the pieces of one bucket."""
+    # Mapped, a file that was just written is read at a tenth of that speed.
     for each in pieces:
         with Path(place, each.file).open("rb") as file:
-            data = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
-        names_at, names = (-1, -1), ("", (), ())
-        for row in each.rows.tolist():
-            if names_at != (row[_NAMES_OFFSET], row[_NAMES_SIZE]):
-                names_at = row[_NAMES_OFFSET], row[_NAMES_SIZE]
-                store, topics, hosts = json.loads(bytes(data[names_at[0] : sum(names_at)]))
-                names = store, tuple(topics), tuple(hosts)
-            own = data[row[_OFFSET] : row[_OFFSET] + row[_SIZE]]
-            yield PackedTracks(row[_BUCKET], row[_KIND], row[_SLICE], *names, own)
+            names_at, names = (-1, -1), ("", (), ())
+            for row in each.rows.tolist():
+                if names_at != (row[_NAMES_OFFSET], row[_NAMES_SIZE]):
+                    names_at = row[_NAMES_OFFSET], row[_NAMES_SIZE]
+                    file.seek(names_at[0])
+                    store, topics, hosts = json.loads(file.read(names_at[1]))
+                    names = store, tuple(topics), tuple(hosts)
+                file.seek(row[_OFFSET])
+                yield PackedTracks(row[_BUCKET], row[_KIND], row[_SLICE], *names, file.read(row[_SIZE]))

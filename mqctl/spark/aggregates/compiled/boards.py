@@ -64,6 +64,8 @@ class ScanBoard:
             self._held.append(text)
         self.note(c.NAMES, table)
         self.numbers[c.NAME_COUNT] = len(names)
+        letters = sum({1 << (name.encode()[0] & 63) for name in names})
+        self.numbers[c.LETTERS] = np.array([letters], dtype=np.uint64).view(np.int64)[0]
         self.note(c.FOUND, np.zeros((len(names), 2), dtype=np.int64))
 
     def make_room(self) -> None:

@@ -48,7 +48,9 @@ CUTS, CUT_COUNT, DIMS = 27, 28, 29
 CELLS, CELL_ROOM, CELL_SLOTS, CELL_MASK, CELL_COUNT = range(30, 35)
 SEEN, SEEN_BYTES = 35, 36
 WANTS_HOST = 37
-BOARD = 38
+LETTERS = 38
+"""The first letters of the names: bit `letter & 63` of each."""
+BOARD = 39
 
 NAME = 4
 """A name: its first eight bytes as a word, a mask of those it has, its address, its size; the separator is part."""
@@ -65,12 +67,13 @@ CELL_CUT, CELL_DIMS, MESSAGES, BYTES, BODIES, OLDEST, NEWEST, KEY_START, KEY_SIZ
 def find_properties(board: int, at: int, size: int) -> None:
     """Notes address and size of the value of every asked name, size 0 without one; of duplicates the last."""
     names, count, places, end = get(board, NAMES), get(board, NAME_COUNT), get(board, FOUND), get(board, LOG_END)
+    letters = np.uint64(get(board, LETTERS))
     for place in range(count):
         put(places, 2 * place + 1, 0)
     last = at + size
     while at < last:
         stop = separator_from(at, last, end)
-        if stop > at:
+        if stop > at and letters >> np.uint64(byte(at) & 63) & np.uint64(1) != 0:
             first = short_word(at, stop - at, end)
             for place in range(count):
                 name = names + place * NAME * 8
