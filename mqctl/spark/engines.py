@@ -82,7 +82,7 @@ class PlainEngine:
                 own = packed._replace(data=bytes(packed.data))
                 buckets.setdefault(packed.bucket, []).append(own)
         for columns in buckets.values():
-            yield from KEYED[table].judge(unpacked(columns), query)
+            yield from KEYED[table].judge(unpacked(columns, query), query)
 
 
 def whole_keys(rows: Sequence[Row], table: str, query: Query) -> list[Row]:

@@ -66,6 +66,7 @@ class Query:
         kernels: which functions read.
         new_queues: number of queues of `Dim.NEW_QUEUE`, into which `selector` puts the key.
         unique_keys: tracks by the client's unique key, too.
+        queues: tracks by business keys tell the queue, when the message was sent and the hash of its key.
         heavy_messages: messages of a key from which on it is cut (`aggregates.heavy`); 0 for the usual number.
     """
 
@@ -80,6 +81,7 @@ class Query:
     quick: bool = False
     kernels: Kernels = Kernels.AUTO
     unique_keys: bool = False
+    queues: bool = True
     heavy_messages: int = 0
 
     @property
@@ -102,6 +104,7 @@ class Query:
                 "quick": self.quick,
                 "kernels": self.kernels,
                 "unique_keys": self.unique_keys,
+                "queues": self.queues,
                 "heavy_messages": self.heavy_messages,
             }
         )

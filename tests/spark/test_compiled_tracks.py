@@ -57,10 +57,11 @@ def told(wanted: Selection, query: Query, *, buckets: int, heavy: tuple[HeavyKey
         pieces.setdefault(packed.bucket, []).append(packed._replace(data=bytes(packed.data)))
     whole: dict[int, Bucket] = {}
     for bucket, own in pieces.items():
-        tracks = unpacked(own)
-        names = list(map(NAMES.index, ("topic", "host", "store")))
-        tables = tracks.topics, tracks.hosts, tracks.stores
+        tracks = unpacked(own, query)
+        names = list(map((tracks.rows.dtype.names or ()).index, ("topic", "host")))
+        tables = tracks.topics, tracks.hosts
         listed = [list(row) for row in tracks.rows.tolist()]
+        assert not tracks.store.any()
         for row in listed:
             for place, table in zip(names, tables, strict=True):
                 row[place] = table[row[place]]
@@ -87,6 +88,7 @@ def test_recorded_stores(name: str, golden_store: Callable[[str], Path]) -> None
     packed = both(Selection((store,), system=True))
     assert sum(len(own.rows) for own in packed.values()) > 10
     both(Selection((store,), queue_ids=(1, 3), queue_offset=Bounds(2, 9)))
+    both(Selection((store,)), replace(BOTH_KINDS, queues=False))
     both(Selection((store,), topics=("TopicTest",)), Query((), bucket_ms=250, key_property="UNIQ_KEY"))
     wanted = Selection((store,))
     plain, compiled = PlainEngine(Kernels.NUMPY), PlainEngine(Kernels.COMPILED)

@@ -68,8 +68,8 @@ def test_a_key_that_is_cut_is_judged_as_one(
     request.getfixturevalue("small_limits")
     sizes: list[int] = []
 
-    def measured(packed: list[PackedTracks]) -> Tracks:
-        judged_order = unpacked(packed)
+    def measured(packed: list[PackedTracks], query: Query) -> Tracks:
+        judged_order = unpacked(packed, query)
         sizes.append(len(judged_order.rows))
         return judged_order
 

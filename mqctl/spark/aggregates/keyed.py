@@ -77,12 +77,10 @@ def _explained(steps: Steps, moved: Int64s) -> Columns:
 
     Producers may have gone there and back: both directions of a change count.
     """
-    rows, parts = steps.tracks.rows, []
-    store = steps.column("store")
+    store, parts = steps.column("store"), []
     at = moved[store[moved] == store[steps.before[moved]]]  # queues of several brokers are another matter
-    # Columns of their own: rows are copied one field after the other.
-    topics, times = rows["topic"][at], rows["store_ms"][at]
-    before, after = _Sent.of(rows, steps.before[at]), _Sent.of(rows, at)
+    topics, times = steps.column("topic")[at], steps.times[at]
+    before, after = _Sent.of(steps, steps.before[at]), _Sent.of(steps, at)
     for topic, name in enumerate(steps.tracks.topics):
         own = np.flatnonzero(topics == topic)
         sample = own[:: max(1, len(own) // _SAMPLE)]
@@ -134,8 +132,8 @@ class _Sent:
     queues: Int64s
 
     @classmethod
-    def of(cls, rows: NDArray[np.void], at: Int64s) -> _Sent:
-        return cls(rows["hash"][at].astype(np.int64), rows["queue"][at].astype(np.int64))
+    def of(cls, steps: Steps, at: NDArray[np.integer]) -> _Sent:
+        return cls(steps.column("hash")[at].astype(np.int64), steps.column("queue")[at].astype(np.int64))
 
     def selected(self, which: Int64s, counts: Int64s) -> NDArray[np.bool_]:
         """Marks for each message the queue counts with which `SelectMessageQueueByHash` would choose its queue."""
@@ -148,8 +146,7 @@ def _order_keys(steps: Steps, moved: Int64s, inverted: Int64s, query: Query) -> 
     moves, inversions = steps.per_key(moved), steps.per_key(inverted)
     keys = steps.heaviest(moves * 1_000_000 + inversions)
     return {
-        **steps.shown(keys, query),
-        "queues": steps.distinct("place", keys),
+        **steps.shown(keys, {"queues": "place"}, query),
         "moves": moves[keys].tolist(),
         "inversions": inversions[keys].tolist(),
     }
@@ -177,7 +174,7 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     yield {"cut": ["gaps"] * len(counts), "topic": topics, "gap_class_ms": gaps, "copies": counts}
     copies = steps.per_key(again)
     keys = steps.heaviest(copies)
-    yield {**steps.shown(keys, query), "copies": copies[keys].tolist(), "hosts": steps.distinct("host", keys)}
+    yield {**steps.shown(keys, {"hosts": "host"}, query), "copies": copies[keys].tolist()}
 
 
 def _gap_class(gap_ms: Int64s) -> Int64s:
@@ -211,32 +208,32 @@ def _slice_rows(parts: Iterator[Columns], tracks: Tracks, query: Query) -> Itera
             yield {**columns, **{name: nothing for name in ("keys", "moved_keys", "repeated_keys") if name in columns}}
         elif columns["cut"] and columns["cut"][0] != "keys":
             yield columns
-    rows = tracks.rows
-    if not len(rows):
+    if not len(tracks.rows):
         return
     steps = Steps.of(tracks, query)
-    place = rows["store"].astype(np.int64) << 32 | rows["queue"]
+    place, born, host = (steps.column(name) for name in ("place", "born_ms", "host"))
     same = place[1:] == place[:-1]
-    back = (rows["born_ms"][1:] < rows["born_ms"][:-1]) & (rows["host"][1:] == rows["host"][:-1])
-    known = np.unique(np.stack((rows["store"].astype(np.int64), rows["queue"].astype(np.int64))), axis=1).T
+    back = (born[1:] < born[:-1]) & (host[1:] == host[:-1])
 
-    def end(row: NDArray[np.void]) -> list[Value]:
-        host = tracks.hosts[int(row["host"])]
-        return [tracks.stores[int(row["store"])], int(row["queue"]), int(row["born_ms"]), host, int(row["store_ms"])]
+    def where(at: int) -> list[Value]:
+        return [tracks.stores[at >> 32], at & 0xFFFFFFFF]
+
+    def end(row: int) -> list[Value]:
+        return [*where(int(place[row])), int(born[row]), tracks.hosts[int(host[row])], int(steps.times[row])]
 
     edge = Edge(
-        key=steps.texts(rows[:1], query)[0],
-        digest=int(rows[0]["digest"]),
+        key=steps.texts(np.zeros(1, dtype=np.int64), query)[0],
+        digest=int(tracks.rows[0]["digest"]),
         number=tracks.slice,
-        messages=len(rows),
+        messages=len(place),
         moves=int((~same).sum()),
         inversions=int((same & back).sum()),
-        places=[[tracks.stores[store], queue] for store, queue in known.tolist()],
-        hosts=[tracks.hosts[code] for code in np.unique(rows["host"]).tolist()],
-        first=end(rows[0]),
-        last=end(rows[-1]),
+        places=[where(at) for at in np.unique(place).tolist()],
+        hosts=[tracks.hosts[code] for code in np.unique(host).tolist()],
+        first=end(0),
+        last=end(-1),
     )
-    yield {"cut": [EDGE], "topic": [tracks.topics[int(rows[0]["topic"])]], "key": [edge_text(edge)]}
+    yield {"cut": [EDGE], "topic": [tracks.topics[int(tracks.rows[0]["topic"])]], "key": [edge_text(edge)]}
 
 
 ORDER, DUPLICATES = "order", "duplicates"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,15 +52,20 @@ class Steps:
         return cls(tracks, before, key, first, np.flatnonzero(before >= 0))
 
     def column(self, name: str) -> NDArray[np.integer]:
-        """Returns a column of the tracks, one number behind the other; `place` is store and queue in one."""
+        """Returns a column, zeros where the tracks have none; `place` is store and queue in one."""
         if name not in self._columns:
-            rows = self.tracks.rows
-            self._columns[name] = (
-                rows["store"].astype(np.int64) << 32 | rows["queue"]
-                if name == "place"
-                else np.ascontiguousarray(rows[name])
-            )
+            self._columns[name] = self._made(name)
         return self._columns[name]
+
+    def _made(self, name: str) -> NDArray[np.integer]:
+        rows, store = self.tracks.rows, self.tracks.store
+        if name == "place":
+            return store.astype(np.int64) << 32 | self.column("queue")
+        if name == "store":
+            return store
+        if name in (rows.dtype.names or ()):
+            return np.ascontiguousarray(rows[name])  # one number behind the other
+        return np.zeros(len(rows), dtype=np.int64)
 
     @property
     def times(self) -> Int64s:
@@ -131,35 +137,39 @@ class Steps:
             chosen += heavy[np.argsort(-weight[heavy], kind="stable")][:KEYS_SHOWN].tolist()
         return np.array(chosen, dtype=np.int64)
 
-    def shown(self, keys: Int64s, query: Query) -> Columns:
-        """Returns what rows of keys begin with: topic and text of each, its messages, when the first and last came."""
-        first, last = self.first[keys], np.zeros(len(self.first), dtype=np.int64)
-        last[self.key] = np.arange(len(self.key))
+    def shown(self, keys: Int64s, columns: Mapping[str, str], query: Query) -> Columns:
+        """Returns what is said of single keys: topic and text, messages, when the first and the last were stored.
+
+        Args:
+            columns: by name of a figure the column whose different values it counts.
+        """
+        place_of = np.full(len(self.first), -1, dtype=np.int64)
+        place_of[keys] = np.arange(len(keys))
+        place = place_of[self.key] if len(keys) else place_of[:0]
+        tracks = np.flatnonzero(place >= 0)
+        place, last = place[tracks], np.zeros(len(keys), dtype=np.int64)
+        last[place] = tracks
+        pairs = {name: np.stack((place, self.column(column)[tracks])) for name, column in columns.items()}
+        distinct = {name: np.bincount(np.unique(own, axis=1)[0], minlength=len(keys)) for name, own in pairs.items()}
+        first = self.first[keys]
         return {
             "cut": ["keys"] * len(keys),
             "topic": [self.tracks.topics[code] for code in self.column("topic")[first].tolist()],
-            "key": self.texts(taken(self.tracks.rows, first), query),
-            "messages": np.bincount(self.key)[keys].tolist(),
+            "key": self.texts(first, query),
+            "messages": np.bincount(place, minlength=len(keys)).tolist(),
             "oldest_ms": self.times[first].tolist(),
-            "newest_ms": self.times[last[keys]].tolist(),
+            "newest_ms": self.times[last].tolist(),
+            **{name: counts.tolist() for name, counts in distinct.items()},
         }
 
-    def distinct(self, name: str, keys: Int64s) -> list[int]:
-        """Counts the different values that each key's tracks have in a column."""
-        number = np.full(len(self.first), -1, dtype=np.int64)
-        number[keys] = np.arange(len(keys))
-        places = np.flatnonzero(number[self.key] >= 0)
-        pairs = np.stack((number[self.key[places]], self.column(name)[places].astype(np.int64)))
-        there = np.unique(pairs, axis=1)[0]
-        return [int(count) for count in np.bincount(there, minlength=len(keys))]
-
-    def texts(self, rows: NDArray[np.void], query: Query) -> list[str]:
-        """Reads the keys of messages where they stand: each store is opened once, each file mapped once."""
+    def texts(self, places: Int64s, query: Query) -> list[str]:
+        """Reads the keys of tracks where their messages stand: each store is opened once, each file mapped once."""
+        rows, stores = taken(self.tracks.rows, places), self.tracks.store[places]
         names = [f"key of digest {digest:016x}" for digest in rows["digest"].tolist()]  # of a file that expired
         name = UNIQ_KEY if self.tracks.kind == UNIQUE else query.key_property
-        for store in np.unique(rows["store"]).tolist():
+        for store in np.unique(stores).tolist():
             log = open_store(self.tracks.stores[store]).commit_log
-            left = np.flatnonzero(rows["store"] == store)
+            left = np.flatnonzero(stores == store)
             left = left[np.argsort(rows["physical"][left])]
             while len(left):
                 file = log.file_of(int(rows["physical"][left[0]]))

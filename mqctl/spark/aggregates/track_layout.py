@@ -8,24 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.spark.query import Query
 from mqctl.store.kernel import Int64s
 from mqctl.store.texts import digests
 
-TRACK = np.dtype(
-    [
-        ("digest", "<u8"),
-        ("store_ms", "<i8"),
-        ("born_ms", "<i8"),
-        ("physical", "<i8"),
-        ("hash", "<i4"),
-        ("queue", "<i4"),
-        ("topic", "<u4"),
-        ("host", "<u4"),
-        ("store", "<u4"),
-        ("nothing", "<u4"),
-    ]
-)
-"""Seven words of eight bytes; `topic`, `host` and `store` are numbers of names; unique keys have no `hash`."""
+SHORT = np.dtype([("digest", "<u8"), ("store_ms", "<i8"), ("physical", "<i8"), ("topic", "<u4"), ("host", "<u4")])
+"""Four words of eight bytes; `topic` and `host` are numbers of names."""
+TRACK = np.dtype([*SHORT.descr, ("born_ms", "<i8"), ("hash", "<i4"), ("queue", "<i4")])
+"""Six words: with what tells where a message was sent, and when."""
 BUSINESS, UNIQUE, COVERAGE = 0, 1, 2
 """Kinds of what is packed: tracks by business key, by the client's unique key, and what of a split was read (JSON)."""
 FLUSH_MESSAGES = 400_000
@@ -40,6 +30,11 @@ class BucketTracks(NamedTuple):
     rows: NDArray[np.void]
     topics: tuple[str, ...]
     hosts: tuple[str, ...]
+
+
+def layout_of(kind: int, query: Query) -> np.dtype[np.void]:
+    """Returns what the tracks of a kind consist of."""
+    return TRACK if kind == BUSINESS and query.queues else SHORT
 
 
 def topic_digests(names: Sequence[str]) -> NDArray[np.uint64]:
@@ -62,9 +57,9 @@ def numbered(known: dict[str, int], names: Sequence[str]) -> Int64s:
 
 def plain(rows: NDArray[np.void]) -> NDArray[np.void]:
     """Returns rows as plain bytes: by their fields they would be copied one field after the other."""
-    return rows.view(f"V{TRACK.itemsize}")
+    return rows.view(f"V{rows.dtype.itemsize}")
 
 
 def taken(rows: NDArray[np.void], which: Int64s) -> NDArray[np.void]:
     """Takes rows by their places."""
-    return plain(rows)[which].view(TRACK)
+    return plain(rows)[which].view(rows.dtype)

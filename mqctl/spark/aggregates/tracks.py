@@ -24,10 +24,10 @@ from mqctl.spark.aggregates.track_layout import (
     BUSINESS,
     COVERAGE,
     FLUSH_MESSAGES,
-    TRACK,
     UNIQUE,
     BucketTracks,
     buckets_of,
+    layout_of,
     numbered,
     plain,
     taken,
@@ -64,7 +64,7 @@ class PackedTracks(NamedTuple):
 
     Attributes:
         slice: number of the slice of a key that is cut (see `heavy`); -1 for whole keys.
-        data: rows of TRACK; a view holds until the next piece is asked for.
+        data: rows (see `layout_of`); a view holds until the next piece is asked for.
     """
 
     bucket: int
@@ -109,7 +109,7 @@ def _heavy(splits: Sequence[LogSplit], wanted: Selection, query: Query, messages
     parts: dict[int, list[NDArray[np.void]]] = {}
     for chunks, _ in shares_of(heavy.sample_splits(splits, messages, limit), wanted):
         for chunk in chunks:
-            for kind, rows in _tracks(chunk, _properties(query), {}, {})[0].items():
+            for kind, rows in _tracks(chunk, query, {}, {})[0].items():
                 parts.setdefault(kind, []).append(rows)
     for kind, own in parts.items():
         joined = np.concatenate(own)
@@ -136,18 +136,16 @@ def _parts_of(work: TrackShare) -> Iterator[tuple[Iterator[BucketTracks], Covera
             yield split_tracks(split, work.wanted, work.query, work.buckets, covered), covered
         return
     for chunks, covered in shares_of(work.splits, work.wanted):
-        yield _dealt(chunks, _properties(work.query), work.buckets, covered), covered
+        yield _dealt(chunks, work.query, work.buckets, covered), covered
 
 
-def _dealt(
-    chunks: Iterator[Chunk], properties: Mapping[int, str], buckets: int, covered: Coverage
-) -> Iterator[BucketTracks]:
+def _dealt(chunks: Iterator[Chunk], query: Query, buckets: int, covered: Coverage) -> Iterator[BucketTracks]:
     """Packs the chunks of a split with numpy, and deals their tracks into buckets."""
     names: dict[str, int] = {}
     addresses: dict[str, int] = {}
-    parts: dict[int, list[NDArray[np.void]]] = {kind: [] for kind in properties}
+    parts: dict[int, list[NDArray[np.void]]] = {kind: [] for kind in _properties(query)}
     for chunk in chunks:
-        tracks, left_out = _tracks(chunk, properties, names, addresses)
+        tracks, left_out = _tracks(chunk, query, names, addresses)
         covered.own_messages += left_out
         for kind, rows in tracks.items():
             parts[kind].append(rows)
@@ -190,13 +188,13 @@ def _pieces(part: BucketTracks, store: str, work: TrackShare) -> Iterator[Packed
 
 
 def _tracks(
-    chunk: Chunk, properties: Mapping[int, str], names: dict[str, int], addresses: dict[str, int]
+    chunk: Chunk, query: Query, names: dict[str, int], addresses: dict[str, int]
 ) -> tuple[dict[int, NDArray[np.void]], int]:
     """Packs the messages of a chunk that have a key of each kind, and counts those that mqctl itself sent.
 
     Retries and dead letters repeat keys by their nature, and so does what mqctl resent, replayed or probed with.
     """
-    keys, marked = spans_of_keys(chunk.buffer, chunk.found, properties, MARKS)
+    keys, marked = spans_of_keys(chunk.buffer, chunk.found, _properties(query), MARKS)
     own = np.array([group_of(name) is None for name in chunk.topics.names], dtype=bool)[chunk.topics.codes]
     born = hosts(chunk.buffer, chunk.found, born=True, port=False)
     topic = numbered(names, chunk.topics.names)[chunk.topics.codes]
@@ -210,22 +208,27 @@ def _tracks(
     }
     marked &= own
     own &= ~marked
-    packed = {kind: _packed(chunk, kind, spans, own, columns) for kind, spans in keys.items()}
+    packed = {kind: _packed(chunk, spans, own, columns, layout_of(kind, query)) for kind, spans in keys.items()}
     return packed, int(marked.sum())
 
 
 def _packed(
-    chunk: Chunk, kind: int, spans: Spans, own: NDArray[np.bool_], columns: Mapping[str, NDArray[np.integer]]
+    chunk: Chunk,
+    spans: Spans,
+    own: NDArray[np.bool_],
+    columns: Mapping[str, NDArray[np.integer]],
+    layout: np.dtype[np.void],
 ) -> NDArray[np.void]:
     """Packs those of `own` that have a key."""
     kept = np.flatnonzero(spans.present & own)
     buffer = chunk.buffer
     keys = Spans(spans.start[kept], spans.size[kept])
-    rows = np.zeros(len(kept), dtype=TRACK)
+    rows = np.zeros(len(kept), dtype=layout)
     digest = digests(buffer, keys.start, keys.size)
     rows["digest"] = (digest ^ (topic_digests(chunk.topics.names)[chunk.topics.codes[kept]])) * _MIX
-    if kind == BUSINESS:  # the only one that producers choose queues by
+    names = layout.names or ()
+    if "hash" in names:
         rows["hash"] = key_hashes(buffer, keys)
-    for column, values in columns.items():
-        rows[column] = values[kept]
+    for column in columns.keys() & set(names):
+        rows[column] = columns[column][kept]
     return rows

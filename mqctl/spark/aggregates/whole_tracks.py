@@ -9,21 +9,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.spark.aggregates.track_layout import BUSINESS, COVERAGE, TRACK, numbered, plain, taken
+from mqctl.spark.aggregates.track_layout import BUSINESS, COVERAGE, layout_of, numbered, plain, taken
 from mqctl.spark.aggregates.tracks import PackedTracks
+from mqctl.spark.query import Query
 from mqctl.spark.scan.log_splits import Coverage
 from mqctl.store.kernel import Int64s
 
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
-    """Tracks of whole keys of one kind, with what their `topic`, `host` and `store` index.
+    """Tracks of whole keys of one kind, with what their `topic` and `host` index.
 
     Attributes:
+        store: place of each one's store in `stores`.
         coverage: of kind COVERAGE what was read, one a split; there are no tracks then.
     """
 
     rows: NDArray[np.void]
+    store: NDArray[np.uint32]
     topics: tuple[str, ...]
     hosts: tuple[str, ...]
     stores: tuple[str, ...]
@@ -32,7 +35,7 @@ class Tracks:
     slice: int = -1
 
 
-def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
+def unpacked(packed: Sequence[PackedTracks], query: Query) -> Tracks:
     """Brings the tracks of one bucket together, by time and place of storing."""
     topics: dict[str, int] = {}
     addresses: dict[str, int] = {}
@@ -45,10 +48,12 @@ def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
             document = json.loads(bytes(each.data))
             coverage.append(Coverage(**{**document, "damaged_at": tuple(document["damaged_at"])}))
             continue
-        pieces.append((np.frombuffer(each.data, dtype=TRACK), each))
+        pieces.append((np.frombuffer(each.data, dtype=layout_of(kind, query)), each))
     # In the order of the log nearly all are in order already.
     pieces.sort(key=lambda piece: (stores[piece[1].store], int(piece[0]["physical"][0])))
-    joined = np.empty(sum(len(rows) for rows, _ in pieces), dtype=TRACK)
+    sizes = [len(rows) for rows, _ in pieces]
+    joined = np.empty(sum(sizes), dtype=layout_of(kind, query))
+    store = np.repeat(np.array([stores[each.store] for _, each in pieces], dtype=np.uint32), sizes)
     at = 0
     for rows, each in pieces:
         own = joined[at : at + len(rows)]
@@ -56,12 +61,10 @@ def unpacked(packed: Sequence[PackedTracks]) -> Tracks:
         plain(own)[:] = plain(rows)
         _renumber(own, "topic", numbered(topics, each.topics))
         _renumber(own, "host", numbered(addresses, each.hosts))
-        if stores[each.store]:
-            own["store"] = stores[each.store]
-    order = _order_of_storing(joined)
+    order = _order_of_storing(joined, store)
     if order is not None:
-        joined = taken(joined, order)
-    return Tracks(joined, tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage), part)
+        joined, store = taken(joined, order), store[order]
+    return Tracks(joined, store, tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage), part)
 
 
 def _renumber(rows: NDArray[np.void], column: str, numbers: Int64s) -> None:
@@ -70,9 +73,9 @@ def _renumber(rows: NDArray[np.void], column: str, numbers: Int64s) -> None:
         rows[column] = numbers[rows[column]]
 
 
-def _order_of_storing(rows: NDArray[np.void]) -> Int64s | None:
+def _order_of_storing(rows: NDArray[np.void], stores: NDArray[np.uint32]) -> Int64s | None:
     """Returns the order by time and place of storing; None where rows stand in it."""
-    times, stores, physical = rows["store_ms"], rows["store"], rows["physical"]
+    times, physical = rows["store_ms"], rows["physical"]
     if (
         bool((stores == stores[:1]).all())
         and bool((np.diff(times) >= 0).all())

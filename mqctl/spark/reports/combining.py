@@ -75,8 +75,9 @@ def _judge(table: str, query: str, part: pa.Table) -> pa.Table:
         PackedTracks(**{**row, "topics": tuple(row["topics"]), "hosts": tuple(row["hosts"])})
         for row in part.to_pylist()
     ]
+    wanted = Query.parse(query)
     with carrying():
-        batches = [record_batch(columns, keyed.types) for columns in keyed.judge(unpacked(packed), Query.parse(query))]
+        batches = [record_batch(columns, keyed.types) for columns in keyed.judge(unpacked(packed, wanted), wanted)]
     return as_table(batches, keyed.types)
 
 

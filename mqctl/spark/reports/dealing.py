@@ -119,7 +119,7 @@ def _judge(
             batches = [
                 record_batch(columns, keyed.types)
                 for pieces in own
-                for columns in keyed.judge(unpacked(list(_read(place, pieces))), wanted)
+                for columns in keyed.judge(unpacked(list(_read(place, pieces)), wanted), wanted)
             ]
             yield sent(combined_rows(keyed, keys, [as_table(batches, keyed.types)]))
 

@@ -28,10 +28,11 @@ BUCKETS, TRACKS, TRACK_COUNTS, TRACK_ROOM, FULL_CELL = range(c.BOARD + 3, c.BOAR
 tracks begin and how many there are; how many fit; the cell that is full."""
 ODD, ODD_COUNT, ODD_ROOM = range(c.BOARD + 8, c.BOARD + 11)
 """Tracks whose key must be decoded to be hashed: cell, row, address and size of the key."""
-OWN_COUNT = c.BOARD + 11
-BOARD = c.BOARD + 12
+OWN_COUNT, LONG_CELLS = c.BOARD + 11, c.BOARD + 12
+"""How many messages mqctl itself sent, and how many cells have long tracks: the first ones."""
+BOARD = c.BOARD + 13
 
-TRACK_WORDS, ODD_WORDS = 7, 4
+LONG_WORDS, SHORT_WORDS, ODD_WORDS = 6, 4, 4
 NOWHERE, NO_ROOM = -1, -2
 _MIX = np.uint64(0xA0761D6478BD642F)
 _LONGEST_HASHED = LONGEST_HASHED
@@ -75,30 +76,36 @@ def cell_for(board: int, kind: int, digest: np.uint64) -> int:
 
 
 @njit(cache=True)
+def hash_of(board: int, place: tuple[int, int], key: tuple[int, int]) -> int:
+    """Hashes the key of a track in a cell's row; 0 where that must wait until it is decoded."""
+    hashed = java_hash(key[0], key[1])
+    if hashed >= 0:
+        return hashed
+    odd = get(board, ODD) + get(board, ODD_COUNT) * ODD_WORDS * 8
+    put(board, ODD_COUNT, get(board, ODD_COUNT) + 1)
+    put(odd, 0, place[0])
+    put(odd, 1, place[1])
+    put(odd, 2, key[0])
+    put(odd, 3, key[1])
+    return 0
+
+
+@njit(cache=True)
 def add_track(board: int, at: int, place: tuple[int, np.uint64], codes: int, key: tuple[int, int]) -> None:
     """Packs the record at an address: cell and digest, codes of topic and host in one, address and size of its key."""
     cell, digest = place
     counts = get(board, TRACK_COUNTS)
     row = get(counts, cell)
     put(counts, cell, row + 1)
-    track = get(get(board, TRACKS), cell) + row * TRACK_WORDS * 8
-    hashed = java_hash(key[0], key[1]) if place[0] < get(board, BUCKETS) else 0  # of business keys alone
-    if hashed < 0:
-        odd = get(board, ODD) + get(board, ODD_COUNT) * ODD_WORDS * 8
-        put(board, ODD_COUNT, get(board, ODD_COUNT) + 1)
-        put(odd, 0, cell)
-        put(odd, 1, row)
-        put(odd, 2, key[0])
-        put(odd, 3, key[1])
-        hashed = 0
-    wide = 12 * ((i32(at + 36) >> 4) & 1)
+    wide, is_long = 12 * ((i32(at + 36) >> 4) & 1), cell < get(board, LONG_CELLS)
+    track = get(get(board, TRACKS), cell) + row * (LONG_WORDS if is_long else SHORT_WORDS) * 8
     put(track, 0, np.int64(digest))
     put(track, 1, i64(at + 56 + wide))
-    put(track, 2, i64(at + 40))
-    put(track, 3, i64(at + 28))
-    put(track, 4, hashed | (i32(at + 12) & _LOW) << 32)
-    put(track, 5, codes)
-    put(track, 6, 0)
+    put(track, 2, i64(at + 28))
+    put(track, 3, codes)
+    if is_long:
+        put(track, 4, i64(at + 40))
+        put(track, 5, hash_of(board, (cell, row), key) | (i32(at + 12) & _LOW) << 32)
 
 
 @njit(cache=True)
@@ -142,7 +149,7 @@ def pack_file(board: int) -> int:
         room = min(room_in(get(board, c.TOPICS)), room_in(get(board, c.HOSTS)))
         if room <= 0:
             return c.GROW
-        room = min(room, (get(board, ODD_ROOM) - get(board, ODD_COUNT)) // 2)
+        room = min(room, get(board, ODD_ROOM) - get(board, ODD_COUNT))
         if room <= 0:
             return ODD_FULL
         for _ in range(room):

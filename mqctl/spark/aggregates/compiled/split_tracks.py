@@ -14,7 +14,15 @@ from mqctl.model.own_messages import MARKS
 from mqctl.spark.aggregates.compiled import counting as c
 from mqctl.spark.aggregates.compiled import packing as p
 from mqctl.spark.aggregates.compiled.boards import ScanBoard
-from mqctl.spark.aggregates.track_layout import FLUSH_MESSAGES, TRACK, BucketTracks, topic_digests
+from mqctl.spark.aggregates.track_layout import (
+    BUSINESS,
+    FLUSH_MESSAGES,
+    TRACK,
+    UNIQUE,
+    BucketTracks,
+    layout_of,
+    topic_digests,
+)
 from mqctl.spark.query import Query
 from mqctl.spark.scan.hosts import shown_host
 from mqctl.spark.scan.log_splits import Coverage, LogSplit, sound_parts
@@ -60,12 +68,13 @@ class _Packer:
         names += [UNIQ_KEY] if query.unique_keys else []
         board[p.FIRST_MARK] = len(names)
         self._scan.ask_names([*names, *MARKS])
-        cells = buckets * (2 if query.unique_keys else 1)
         room = max(_LEAST_ROOM, FLUSH_MESSAGES // buckets)
-        self._rows = np.empty((cells, room), dtype=TRACK)
-        self._counts = np.zeros(cells, dtype=np.int64)
+        kinds = (BUSINESS, UNIQUE) if query.unique_keys else (BUSINESS,)
+        self._rows = [rows for kind in kinds for rows in np.empty((buckets, room), dtype=layout_of(kind, query))]
+        self._counts = np.zeros(len(self._rows), dtype=np.int64)
         self._odd = np.zeros((_ODD_ROOM, p.ODD_WORDS), dtype=np.int64)
-        self._scan.note(p.TRACKS, address_of(self._rows) + np.arange(cells, dtype=np.int64) * room * TRACK.itemsize)
+        self._scan.note(p.TRACKS, np.array([address_of(rows) for rows in self._rows], dtype=np.int64))
+        board[p.LONG_CELLS] = buckets if layout_of(BUSINESS, query) == TRACK else 0
         self._scan.note(p.TRACK_COUNTS, self._counts)
         self._scan.note(p.ODD, self._odd)
         board[p.BUCKETS], board[p.TRACK_ROOM], board[p.ODD_ROOM] = buckets, room, len(self._odd)
