@@ -24,7 +24,7 @@ EDGE = "edge"
 """The cut of rows that tell the ends of a slice; `key` is JSON of an `Edge`."""
 HEAVY_MESSAGES = 1_000_000
 """A key with more messages than this, as samples tell, is cut into slices of about half as many."""
-_SAMPLES = 64
+_FEWEST_SAMPLES, _MOST_SAMPLES = 16, 64
 _SAMPLE_BYTES = 256 << 10
 _LEAST_SAMPLE_BYTES = 16 << 10
 _FEWEST_SAMPLED = 4_096
@@ -45,8 +45,10 @@ def sample_splits(splits: Sequence[LogSplit], messages: int, limit: int) -> list
     `messages` is seen some dozen times."""
     total = sum(split.high - split.low for split in splits)
     wanted = max(_FEWEST_SAMPLED, 8 * _FEWEST_SEEN * messages // limit)
-    piece = min(_SAMPLE_BYTES, max(_LEAST_SAMPLE_BYTES, total // max(1, messages) * wanted // _SAMPLES))
-    step = max(piece, total // _SAMPLES)
+    # Slices end where samples stand: there are as many as the largest key has slices.
+    samples = min(_MOST_SAMPLES, max(_FEWEST_SAMPLES, 2 * messages // limit))
+    piece = min(_SAMPLE_BYTES, max(_LEAST_SAMPLE_BYTES, total // max(1, messages) * wanted // samples))
+    step = max(piece, total // samples)
     return [
         replace(split, low=low, high=min(low + piece, split.high))
         for split in splits
