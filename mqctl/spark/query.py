@@ -67,6 +67,7 @@ class Query:
         new_queues: number of queues of `Dim.NEW_QUEUE`, into which `selector` puts the key.
         unique_keys: tracks by the client's unique key, too.
         queues: tracks by business keys tell the queue, when the message was sent and the hash of its key.
+        top: keys of a topic that are shown of order and duplicates.
         heavy_messages: messages of a key from which on it is cut (`aggregates.heavy`); 0 for the usual number.
     """
 
@@ -82,6 +83,7 @@ class Query:
     kernels: Kernels = Kernels.AUTO
     unique_keys: bool = False
     queues: bool = True
+    top: int = 20
     heavy_messages: int = 0
 
     @property
@@ -105,6 +107,7 @@ class Query:
                 "kernels": self.kernels,
                 "unique_keys": self.unique_keys,
                 "queues": self.queues,
+                "top": self.top,
                 "heavy_messages": self.heavy_messages,
             }
         )

@@ -165,6 +165,18 @@ def test_a_change_of_the_queue_count_explains_the_moves(tmp_path: Path, engine: 
     assert period.begin_ms <= 1_795_218_000_000 + 200_000 < period.end_ms
 
 
+def test_as_many_keys_are_shown_as_were_asked_for(tmp_path: Path, engine: Engine) -> None:
+    builder = StoreBuilder()
+    for number in range(120):
+        builder.append(message("Orders", number // 60, properties={"KEYS": f"k{number % 60:02}"}))
+    wanted = Selection((str(builder.write(tmp_path / "store")),))
+    for top in (3, 50):
+        moved = order.order(engine, wanted, top=top, bucket_ms=MINUTE_MS)
+        copied = duplicates.duplicates(engine, wanted, top=top, bucket_ms=MINUTE_MS)
+        assert [row.key for row in moved.keys] == [f"k{number:02}" for number in range(top)]
+        assert [(row.key, row.messages) for row in copied.keys] == [(f"k{number:02}", 2) for number in range(top)]
+
+
 def test_what_mqctl_sent_itself_says_nothing_about_producers(tmp_path: Path, engine: Engine) -> None:
     builder = StoreBuilder()
     marks: tuple[dict[str, str], ...] = ({}, {RESENT_FROM: "letter"}, {REPLAY_ID: "20261121-1"}, {PROBE: "1"})

@@ -144,7 +144,7 @@ class _Sent:
 
 def _order_keys(steps: Steps, moved: Int64s, inverted: Int64s, query: Query) -> Columns:
     moves, inversions = steps.per_key(moved), steps.per_key(inverted)
-    keys = steps.heaviest(moves * 1_000_000 + inversions)
+    keys = steps.heaviest(moves * 1_000_000 + inversions, query.top)
     return {
         **steps.shown(keys, {"queues": "place"}, query),
         "moves": moves[keys].tolist(),
@@ -173,7 +173,7 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     gaps = [1 << power - 1 if power else 0 for power in classes]
     yield {"cut": ["gaps"] * len(counts), "topic": topics, "gap_class_ms": gaps, "copies": counts}
     copies = steps.per_key(again)
-    keys = steps.heaviest(copies)
+    keys = steps.heaviest(copies, query.top)
     yield {**steps.shown(keys, {"hosts": "host"}, query), "copies": copies[keys].tolist()}
 
 

@@ -18,7 +18,6 @@ from mqctl.spark.scan.keys import key_spans, key_text
 from mqctl.spark.scan.planning import open_store
 from mqctl.store.kernel import Int64s, headers
 
-KEYS_SHOWN = 20
 _LEAST_DENSE = 1 << 16
 
 
@@ -124,17 +123,17 @@ class Steps:
         names = [self.tracks.topics[code] for code in (there // span).tolist()]
         return names, own.tolist(), counts.tolist()
 
-    def heaviest(self, weight: Int64s) -> Int64s:
-        """Returns for each topic the keys of greatest weight above 0 (one weight a key), heaviest first."""
+    def heaviest(self, weight: Int64s, top: int) -> Int64s:
+        """Returns for each topic the `top` keys of greatest weight above 0 (one weight a key), heaviest first."""
         weighty = np.flatnonzero(weight > 0)
         topic = self.column("topic")[self.first[weighty]]
         order = np.argsort(topic, kind="stable")
         chosen: list[int] = []
         for members in np.split(weighty[order], np.flatnonzero(np.diff(topic[order])) + 1):
             own = weight[members]
-            least = np.partition(own, -KEYS_SHOWN)[-KEYS_SHOWN] if len(own) > KEYS_SHOWN else 0
+            least = np.partition(own, -top)[-top] if len(own) > top else 0
             heavy = members[own >= least]
-            chosen += heavy[np.argsort(-weight[heavy], kind="stable")][:KEYS_SHOWN].tolist()
+            chosen += heavy[np.argsort(-weight[heavy], kind="stable")][:top].tolist()
         return np.array(chosen, dtype=np.int64)
 
     def shown(self, keys: Int64s, columns: Mapping[str, str], query: Query) -> Columns:

@@ -28,7 +28,7 @@ def duplicates(
     engine: Engine, wanted: Selection, *, top: int, bucket_ms: int, key_property: str = ""
 ) -> DuplicatesReport:
     """Scans the stores once, by the client's unique keys and by business keys."""
-    query = Query((), bucket_ms=bucket_ms, key_property=key_property, unique_keys=True, queues=False)
+    query = Query((), bucket_ms=bucket_ms, key_property=key_property, unique_keys=True, queues=False, top=top)
     return duplicates_report(
         whole_keys(engine.rows("duplicates", wanted, query), "duplicates", query), top=top, bucket_ms=bucket_ms
     )

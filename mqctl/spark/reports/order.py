@@ -24,7 +24,7 @@ def order(engine: Engine, wanted: Selection, *, top: int, bucket_ms: int, key_pr
 
     A second scan counts the queues in use, of those topics alone whose keys moved: mostly there are none.
     """
-    query = Query(ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property)
+    query = Query(ORDER_CUTS, bucket_ms=bucket_ms, key_property=key_property, top=top)
     rows = whole_keys(engine.rows("order", wanted, query), "order", query)
     topics = sorted({text(row, "topic") for row in rows if row["cut"] in _OUT_OF_ORDER})
     counted = engine.rows("counts", wanted.narrowed(topics=topics), query) if topics else []

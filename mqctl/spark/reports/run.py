@@ -75,7 +75,7 @@ def run_report(
     counted = engine.rows("counts", everything, query)
     own = [row for row in counted if row.get("topic") is None or wanted.wants_topic(text(row, "topic"))]
     step("bringing keys together", 2)
-    both = replace(query, unique_keys=True)
+    both = replace(query, unique_keys=True, top=settings.top)
     keyed = whole_keys(engine.rows("keyed", wanted, both), "keyed", both)
     order = [row for row in keyed if row.get("report") != DUPLICATES]
     duplicated = [row for row in keyed if row.get("report") != ORDER]
