@@ -43,7 +43,7 @@ from mqctl.spark.selection import Selection
 from mqctl.store.texts import Spans, digests
 
 BUCKET_MESSAGES = 250_000
-"""Messages of a bucket, about: what one task sorts, and so its memory (56 bytes each, a few times)."""
+"""Messages of a bucket, about: what one task holds (32 or 48 bytes each, twice)."""
 _SMALL_BYTES = 300
 _MIX = np.uint64(0xA0761D6478BD642F)
 
