@@ -64,7 +64,7 @@ class ScanBoard:
             self._held.append(text)
         self.note(c.NAMES, table)
         self.numbers[c.NAME_COUNT] = len(names)
-        letters = sum({1 << (name.encode()[0] & 63) for name in names})
+        letters = sum({1 << (f"{name}\x01".encode()[0] & 63) for name in names})
         self.numbers[c.LETTERS] = np.array([letters], dtype=np.uint64).view(np.int64)[0]
         self.note(c.FOUND, np.zeros((len(names), 2), dtype=np.int64))
 
