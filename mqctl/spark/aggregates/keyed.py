@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.counting import coverage_rows
 from mqctl.spark.aggregates.heavy import EDGE, Edge, edge_text
-from mqctl.spark.aggregates.steps import Steps
+from mqctl.spark.aggregates.key_steps import KeySteps
 from mqctl.spark.aggregates.track_layout import BUSINESS
 from mqctl.spark.aggregates.whole_tracks import Tracks
 from mqctl.spark.query import Query
@@ -36,7 +36,7 @@ def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     """
     if not len(tracks.rows):
         return
-    steps = Steps.of(tracks, query)
+    steps = KeySteps.of(tracks, query)
     place, before = steps.column("place"), steps.before[steps.again]
     has_moved = place[steps.again] != place[before]
     moved = steps.again[has_moved]
@@ -63,7 +63,7 @@ def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     yield _order_keys(steps, moved, inverted, query)
 
 
-def _sent_before(steps: Steps, after: Int64s, before: Int64s) -> Int64s:
+def _sent_before(steps: KeySteps, after: Int64s, before: Int64s) -> Int64s:
     """Returns those of `after` that the same host sent before the tracks of `before`."""
     born, host = steps.column("born_ms"), steps.column("host")
     back = born[after] < born[before]
@@ -72,7 +72,7 @@ def _sent_before(steps: Steps, after: Int64s, before: Int64s) -> Int64s:
     return earlier
 
 
-def _explained(steps: Steps, moved: Int64s) -> Columns:
+def _explained(steps: KeySteps, moved: Int64s) -> Columns:
     """Finds the queue counts between which the hash selector explains most moves; those of a sample are tried.
 
     Producers may have gone there and back: both directions of a change count.
@@ -132,7 +132,7 @@ class _Sent:
     queues: Int64s
 
     @classmethod
-    def of(cls, steps: Steps, at: NDArray[np.integer]) -> _Sent:
+    def of(cls, steps: KeySteps, at: NDArray[np.integer]) -> _Sent:
         return cls(steps.column("hash")[at].astype(np.int64), steps.column("queue")[at].astype(np.int64))
 
     def selected(self, which: Int64s, counts: Int64s) -> NDArray[np.bool_]:
@@ -142,7 +142,7 @@ class _Sent:
         return marks
 
 
-def _order_keys(steps: Steps, moved: Int64s, inverted: Int64s, query: Query) -> Columns:
+def _order_keys(steps: KeySteps, moved: Int64s, inverted: Int64s, query: Query) -> Columns:
     moves, inversions = steps.per_key(moved), steps.per_key(inverted)
     keys = steps.heaviest(moves * 1_000_000 + inversions, query.top)
     return {
@@ -156,7 +156,7 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     """Tells which keys were stored more than once: how often, how far apart, by whom, when."""
     if not len(tracks.rows):
         return
-    steps = Steps.of(tracks, query)
+    steps = KeySteps.of(tracks, query)
     again, before = steps.again, steps.before[steps.again]
     host, times = steps.column("host"), steps.times
     yield {
@@ -210,7 +210,7 @@ def _slice_rows(parts: Iterator[Columns], tracks: Tracks, query: Query) -> Itera
             yield columns
     if not len(tracks.rows):
         return
-    steps = Steps.of(tracks, query)
+    steps = KeySteps.of(tracks, query)
     place, born, host = (steps.column(name) for name in ("place", "born_ms", "host"))
     same = place[1:] == place[:-1]
     back = (born[1:] < born[:-1]) & (host[1:] == host[:-1])

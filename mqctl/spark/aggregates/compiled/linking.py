@@ -1,4 +1,4 @@
-"""Each track's place in its key's row of tracks, through a hash table: the compiled twin of `steps` sorting digests."""
+"""Which track of its key comes before each one, by a hash table: the compiled twin of `key_steps` sorting digests."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _LEAST_DENSE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class KeySteps:
     """Tracks by their places, in the order of storing; keys are numbered as they first appear.
 
     Attributes:
@@ -40,7 +40,7 @@ class Steps:
     _columns: dict[str, NDArray[np.integer]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tracks: Tracks, query: Query) -> Steps:
+    def of(cls, tracks: Tracks, query: Query) -> KeySteps:
         digest = np.ascontiguousarray(tracks.rows["digest"])
         if use_compiled(query.kernels):
             from mqctl.spark.aggregates.compiled.linking import linked_by
