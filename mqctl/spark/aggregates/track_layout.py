@@ -55,11 +55,11 @@ def numbered(known: dict[str, int], names: Sequence[str]) -> Int64s:
     return np.array([known.setdefault(name, len(known)) for name in names] or [0], dtype=np.int64)
 
 
-def plain(rows: NDArray[np.void]) -> NDArray[np.void]:
+def as_bytes(rows: NDArray[np.void]) -> NDArray[np.void]:
     """Returns rows as plain bytes: by their fields they would be copied one field after the other."""
     return rows.view(f"V{rows.dtype.itemsize}")
 
 
 def taken(rows: NDArray[np.void], which: Int64s) -> NDArray[np.void]:
     """Takes rows by their places."""
-    return plain(rows)[which].view(rows.dtype)
+    return as_bytes(rows)[which].view(rows.dtype)

@@ -26,10 +26,10 @@ from mqctl.spark.aggregates.track_layout import (
     FLUSH_MESSAGES,
     UNIQUE,
     BucketTracks,
+    as_bytes,
     buckets_of,
     layout_of,
     numbered,
-    plain,
     taken,
     topic_digests,
 )
@@ -184,7 +184,7 @@ def _pieces(part: BucketTracks, store: str, work: TrackShare) -> Iterator[Packed
         bucket += len(each.edges_ms) + 1
     if len(rows):
         number = work.buckets * part.kind + part.bucket
-        yield PackedTracks(number, part.kind, -1, store, part.topics, part.hosts, plain(rows).data.cast("B"))
+        yield PackedTracks(number, part.kind, -1, store, part.topics, part.hosts, as_bytes(rows).data.cast("B"))
 
 
 def _tracks(

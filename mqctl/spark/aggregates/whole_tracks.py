@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.spark.aggregates.track_layout import BUSINESS, COVERAGE, layout_of, numbered, plain, taken
+from mqctl.spark.aggregates.track_layout import BUSINESS, COVERAGE, as_bytes, layout_of, numbered, taken
 from mqctl.spark.aggregates.tracks import PackedTracks
 from mqctl.spark.query import Query
 from mqctl.spark.scan.log_splits import Coverage
@@ -58,7 +58,7 @@ def unpacked(packed: Sequence[PackedTracks], query: Query) -> Tracks:
     for rows, each in pieces:
         own = joined[at : at + len(rows)]
         at += len(rows)
-        plain(own)[:] = plain(rows)
+        as_bytes(own)[:] = as_bytes(rows)
         _renumber(own, "topic", numbered(topics, each.topics))
         _renumber(own, "host", numbered(addresses, each.hosts))
     order = _order_of_storing(joined, store)
