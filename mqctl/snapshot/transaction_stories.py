@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
+from mqctl.model.gap import Part
 from mqctl.model.message import REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.spans import FAR
@@ -103,6 +104,13 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
     if not halves and not given_up:
         for error in unread:
             raise error
+        for gap in reading.gaps:
+            if gap.part is Part.TRANSACTIONS:
+                raise StorageError(
+                    f"could not look for the transaction {unique_key}",
+                    reason=gap.reason,
+                    remedy="mqctl store verify shows what else is wrong with the store",
+                )
         return None
     topic = (halves or given_up)[0].properties.get(REAL_TOPIC, "")
     progress = reading.offset_table.offsets.get((HALF_TOPIC, TRANSACTION_GROUP), {}).get(0) or 0

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from mqctl.errors import BadInputError
 from mqctl.model.progress import Progress
 from mqctl.store.commitlog import CommitLog
 
@@ -234,7 +235,14 @@ def _bytes(log: CommitLog, offset: int, size: int) -> Bytes:
     if file is None:
         return np.empty(0, dtype=np.uint8)
     position = offset - file.start
-    return np.frombuffer(file.view(position, position + size), dtype=np.uint8)[position : position + size]
+    data = np.frombuffer(file.view(position, position + size), dtype=np.uint8)[position : position + size]
+    if len(data) < size:
+        raise BadInputError(
+            f"could not read {file.path}",
+            reason=f"it was cut from {position + size:,} to {position + len(data):,} bytes while it was read",
+            remedy="run it again when nobody changes the store, or copy the store first",
+        )
+    return data
 
 
 def _record_start(log: CommitLog, byte: int) -> int:

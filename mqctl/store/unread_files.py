@@ -6,23 +6,25 @@ Readers go on without them; whoever draws conclusions from what was read names t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from mqctl.errors import MqctlError
 from mqctl.store.attached import look_at_each
 from mqctl.store.directory import StoreDirectory, Unreadable
+from mqctl.store.mapped_files import MappedFile
 from mqctl.store.plain_files import look_at
 
 
 def unread_log_files(store: StoreDirectory) -> Iterator[Unreadable]:
-    """Yields files of the commit log that are none, that lack their end, or that are not there at all."""
+    """Yields files of the commit log that are none, are shorter or longer than the others, or are not there at all."""
     log = store.commit_log
     for odd in log.odd_files:
         yield Unreadable(store.relative(odd.path), odd.reason)
     size, odd_starts = log.file_size_bytes, {odd.start for odd in log.odd_files}
-    for file in log.files[:-1]:
-        if size and file.size_bytes < size:
+    for file in log.files if len(log.files) > 1 else ():
+        if file.size_bytes != size:
             yield Unreadable(store.relative(file.path), f"it has {file.size_bytes:,} bytes, the others {size:,}")
     for gap in log.gaps:
         if gap.start not in odd_starts:
@@ -42,6 +44,14 @@ def odd_topics(store: StoreDirectory) -> list[Unreadable]:
     return [Unreadable(store.relative(path), reason) for path, _, reason in looked if reason]
 
 
+def overlap(files: Sequence[MappedFile]) -> str:
+    """Says which file of a queue reaches into the next one, as no broker's does; empty where none does."""
+    for file, after in pairwise(files):
+        if file.end > after.start:
+            return f"{file.path.name} has {file.size_bytes:,} bytes, and reaches into {after.path.name}"
+    return ""
+
+
 def unread_queues(store: StoreDirectory) -> list[Unreadable]:
     """Returns the consume queues whose ends cannot be read, and why."""
     lowest = store.commit_log.min_offset
@@ -50,9 +60,10 @@ def unread_queues(store: StoreDirectory) -> list[Unreadable]:
         queue = store.consume_queue(*place)
         try:
             queue.min_offset(lowest)
+            reason = overlap(queue.files)
         except MqctlError as error:
-            return Unreadable(f"consumequeue/{place[0]}/{place[1]}", why_unread(store, error))
-        return None
+            reason = why_unread(store, error)
+        return Unreadable(f"consumequeue/{place[0]}/{place[1]}", reason) if reason else None
 
     return [each for each in look_at_each(store.path, look, store.queue_ids()) if each is not None]
 

@@ -2,7 +2,8 @@
 in SIGBUS.
 
 `failing_disk.py [[PATH, LOW, HIGH], ...] WORD...` runs mqctl on it; with MQCTL_TEST_TWICE set, twice in one process.
-Forked commands run on it where their environment names such places in MQCTL_TEST_FAULTS.
+Forked commands run on it where their environment names such places in MQCTL_TEST_FAULTS. A place of `"cut"` or `"gone"`
+instead of LOW, HIGH is a file that is cut or deleted as soon as it is mapped.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
 _faults: list[tuple[str, int, int]] = []
+_changes: list[tuple[str, str]] = []
 _empty: list[int] = []
 _mmap, _pread, _read = mmap.mmap, os.pread, os.read
 
@@ -41,6 +43,7 @@ def _of(descriptor: int) -> list[tuple[int, int]]:
 
 def _mapped(descriptor: int, length: int, *rest: Any, **named: Any) -> mmap.mmap:
     mapping = _mmap(descriptor, length, *rest, **named)
+    _change(descriptor)
     refused = _of(descriptor)
     if refused:
         base = np.frombuffer(mapping, dtype=np.uint8).ctypes.data
@@ -48,6 +51,19 @@ def _mapped(descriptor: int, length: int, *rest: Any, **named: Any) -> mmap.mmap
             for page in range(low // PAGE * PAGE, min(high, len(mapping)), PAGE):
                 _libc.mmap(base + page, PAGE, mmap.PROT_READ, _MAP_SHARED_FIXED, _empty[0], 0)
     return mapping
+
+
+def _change(descriptor: int) -> None:
+    """Does to a file what is to become of it while it is read, once."""
+    if not _changes:
+        return
+    path = Path(f"/proc/self/fd/{descriptor}").readlink()
+    for change in [each for each in _changes if Path(each[0]) == path]:
+        _changes.remove(change)
+        if change[1] == "gone":
+            path.unlink()
+        else:
+            os.truncate(path, PAGE)
 
 
 def _refuse(descriptor: int, low: int, length: int) -> None:
@@ -69,10 +85,14 @@ def _read_or_fail(descriptor: int, length: int) -> bytes:
     return _read(descriptor, length)
 
 
-def install(faults: Iterable[tuple[str, int, int]]) -> None:
-    """Has this process's disk refuse bytes [low, high) of files from now on."""
-    _faults.extend(faults)
-    if _faults and not _empty:
+def install(faults: Iterable[tuple[Any, ...]]) -> None:
+    """Has this process's disk refuse bytes [low, high) of files from now on, or change them while they are read."""
+    for each in faults:
+        if len(each) == 2:
+            _changes.append((each[0], each[1]))
+        else:
+            _faults.append((each[0], each[1], each[2]))
+    if (_faults or _changes) and not _empty:
         _empty.append(os.memfd_create("empty"))  # a page behind the end of its file is a SIGBUS
         mmap.mmap, os.pread, os.read = _mapped, _pread_or_fail, _read_or_fail  # type: ignore[misc, assignment]
 

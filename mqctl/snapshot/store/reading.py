@@ -18,7 +18,7 @@ from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import MAGIC_V1, MAGIC_V2
-from mqctl.store.unread_files import odd_topics, why_unread
+from mqctl.store.unread_files import odd_topics, overlap, why_unread
 
 _PARTS = {
     configs.TOPICS: Part.TOPICS,
@@ -109,6 +109,8 @@ class Reading:
             queue = self.store.consume_queue(topic, queue_id)
             try:
                 table[(topic, queue_id)] = QueueBounds(queue, queue.min_offset(log_min), queue.max_offset)
+                if reason := overlap(queue.files):
+                    self.miss(Part.QUEUES, reason, subject=GapSubject(topic=topic, queue_id=queue_id))
             except MqctlError as error:
                 self.unread_queues.add((topic, queue_id))
                 subject = GapSubject(topic=topic, queue_id=queue_id)
