@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -253,6 +255,7 @@ LINES = {
     "snapshot save": "{store}.snap", "store acknowledge": "", "store cat": "-t RT -q 1", "transaction show": "H0",
     "replay publish": "-t RT --to RT --to-offset 4 --namesrv 127.0.0.1:1",
 }  # fmt: skip
+WITHOUT_JSON = ("delay repair", "replay publish", "snapshot save", "store acknowledge")
 ENDS = {"doctor": 2, "ha compare": 3, "replay publish": 69, "transaction show": 66}
 """A password from the examples; no messages to compare; nobody to publish to; no such transaction."""
 STORE_COMMANDS = [
@@ -273,6 +276,62 @@ def test_every_command_reads_the_recorded_store_and_leaves_it(
     assert hashes(store) == before
     assert outcome.exit_code == ENDS.get(name, 0), outcome.stderr
     assert "RocksDB" not in outcome.stderr
+
+
+FULL_HOLDER = """
+import sys, rocksdict
+opened = []
+for path in sys.argv[1:]:
+    raw = rocksdict.Options(raw_mode=True)
+    families = {name: rocksdict.Options(raw_mode=True) for name in rocksdict.Rdict.list_cf(path, raw)}
+    opened.append(rocksdict.Rdict(path, raw, families))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def state(root: Path) -> dict[str, tuple[int, str]]:
+    """Everything below a folder: when it was changed, and what it holds."""
+    own = hashes(root)
+    return {str(path): (path.lstat().st_mtime_ns, own.get(str(path), "")) for path in (root, *root.rglob("*"))}
+
+
+def said(outcome: Outcome, store: Path) -> tuple[int, str, str]:
+    """What a command said of a store, but for its place, how long that is, and the room on the disk."""
+    texts = (text.replace(str(store), "STORE") for text in (outcome.stdout, outcome.stderr))
+    out, err = (re.sub(r'"(disk_used_share|disk_bytes|free_bytes)": [^,}]*|[\d.]+ KiB', "", text) for text in texts)
+    return outcome.exit_code, out, err
+
+
+def test_every_command_says_beside_a_holder_of_all_locks_what_it_says_without(
+    mqctl: Run, store_copy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    store, copy = store_copy(ROCKS), tmp_path / "without"
+    places = sorted(str(path.parent) for path in store.rglob("CURRENT"))
+    assert len(places) == 6
+    command = [sys.executable, "-c", FULL_HOLDER, *places]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        holder.send_signal(signal.SIGSTOP)  # it keeps its locks, and writes no statistics into its logs
+        os.waitpid(holder.pid, os.WUNTRACED)
+        try:
+            shutil.copytree(store, copy)
+            before = state(store)
+            for name in STORE_COMMANDS:
+                lines = LINES.get(name, "--no-spark" if name.startswith("report") else "")
+                form = "" if name in WITHOUT_JSON else " -o json"
+                beside, alone = (
+                    said(mqctl(*name.split(), "--store", at, *(lines.format(store=at) + form).split()), at)
+                    for at in (store, copy)
+                )
+                assert beside == alone, name
+                assert beside[0] == ENDS.get(name, 0), (name, beside)
+            assert state(store) == before
+        finally:
+            holder.send_signal(signal.SIGCONT)
+        holder.stdin.close()
 
 
 def to_a_terabyte(file: Path) -> None:
