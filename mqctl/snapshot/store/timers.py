@@ -24,7 +24,7 @@ from mqctl.store.commitlog import records_at
 from mqctl.store.consumequeue import is_filler
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Int64s
-from mqctl.store.mapped_files import Buffer
+from mqctl.store.mapped_files import Buffer, OddFileError
 from mqctl.store.texts import Spans, factorize, property_spans
 from mqctl.store.timer import DELETE, read_timer_check, timer_log
 from mqctl.store.unread_files import unread_log_files, why_unread
@@ -55,7 +55,8 @@ def timer_topics(reading: Reading) -> tuple[TimerTopicState, ...]:
     try:
         waiting, missing = waiting_timers(reading.store)
     except MqctlError as error:
-        reading.miss(Part.DELAY_TIMERS, why_unread(reading.store, error), cause=cause_of(error))
+        reason = why_unread(reading.store, error) if isinstance(error, OddFileError) else str(error)
+        reading.miss(Part.DELAY_TIMERS, reason, cause=cause_of(error))
         return ()
     due: dict[str | None, list[int]] = defaultdict(list)
     for item in waiting:
