@@ -41,7 +41,7 @@ from tests.reliability.live_load import FIRST_TRANSACTION, FLUSH_MS, GROUP, SETT
 from tests.reliability.results import add_save, write
 
 _A_BROKER, _COMMANDS_A_BROKER = 20, 7
-_MOST_LOG_BYTES = 16 << 20
+_MOST_LOG_BYTES = 128 << 20
 _SPARK = "--no-spark"
 _EXPIRING = (
     "mappedFileSizeCommitLog=2097152", "mappedFileSizeConsumeQueue=60000", "fileReservedTime=0",
