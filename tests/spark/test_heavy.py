@@ -36,7 +36,7 @@ def giant_store(root: Path, seed: int, share: float) -> Path:
         key = "giant" if rng.random() < share else f"k{rng.randrange(40)}"
         made = message(
             "Orders",
-            rng.randrange(3),
+            rng.choice((0, 1, -1)),  # no client sends to queue -1, but a record may say so
             b"x" * 40,
             {"KEYS": key, "UNIQ_KEY": f"u{rng.randrange(2_500)}"},
             store_time_ms=START_MS + number * 7 // 3,

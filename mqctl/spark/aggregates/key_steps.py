@@ -59,7 +59,7 @@ class KeySteps:
     def _made(self, name: str) -> NDArray[np.integer]:
         rows, store = self.tracks.rows, self.tracks.store
         if name == "place":
-            return store.astype(np.int64) << 32 | self.column("queue")
+            return store.astype(np.int64) << 32 | self.column("queue").astype(np.uint32)
         if name == "store":
             return store
         if name in (rows.dtype.names or ()):

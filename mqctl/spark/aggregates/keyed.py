@@ -81,8 +81,8 @@ def _explained(steps: KeySteps, moved: Int64s) -> Columns:
     at = moved[store[moved] == store[steps.before[moved]]]  # queues of several brokers are another matter
     topics, times = steps.column("topic")[at], steps.times[at]
     before, after = _Sent.of(steps, steps.before[at]), _Sent.of(steps, at)
-    for topic, name in enumerate(steps.tracks.topics):
-        own = np.flatnonzero(topics == topic)
+    for topic in np.unique(topics).tolist():
+        own, name = np.flatnonzero(topics == topic), steps.tracks.topics[topic]
         sample = own[:: max(1, len(own) // _SAMPLE)]
         counts = np.arange(1, MOST_QUEUES + 1)
         joint = _together(before.selected(sample, counts), after.selected(sample, counts))
