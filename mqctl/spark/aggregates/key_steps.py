@@ -148,8 +148,7 @@ class KeySteps:
         tracks = np.flatnonzero(place >= 0)
         place, last = place[tracks], np.zeros(len(keys), dtype=np.int64)
         last[place] = tracks
-        pairs = {name: np.stack((place, self.column(column)[tracks])) for name, column in columns.items()}
-        distinct = {name: np.bincount(np.unique(own, axis=1)[0], minlength=len(keys)) for name, own in pairs.items()}
+        distinct = {name: _different(place, self.column(column)[tracks], len(keys)) for name, column in columns.items()}
         first = self.first[keys]
         return {
             "cut": ["keys"] * len(keys),
@@ -182,6 +181,14 @@ class KeySteps:
                         names[row] = key_text(buffer, start, size)
                 left = left[own:]
         return names
+
+
+def _different(group: Int64s, values: NDArray[np.integer], groups: int) -> Int64s:
+    """Counts the different values of each group; the groups are numbered."""
+    known = np.unique(values)
+    pairs = np.unique(group * len(known) + np.searchsorted(known, values))
+    counts: Int64s = np.bincount(pairs // max(1, len(known)), minlength=groups)
+    return counts
 
 
 def _linked(digest: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int32], Int64s]:

@@ -60,7 +60,8 @@ def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     yield steps.timed("moves", "moves", moved, query)
     yield steps.timed("inversions", "inversions", inverted, query)
     yield _explained(steps, moved)
-    yield _order_keys(steps, moved, inverted, query)
+    if tracks.slice < 0:  # of a slice the whole key's figures are not known
+        yield _order_keys(steps, moved, inverted, query)
 
 
 def _sent_before(steps: KeySteps, after: Int64s, before: Int64s) -> Int64s:
@@ -172,9 +173,10 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     topics, classes, counts = steps.counted(again, _gap_class(times[again] - times[before]))
     gaps = [1 << power - 1 if power else 0 for power in classes]
     yield {"cut": ["gaps"] * len(counts), "topic": topics, "gap_class_ms": gaps, "copies": counts}
-    copies = steps.per_key(again)
-    keys = steps.heaviest(copies, query.top)
-    yield {**steps.shown(keys, {"hosts": "host"}, query), "copies": copies[keys].tolist()}
+    if tracks.slice < 0:
+        copies = steps.per_key(again)
+        keys = steps.heaviest(copies, query.top)
+        yield {**steps.shown(keys, {"hosts": "host"}, query), "copies": copies[keys].tolist()}
 
 
 def _gap_class(gap_ms: Int64s) -> Int64s:
@@ -206,7 +208,7 @@ def _slice_rows(parts: Iterator[Columns], tracks: Tracks, query: Query) -> Itera
         if columns["cut"] and columns["cut"][0] == "topics":
             nothing = [0] * len(columns["cut"])
             yield {**columns, **{name: nothing for name in ("keys", "moved_keys", "repeated_keys") if name in columns}}
-        elif columns["cut"] and columns["cut"][0] != "keys":
+        elif columns["cut"]:
             yield columns
     if not len(tracks.rows):
         return
