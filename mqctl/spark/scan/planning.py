@@ -18,7 +18,7 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.spark.scan.remote import is_remote, local_path, remote_store
 from mqctl.spark.selection import Selection
-from mqctl.store.attached import look_at_each
+from mqctl.store.attached import look_at_each, source_of
 from mqctl.store.batchqueue import BatchConsumeQueue
 from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets
 from mqctl.store.consumequeue import ConsumeQueue, raw_entries
@@ -87,7 +87,10 @@ def committed_offsets(store: StoreDirectory) -> list[ConsumerOffsetState]:
 def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> list[QueueState]:
     """Returns the readable range of every queue, batch consume queues included; `topics` None means all.
 
-    Queues whose files cannot be read are left out.
+    Queues on this host whose files cannot be read are left out.
+
+    Raises:
+        StorageError: a queue of a store elsewhere cannot be read.
     """
     chosen = None if topics is None else set(topics)
     lowest = store.commit_log.min_offset
@@ -101,6 +104,8 @@ def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> 
         try:
             low = queue.min_offset(lowest)
         except StorageError:
+            if source_of(store.path / "consumequeue") is not None:
+                raise  # a store elsewhere may answer the next time: nobody would name what was left out
             return None  # `mqctl.spark.reports.unread` names it
         return QueueState(topic=queue.topic, queue_id=queue.queue_id, min_offset=low, max_offset=queue.max_offset)
 
