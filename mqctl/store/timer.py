@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.store import dtypes
 from mqctl.store import layouts as lay
-from mqctl.store.mapped_files import map_file, mapped_files
+from mqctl.store.mapped_files import OddFile, map_file, mapped_files
 from mqctl.store.plain_files import read_file
 
 ROLL = 0x2
 DELETE = 0x4
 _NO_POSITION = -1
 _PORTION = 1 << 16
+
+_MOST_BYTES = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,8 @@ def used_slots(path: Path) -> NDArray[Any]:
     if not os.path.lexists(path):
         return np.empty(0, dtype=native)
     data = map_file(path)
+    if len(data) > _MOST_BYTES:
+        raise OddFile(path, 0, "it is larger than 2 GiB, and no broker can map it").error()
     slots = data[: len(data) // dtypes.TIMER_SLOT.itemsize * dtypes.TIMER_SLOT.itemsize].view(dtypes.TIMER_SLOT)
     return slots[np.flatnonzero(slots["time_units"] > 0)].astype(native)
 
