@@ -7,12 +7,12 @@ one bucket out of all files and judges them. Shuffled by Spark, each byte is cop
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,14 +79,14 @@ def _deal(place: str, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[st
         for name, work in shares:
             assert isinstance(work, TrackShare)
             index, names, names_at, end = [], None, (0, 0), 0
-            with _written(Path(place, name)) as file:
+            with _writing(Path(place, name)) as write:
                 for packed in read_tracks(work):
                     if names != (packed.store, packed.topics, packed.hosts):
                         names = packed.store, packed.topics, packed.hosts
                         text = json.dumps(names).encode()
-                        file.write(text)
+                        write(text)
                         names_at, end = (end, len(text)), end + len(text)
-                    file.write(packed.data)
+                    write(packed.data)
                     index.append((packed.bucket, packed.kind, packed.slice, end, len(packed.data), *names_at))
                     end += len(packed.data)
             if index:
@@ -94,11 +94,27 @@ def _deal(place: str, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[st
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[BinaryIO]:
+def _writing(path: Path) -> Iterator[Callable[[bytes | memoryview], None]]:
     """Opens a file to be written; what a failed try of the same task left is gone."""
+
+    def write(data: bytes | memoryview) -> None:
+        with _naming(path):
+            file.write(data)
+
+    with _naming(path):
+        file = path.open("wb")
     try:
-        with path.open("wb") as file:
-            yield file
+        yield write
+    finally:
+        with _naming(path):
+            file.close()
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Names a file that could not be written, and what helps."""
+    try:
+        yield
     except OSError as error:
         raise StorageError(
             f"could not write {path}",
