@@ -17,6 +17,8 @@ from mqctl.spark.aggregates.whole_tracks import unpacked
 from mqctl.spark.query import Kernels, Query
 from mqctl.spark.scan.planning import committed_offsets, open_store
 from mqctl.spark.selection import Selection
+from mqctl.store.bad_spots import read_past
+from mqctl.store.mapping_guard import BadSpotError
 
 
 class Engine(Protocol):
@@ -53,8 +55,15 @@ class PlainEngine:
         return topics
 
     def rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None) -> list[Row]:
-        """See `Engine`."""
-        query = replace(query, kernels=self._kernels)
+        """See `Engine`. What the disk refuses of a commit log is read as a hole: `reports.unread` names it."""
+        while True:
+            try:
+                return self._rows(table, wanted, replace(query, kernels=self._kernels), by)
+            except BadSpotError as error:
+                if not _is_read_past(error, wanted):
+                    raise
+
+    def _rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None) -> list[Row]:
         if table in KEYED:
             combiner = Combiner(KEYED[table], by)
             for columns in self._judged(table, wanted, query):
@@ -83,6 +92,12 @@ class PlainEngine:
                 buckets.setdefault(packed.bucket, []).append(own)
         for columns in buckets.values():
             yield from KEYED[table].judge(unpacked(columns, query), query)
+
+
+def _is_read_past(error: BadSpotError, wanted: Selection) -> bool:
+    """Has what the disk refuses of a commit log of this host read as zeros; tells whether it was one, and gave way."""
+    files = [file for path in wanted.stores for file in open_store(path).commit_log.files if file.path == error.path]
+    return any(bool(read_past(file, error)) for file in files)
 
 
 def whole_keys(rows: Sequence[Row], table: str, query: Query) -> list[Row]:

@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from mqctl.errors import MqctlError, NotFoundError, PermissionDeniedError, StorageError
+from mqctl.errors import ExitCode, MqctlError, NotFoundError, PermissionDeniedError, StorageError
 from mqctl.store.plain_files import reading_error
 
 RefusedPart = tuple[int, int, str]
@@ -128,9 +128,10 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-def _put_zeros(address: int, size_bytes: int) -> None:
-    """Puts pages of zeros in the place of mapped ones."""
-    _libc().mmap(address, size_bytes, mmap.PROT_READ, _PRIVATE_FIXED_ANONYMOUS, -1, 0)
+def _put_zeros(address: int, size_bytes: int) -> bool:
+    """Puts pages of zeros in the place of mapped ones; tells whether the system did it."""
+    placed: int = _libc().mmap(address, size_bytes, mmap.PROT_READ, _PRIVATE_FIXED_ANONYMOUS, -1, 0)
+    return placed == address
 
 
 def _installed() -> bool:
@@ -151,7 +152,9 @@ def _installed() -> bool:
             return
         page = address - address % mmap.PAGESIZE
         rest = mapping.base + mapping.size_bytes - page if _size(mapping) <= page - mapping.base else mmap.PAGESIZE
-        _put_zeros(page, rest)
+        if not _put_zeros(page, rest):  # the same instruction would fault for ever
+            os.write(2, f"mqctl: could not read {mapping.path}: its disk failed, and memory is used up\n".encode())
+            os._exit(ExitCode.IO)
         _faults.append((mapping, page - mapping.base))
         signal.raise_signal(_RAISING)
 

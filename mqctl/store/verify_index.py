@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.errors import BadInputError, MqctlError
+from mqctl.errors import BadInputError, MqctlError, NotFoundError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.java_hash import key_hash
 from mqctl.protocol.message_record import decode_message
@@ -35,9 +34,13 @@ class IndexFindings:
 
 @dataclass(frozen=True, slots=True)
 class IndexSlice:
-    """Some neighbouring entries of an index file, and between which physical offsets they lead."""
+    """Some neighbouring entries of an index file, and between which physical offsets they lead.
 
-    number: int
+    Attributes:
+        name: of the file; its place among the others changes when a broker deletes old ones meanwhile.
+    """
+
+    name: str
     start: int
     count: int
     low: int
@@ -46,13 +49,13 @@ class IndexSlice:
 
 @dataclass
 class IndexShare:
-    """What index files and a part of the log have to say of each other: deviations by number of the file and kind.
+    """What index files and a part of the log have to say of each other: deviations by name of the file and kind.
 
     Attributes:
         joined: whether there was a record.
     """
 
-    damages: dict[tuple[int, int], Damage] = field(default_factory=dict)
+    damages: dict[tuple[str, int], Damage] = field(default_factory=dict)
     joined: bool = False
 
 
@@ -69,51 +72,52 @@ class IndexVerifier:
         self.plan = list(plan)
         self.share = IndexShare()
         self._store = store
+        self._files: dict[str, IndexFile] = {}
         self._progress = progress
         self._grade = DamageGrade.EXPECTED if store.abort() else DamageGrade.DAMAGE
 
-    @cached_property
-    def _files(self) -> list[IndexFile]:
-        return self._store.index_files()
-
     def prepare(self) -> None:
         """Looks at every file by itself."""
-        for number, index in enumerate(self._files):
+        files = self._store.index_files()
+        self._files.update((index.path.name, index) for index in files)
+        for number, index in enumerate(files, start=1):
             try:
-                self._prepare_file(number, index)
+                self._prepare_file(index)
             except MqctlError as error:
-                self._pass_over(number, error)
-            self._progress("index", number + 1, len(self._files))
+                self._pass_over(index.path.name, error)
+            self._progress("index", number, len(files))
 
-    def _prepare_file(self, number: int, index: IndexFile) -> None:
-        damage = _unusable(index, self._relative(index))
+    def _prepare_file(self, index: IndexFile) -> None:
+        damage = _unusable(index, _relative(index.path.name))
         if damage is not None:
-            self.share.damages[number, 0] = damage
+            self.share.damages[index.path.name, 0] = damage
             return
         entries = index.raw_entries
         for start in range(0, len(entries), SLICE_ENTRIES):
-            self._prepare_slice(number, start, entries[start : start + SLICE_ENTRIES])
+            self._prepare_slice(index.path.name, start, entries[start : start + SLICE_ENTRIES])
         self.found.entry_count += len(entries)
 
-    def _pass_over(self, number: int, error: MqctlError) -> None:
+    def _pass_over(self, name: str, error: MqctlError) -> None:
         """Goes on without a file that cannot be read, or not any more."""
-        self.plan = [part for part in self.plan if part.number != number]
-        self.share.damages[number, 0] = Damage(
+        self.plan = [part for part in self.plan if part.name != name]
+        if isinstance(error, NotFoundError) and self._store.cut is not None:
+            return  # the broker has deleted it with the part of the log that it was for
+        self.share.damages[name, 0] = Damage(
             code=DamageCode.UNREADABLE_FILE,
             grade=DamageGrade.DAMAGE,
-            file=self._relative(self._files[number]),
+            file=_relative(name),
             params={"reason": error.reason or error.problem},
         )
 
-    def _relative(self, index: IndexFile) -> str:
-        return index.path.relative_to(self._store.path).as_posix()
+    def _file(self, name: str) -> IndexFile:
+        return self._files.setdefault(name, IndexFile(self._store.path / "index" / name))
 
     def _raw(self, part: IndexSlice) -> NDArray[Any]:
-        return self._files[part.number].raw_entries[part.start : part.start + part.count]
+        return self._file(part.name).raw_entries[part.start : part.start + part.count]
 
-    def _prepare_slice(self, number: int, start: int, raw: NDArray[Any]) -> None:
+    def _prepare_slice(self, name: str, start: int, raw: NDArray[Any]) -> None:
         offsets = raw["physical_offset"].astype(np.int64)
-        part = IndexSlice(number, start, len(raw), int(offsets.min()), int(offsets.max()))
+        part = IndexSlice(name, start, len(raw), int(offsets.min()), int(offsets.max()))
         self.plan.append(part)
         numbers = np.arange(start + 1, start + len(raw) + 1)
         previous = raw["previous"].astype(np.int64)
@@ -132,7 +136,7 @@ class IndexVerifier:
             try:
                 self._check_slice(part, table)
             except MqctlError as error:
-                self._pass_over(part.number, error)
+                self._pass_over(part.name, error)
 
     def _check_slice(self, part: IndexSlice, table: LogTable) -> None:
         entries = self._raw(part).astype(INDEX_ENTRY.newbyteorder("="))
@@ -152,7 +156,7 @@ class IndexVerifier:
             log_end: physical offset behind the last accepted record.
         """
         for part in self.plan if self.share.joined else ():
-            index, raw = self._files[part.number], self._raw(part)
+            index, raw = self._file(part.name), self._raw(part)
             offsets = raw["physical_offset"].astype(np.int64)
             if self._store.cut is None:  # the broker goes on with the index of a store that is being written
                 self._report(part, 2, DamageCode.INDEX_ENTRY_DANGLING, np.flatnonzero(offsets >= log_end))
@@ -171,25 +175,29 @@ class IndexVerifier:
         if not len(rows):
             return
         number = part.start + int(rows[0])
-        index = self._files[part.number]
+        index = self._file(part.name)
         base = INDEX_HEADER_BYTES + 4 * index.slot_table_size + INDEX_ENTRY_BYTES
         damage = Damage(
             code=code,
             grade=self._grade,
-            file=self._relative(index),
+            file=_relative(part.name),
             offset=base + INDEX_ENTRY_BYTES * number,
             count=len(rows),
             physical_offset=int(self._raw(part)["physical_offset"][rows[0]]),
             params={"entry": number + 1},
         )
-        self._add((part.number, rank), damage)
+        self._add((part.name, rank), damage)
 
-    def _add(self, key: tuple[int, int], damage: Damage) -> None:
+    def _add(self, key: tuple[str, int], damage: Damage) -> None:
         known = self.share.damages.get(key)
         if known is not None:
             first = known if (known.offset or 0) <= (damage.offset or 0) else damage
             damage = replace(first, count=known.count + damage.count)
         self.share.damages[key] = damage
+
+
+def _relative(name: str) -> str:
+    return f"index/{name}"
 
 
 def _unusable(index: IndexFile, relative: str) -> Damage | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mqctl.errors import MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.protocol.message_record import RecordError, decode_message
-from mqctl.store.bad_spots import refused_parts
+from mqctl.store.bad_spots import read_past
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Stop, Tail, headers
 from mqctl.store.layouts import HEADER_BYTES, PAGE_BYTES
@@ -31,13 +31,12 @@ from mqctl.store.log_window import (
     StoreHost,
 )
 from mqctl.store.mapped_files import MappedFile
-from mqctl.store.mapping_guard import BadSpotError, RefusedPart, pass_over, passed_over
+from mqctl.store.mapping_guard import BadSpotError, RefusedPart, passed_over
 
 WINDOW_RECORDS = 1 << 18
 SAMPLED = 16
 """Deviations of a kind in one file that are listed each; the last of them stands for all that follow, too."""
 _LOOKS = 3
-_GIVEN_UP = "the disk failed at too many places before: the rest was not looked at"
 _STOP_CODES = {
     Stop.BAD_MAGIC: DamageCode.BAD_MAGIC,
     Stop.TORN: DamageCode.TORN_RECORD,
@@ -270,17 +269,7 @@ class LogVerifier:
                 looks += 1
                 if error.path != file.path or looks > _LOOKS:
                     raise
-                self._pass_over(file, error)
-
-    def _pass_over(self, file: MappedFile, error: BadSpotError) -> None:
-        """Notes what the disk refuses of a file, and has it read as zeros."""
-        known = {(low - file.start, high - file.start) for low, high in self.found.unread}
-        parts, given_up = refused_parts(file.path, file.data_spans(0, file.size_bytes))
-        noted = [(low, high, error.reason) for low, high in parts if (low, high) not in known]
-        if given_up is not None:
-            noted.append((given_up, file.size_bytes, _GIVEN_UP))
-        self._note_unread(file, noted)
-        pass_over(error, noted)
+                self._note_unread(file, read_past(file, error))
 
     def _note_unread(self, file: MappedFile, parts: Sequence[RefusedPart]) -> None:
         for low, high, reason in parts:

@@ -41,7 +41,9 @@ _SETTINGS = (
     "transactionTimeOut=6000000", "timerWheelEnable=true",
 )  # fmt: skip
 _HOUR_MS, _LONG_AGO_S = 3_600_000, 1_700_000_000
-_CHANGING = re.compile(r'"(disk_used_share|free_bytes|disk_bytes|used_share|full_in_ms|full_at_ms)": ?[^,}\]]+')
+_CHANGING = re.compile(
+    r'"(disk_used_share|free_bytes|disk_bytes|used_share|full_in_ms|full_at_ms|mapped_file_count)": ?[^,}\]]+'
+)
 
 Faults = list[tuple[Any, ...]]
 PLACES = {
@@ -290,7 +292,7 @@ def _steady(text: str) -> str:
 
 
 def _names(said: str, file: Path) -> bool:
-    if str(file) in said or f"of {file.name}" in said:
+    if str(file) in said or f"of {file.name}" in said or f'"name": "{file.name}"' in said:
         return True
     if file.parts[0] != "consumequeue":
         return False

@@ -45,6 +45,12 @@ def test_an_index_of_a_terabyte_is_named(odd: OddFiles) -> None:
     assert odd.problems[before:] == []
 
 
+def test_an_index_that_goes_away_ends_nothing(odd: OddFiles) -> None:
+    before = len(odd.problems)
+    odd.cross("gone while read", "index", ("doctor", "store verify", "transaction check"))
+    assert odd.problems[before:] == []
+
+
 def rows_of_lag(document: Any) -> dict[int, Any]:
     return {row["queue_id"]: row for row in document["queues"] if row["topic"] == "Orders"}
 

@@ -99,6 +99,52 @@ def test_reports_on_keys_tell_what_they_passed_over(mqctl: Run, tmp_path: Path) 
         assert f"{hurt.size_bytes} bytes are no sound records and were passed over" in outcome.stderr, name
 
 
+@pytest.mark.parametrize("name", ["skew", "order", "tags", "capacity"])
+@pytest.mark.parametrize("where", ["inside", "up to the end of a file", "a whole file"])
+def test_a_hole_in_the_log_is_passed_over_and_told(mqctl: Run, tmp_path: Path, where: str, name: str) -> None:
+    store, builder = store_with_backlog(tmp_path / "store")
+    second = [each for each in builder.messages if each.physical_offset >> 16 == 1]
+    low, high = {
+        "inside": (second[10].physical_offset, second[30].physical_offset),
+        "up to the end of a file": (second[10].physical_offset, 2 << 16),
+        "a whole file": (1 << 16, 2 << 16),
+    }[where]
+    with sorted((store / "commitlog").iterdir())[1].open("r+b") as file:
+        file.seek(low - (1 << 16))
+        file.write(bytes(high - low))
+    lost = sum(low <= each.physical_offset < high for each in builder.messages)
+    outcome = mqctl("report", name, "--store", store, "--no-spark", "-o", "json")
+    told = f"{high - low:,} bytes are no sound records and were passed over (at physical offset {low})"
+    assert told in outcome.stderr
+    assert [each["messages"] for each in outcome.json["report"]["read"]] == [900 - lost]
+
+
+@pytest.mark.parametrize("cut", [1 << 14, 1 << 15])
+def test_a_hole_over_several_splits_is_counted_once(cut: int, tmp_path: Path) -> None:
+    store, builder = store_with_backlog(tmp_path / "store")
+    low, high = builder.messages[20].physical_offset, builder.messages[200].physical_offset
+    assert low < cut < high < 1 << 16
+    with sorted((store / "commitlog").iterdir())[0].open("r+b") as file:
+        file.seek(low)
+        file.write(bytes(high - low))
+    wanted = Selection((str(store),))
+    (whole,) = (split for split in log_splits(wanted, 1)[0] if split.start == 0)
+    read = []
+    for split in (replace(whole, high=cut), replace(whole, low=cut)):
+        covered = Coverage(split.store, split.start)
+        read.append((sum(len(chunk.found) for chunk in chunks(split, wanted, covered)), covered.skipped_bytes))
+    own = sum(each.physical_offset < 1 << 16 for each in builder.messages)
+    assert read == [(20, high - low), (own - 200, 0)]
+
+
+def test_zeros_at_the_end_of_the_log_are_no_hole(tmp_path: Path) -> None:
+    store, _ = store_with_backlog(tmp_path / "store")
+    last = sorted((store / "commitlog").iterdir())[-1]
+    (store / "commitlog" / f"{int(last.name) + (1 << 16):020}").write_bytes(bytes(1 << 16))  # made, and not yet used
+    (read,) = order(PlainEngine(), Selection((str(store),)), top=3, bucket_ms=1_000).read
+    assert (read.messages, read.skipped_bytes, read.damaged_at) == (900, 0, [])
+
+
 def test_half_and_delayed_messages_without_a_sound_record_are_told(tmp_path: Path) -> None:
     builder = StoreBuilder()
     for number in range(6):

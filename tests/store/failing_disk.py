@@ -48,8 +48,9 @@ def _mapped(descriptor: int, length: int, *rest: Any, **named: Any) -> mmap.mmap
     if refused:
         base = np.frombuffer(mapping, dtype=np.uint8).ctypes.data
         for low, high in refused:
-            for page in range(low // PAGE * PAGE, min(high, len(mapping)), PAGE):
-                _libc.mmap(base + page, PAGE, mmap.PROT_READ, _MAP_SHARED_FIXED, _empty[0], 0)
+            page, end = low // PAGE * PAGE, min(high, len(mapping))
+            if page < end:
+                _libc.mmap(base + page, end - page, mmap.PROT_READ, _MAP_SHARED_FIXED, _empty[0], 0)
     return mapping
 
 

@@ -140,3 +140,22 @@ def test_what_a_refused_queue_would_tell_is_not_judged(tmp_path: Path) -> None:
     assert code == 2
     assert "MQ404" not in {each["code"] for each in document["findings"]}
     assert "MQ404" in {each["code"] for each in document["not_judged"]}
+
+
+@pytest.mark.parametrize("report", ["skew", "order", "duplicates", "tags", "capacity"])
+def test_a_report_counts_what_the_disk_gives_and_names_the_rest(tmp_path: Path, report: str) -> None:
+    root = built(tmp_path)
+    (log,) = (root / "commitlog").iterdir()
+    places = json.dumps([(str(log), 40_000, 40_001), (str(log), 120_000, 125_000)])
+    words = ("report", report, "--no-spark", "--store", str(root), "-o", "json")
+    done = subprocess.run(
+        (sys.executable, "-m", "tests.store.failing_disk", places, *words),
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    part, why = f"commitlog/{log.name}", "Input/output error at bytes 36,864 to 40,960, bytes 118,784 to 126,976"
+    assert done.returncode == 74
+    assert f"{part} is not read (12,288 bytes): {why}" in done.stderr
+    made = json.loads(done.stdout)["report"]
+    assert [(each["part"], each["reason"], each["bytes"]) for each in made["unread"]] == [(part, why, 12_288)]
+    ((read,), (topic,)) = made["read"], (each for each in made["topics"] if each["topic"] == "Pay")
+    assert COUNT - 80 < topic["messages"] == read["messages"] < COUNT - 50

@@ -70,6 +70,18 @@ except OSError:
     print(int(map_file(sparse).sum()))
 """
 
+_NO_MEMORY = """
+import os, resource, sys
+from pathlib import Path
+from mqctl.store.mapped_files import map_file
+
+buffer = map_file(Path(sys.argv[1]))
+os.truncate(sys.argv[1], 0)
+resource.setrlimit(resource.RLIMIT_AS, (1 << 20, resource.RLIM_INFINITY))
+buffer[100]
+print("was read")
+"""
+
 
 def _run(*arguments: str, where: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -133,3 +145,11 @@ def test_holes_of_a_full_tmpfs_read_as_zeros(tmp_path: Path) -> None:
     done = _run(*unshared, sys.executable, "-c", _HOLES_OF_A_FULL_TMPFS, where=tmp_path)
 
     assert (done.returncode, done.stdout) == (0, f"{sum(b'abc')}\n"), done
+
+
+def test_a_fault_that_cannot_be_mended_ends_the_process_with_a_word(tmp_path: Path) -> None:
+    victim = tmp_path / "file"
+    victim.write_bytes(b"a" * 8_192)
+    done = _run(sys.executable, "-c", _NO_MEMORY, str(victim), where=tmp_path)
+    assert (done.returncode, done.stdout) == (ExitCode.IO, "")
+    assert done.stderr == f"mqctl: could not read {victim}: its disk failed, and memory is used up\n"

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedded_broker.log.scratch import make_throw_away_directory
-from mqctl.model.damage import DamageCode
+from mqctl.model.damage import DamageCode, DamageGrade
 from mqctl.store import kernel, log_rows, verify_index, verify_log
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import VerifyPart, VerifyPlan, VerifyReport, verify, verify_part
@@ -55,6 +55,25 @@ def by_parts(root: Path, files: int) -> VerifyReport:
             yield pickle.loads(pickle.dumps(part))
 
     return verify(StoreDirectory.open(root), spread=spread)
+
+
+def test_an_index_file_that_is_deleted_meanwhile_is_not_taken_for_another(tmp_path: Path) -> None:
+    builder = StoreBuilder()
+    for number in range(40):
+        builder.append(message("Pay", 0, properties={"KEYS": f"k{number}"}, store_time_ms=1_795_218_000_000 + number))
+    builder.write(tmp_path)
+    (index,) = (tmp_path / "index").iterdir()
+    older = index.with_name(f"{int(index.name) - 1}")
+    older.write_bytes(index.read_bytes())
+
+    def spread(plan: VerifyPlan) -> Iterator[VerifyPart]:
+        older.unlink()
+        store = StoreDirectory.open(tmp_path)
+        yield verify_part(store, plan, range(len(store.commit_log.files)))
+
+    found = verify(StoreDirectory.open(tmp_path), spread=spread)
+    damages = found.graded(DamageGrade.DAMAGE)
+    assert [(each.code, each.file) for each in damages] == [(DamageCode.UNREADABLE_FILE, f"index/{older.name}")]
 
 
 def by_compiled(root: Path, records: int) -> VerifyReport:

@@ -26,7 +26,7 @@ from mqctl.spark.reports.retries import retries_report, retry_cuts
 from mqctl.spark.reports.skew import skew_cuts, skew_report
 from mqctl.spark.reports.tags import TAG_CUTS, tags_report
 from mqctl.spark.reports.transactions import transactions
-from mqctl.spark.reports.unread import is_of_log, needed, unread_parts, with_log, with_messages
+from mqctl.spark.reports.unread import log_unread, needed, unread_parts, with_log, with_messages
 from mqctl.spark.selection import Selection
 
 NAMES = ("backlog", "skew", "order", "duplicates", "tags", "delay", "transactions", "retries", "capacity")
@@ -98,7 +98,7 @@ def run_report(
         "retries": retries_report(own, lags, delayed, wanted, bucket_ms=width, unread=needed("retries", unread)),
         "capacity": capacity_report(counted, extents, bucket_ms=width),
     }
-    of_log = [each for each in unread if is_of_log(each)]
+    of_log = log_unread(wanted.stores)
     return {name: with_log(report, of_log) for name, report in reports.items()}
 
 

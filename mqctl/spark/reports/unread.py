@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mqctl.errors import BadInputError, MqctlError
+from mqctl.model.counts import counted
 from mqctl.model.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.model.report_rows import Unread
 from mqctl.spark.aggregates.combiner import Row
@@ -17,11 +18,13 @@ from mqctl.spark.query import Query
 from mqctl.spark.scan.planning import has_queue_files, open_store
 from mqctl.spark.selection import Selection
 from mqctl.store.directory import StoreDirectory, Unreadable
+from mqctl.store.mapping_guard import RefusedPart, passed_over
 from mqctl.store.timer import read_timer_check
 from mqctl.store.unread_files import odd_topics, unread_log_files, unread_queues
 from mqctl.store.verify import COMMIT_LOG
 
 QUEUES = "consumequeue"
+_SHOWN_PARTS = 3
 
 
 def unread_parts(stores: Sequence[str]) -> list[Unread]:
@@ -56,16 +59,11 @@ def needed(report: str, parts: Iterable[Unread]) -> list[Unread]:
 
 def _is_of(part: Unread, topics: tuple[str, ...] | None) -> bool:
     """Tells whether a part is of the log, or a consume queue of one of the topics; None: of any."""
-    if is_of_log(part):
+    if part.part.startswith(f"{COMMIT_LOG}/"):
         return True
     if not part.part.startswith(f"{QUEUES}/"):
         return False
     return topics is None or part.part.split("/")[1] in topics
-
-
-def is_of_log(part: Unread) -> bool:
-    """Tells whether a part is a file of the commit log."""
-    return part.part.startswith(f"{COMMIT_LOG}/")
 
 
 def log_unread(stores: Sequence[str]) -> list[Unread]:
@@ -81,8 +79,25 @@ def with_log(report: Any, parts: Sequence[Unread]) -> Any:
 
 
 def log_parts(path: str, store: StoreDirectory) -> list[Unread]:
-    """Lists the files of one store's commit log that are not read."""
-    return [_unread(path, each) for each in unread_log_files(store)]
+    """Lists what of one store's commit log is not read: files, and parts of files that their disk has refused."""
+    refused = [
+        Unread(
+            store=path,
+            part=str(store.relative(file.path)),
+            reason=f"{parts[0][2]} at {_in_words(parts)}",
+            bytes=sum(high - low for low, high, _ in parts),
+            messages=None,
+        )
+        for file in store.commit_log.files
+        if (parts := sorted(passed_over(file.path)))
+    ]
+    return [_unread(path, each) for each in unread_log_files(store)] + refused
+
+
+def _in_words(parts: Sequence[RefusedPart]) -> str:
+    shown = ", ".join(f"bytes {low:,} to {high:,}" for low, high, _ in parts[:_SHOWN_PARTS])
+    more = len(parts) - _SHOWN_PARTS
+    return f"{shown} and in {counted(more, 'more place')}" if more > 0 else shown
 
 
 def _unread(path: str, each: Unreadable) -> Unread:

@@ -51,6 +51,7 @@ class LogSplit:
     Attributes:
         start: physical offset of the file's first byte.
         end: position behind the file's last byte that is not zero: nothing is looked for behind it.
+        is_followed: whether a later file of the log holds anything: zeros up to the end of this one are a hole then.
     """
 
     store: str
@@ -58,6 +59,7 @@ class LogSplit:
     low: int
     high: int
     end: int
+    is_followed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ class Coverage:
 
     Attributes:
         messages, bytes: sound records seen, wanted or not.
-        skipped_bytes: bytes passed over between sound records, or behind the last where something follows it that is
-            no record.
+        skipped_bytes: bytes passed over between sound records, holes among them, or behind the last where something
+            follows it that is no record.
         stop: why the walk ended at last.
         damaged_at: physical offsets of the first damaged spots.
         own_messages: wanted ones that mqctl itself sent; tracks leave them out.
@@ -127,13 +129,14 @@ def _splits_of(path: str, store: StoreDirectory, wanted: Selection, step: int) -
     """
     log = store.commit_log
     left = ranges_left(topic_places(store, wanted, step), log.files, step, used_bytes)
+    newest = next((file.start for file in reversed(log.files) if used_bytes(file)), -1)
     candidates = [
-        LogSplit(path, file.start, low, min(low + step, end), end)
+        LogSplit(path, file.start, low, min(low + step, end), end, is_followed)
         for file in log.files
         if wanted.physical_offset.touches(file.start, file.end) and left.get(file.start, True)
-        for end in [used_bytes(file)]
-        for low in range(0, end, step)
-        if low in left.get(file.start, range(end))
+        for end, is_followed in [(used_bytes(file), file.start < newest)]
+        for low in range(0, max(end, int(is_followed)), step)
+        if low in left.get(file.start, range(low + 1))
         and wanted.physical_offset.touches(file.start + low, file.start + min(low + step, end) - 1)
     ]
     if wanted.store_time_ms.is_everything:
@@ -255,19 +258,31 @@ def sound_parts(split: LogSplit, covered: Coverage, read: FileWalk[T]) -> Iterat
                 yield buffer, part
             if tail is not None:
                 covered.stop = tail.stop.value
-                if not tail.is_clean:
-                    resume = _resume(buffer, split, tail, covered)
+                resume, passed = _resume(buffer, split, tail, is_cut=following is not None)
+                if passed is not None:
+                    covered.skipped_bytes += passed
                     spots.append(file.start + tail.position)
         position = resume
     covered.damaged_at = tuple(spots[:10])
 
 
-def _resume(buffer: Buffer, split: LogSplit, tail: Tail, covered: Coverage) -> int | None:
-    """Finds where sound records go on behind a damaged spot, and counts what is passed over."""
+def _resume(buffer: Buffer, split: LogSplit, tail: Tail, *, is_cut: bool) -> tuple[int | None, int | None]:
+    """Returns where sound records go on behind a damaged spot, and how many bytes are passed over.
+
+    Zeros are the end of the log where nothing follows them, and a hole where something does.
+
+    Args:
+        is_cut: whether the buffer ends where a record of the next split begins.
+    """
+    if tail.is_clean and tail.stop is not Stop.UNWRITTEN:
+        return None, None
     end = min(split.end, len(buffer))
     following = find_record(buffer, buffer.data, split.start, tail.position + 1, end)
-    covered.skipped_bytes += max(0, (end if following is None else following) - tail.position)
-    return following
+    if following is not None:
+        return following, following - tail.position
+    if tail.stop is Stop.UNWRITTEN:
+        return None, len(buffer) - tail.position if is_cut or split.is_followed else None
+    return None, max(0, end - tail.position)
 
 
 def _chunk(store: str, buffer: Buffer, headers: Headers, wanted: Selection) -> Iterator[Chunk]:

@@ -12,6 +12,7 @@ from mqctl.spark.scan.planning import committed_offsets, open_store
 from mqctl.spark.selection import Selection
 from mqctl.spark.source.table import BATCH_ROWS, SourceTable, Work
 from mqctl.store import config_files as configs
+from mqctl.store.index_file import IndexFile
 
 _TYPES = {
     "string": pa.string(),
@@ -109,7 +110,7 @@ def _read_index(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Reads one index file; times have the file's resolution of a second."""
     assert isinstance(work, tuple)
     path, file_name, broker = work
-    (index,) = (each for each in open_store(path).index_files() if each.path.name == file_name)
+    index = IndexFile(open_store(path).path / "index" / file_name)
     entries = index.entries
     for begin in range(0, len(entries), BATCH_ROWS):
         some = entries[begin : begin + BATCH_ROWS]
