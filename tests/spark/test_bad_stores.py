@@ -114,8 +114,8 @@ def test_a_hole_in_the_log_is_passed_over_and_told(mqctl: Run, tmp_path: Path, w
         file.write(bytes(high - low))
     lost = sum(low <= each.physical_offset < high for each in builder.messages)
     outcome = mqctl("report", name, "--store", store, "--no-spark", "-o", "json")
-    told = f"{high - low:,} bytes are no sound records and were passed over (at physical offset {low})"
-    assert told in outcome.stderr
+    line = f"{high - low:,} bytes are no sound records and were passed over (at physical offset {low})"
+    assert line in outcome.stderr
     assert [each["messages"] for each in outcome.json["report"]["read"]] == [900 - lost]
 
 

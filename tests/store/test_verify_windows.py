@@ -71,8 +71,8 @@ def test_an_index_file_that_is_deleted_meanwhile_is_not_taken_for_another(tmp_pa
         store = StoreDirectory.open(tmp_path)
         yield verify_part(store, plan, range(len(store.commit_log.files)))
 
-    found = verify(StoreDirectory.open(tmp_path), spread=spread)
-    damages = found.graded(DamageGrade.DAMAGE)
+    report = verify(StoreDirectory.open(tmp_path), spread=spread)
+    damages = report.graded(DamageGrade.DAMAGE)
     assert [(each.code, each.file) for each in damages] == [(DamageCode.UNREADABLE_FILE, f"index/{older.name}")]
 
 
