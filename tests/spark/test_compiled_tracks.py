@@ -58,9 +58,9 @@ def told(wanted: Selection, query: Query, *, buckets: int, heavy: tuple[HeavyKey
     whole: dict[int, Bucket] = {}
     for bucket, own in pieces.items():
         tracks = unpacked(own, query)
-        names = list(map((tracks.rows.dtype.names or ()).index, ("topic", "host")))
+        names = list(map(list(tracks.columns).index, ("topic", "host")))
         tables = tracks.topics, tracks.hosts
-        listed = [list(row) for row in tracks.rows.tolist()]
+        listed = [list(row) for row in zip(*(column.tolist() for column in tracks.columns.values()), strict=True)]
         assert not tracks.store.any()
         for row in listed:
             for place, table in zip(names, tables, strict=True):

@@ -70,7 +70,7 @@ def test_a_key_that_is_cut_is_judged_as_one(
 
     def measured(packed: list[PackedTracks], query: Query) -> Tracks:
         judged_order = unpacked(packed, query)
-        sizes.append(len(judged_order.rows))
+        sizes.append(len(judged_order))
         return judged_order
 
     monkeypatch.setattr(engines, "unpacked", measured)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mqctl.model.message import UNIQ_KEY
 from mqctl.spark.aggregates.combiner import Columns
-from mqctl.spark.aggregates.track_layout import UNIQUE, taken
+from mqctl.spark.aggregates.track_layout import UNIQUE
 from mqctl.spark.aggregates.twins import use_compiled
 from mqctl.spark.aggregates.whole_tracks import Tracks
 from mqctl.spark.query import Query
@@ -29,42 +29,59 @@ class KeySteps:
         before: place of the track of the same key before each one; -1 for its first.
         key: number of each one's key.
         first: place of each key's first track.
-        again: places of those that are not their key's first.
     """
 
     tracks: Tracks
     before: NDArray[np.int32]
     key: NDArray[np.int32]
     first: Int64s
-    again: Int64s
-    _columns: dict[str, NDArray[np.integer]] = field(default_factory=dict)
+    is_compiled: bool
+    _made: dict[str, NDArray[np.integer]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tracks: Tracks, query: Query) -> KeySteps:
-        digest = np.ascontiguousarray(tracks.rows["digest"])
-        if use_compiled(query.kernels):
+        digest = tracks.columns["digest"]
+        is_compiled = use_compiled(query.kernels)
+        if is_compiled:
             from mqctl.spark.aggregates.compiled.linking import linked_by
 
             before, key, first = linked_by(digest)
         else:
             before, key, first = _linked(digest)
-        return cls(tracks, before, key, first, np.flatnonzero(before >= 0))
+        return cls(tracks, before, key, first, is_compiled)
+
+    @property
+    def again(self) -> Int64s:
+        """Places of the tracks that are not their key's first."""
+        return np.flatnonzero(self.before >= 0)
+
+    def out_of_order(self) -> tuple[Int64s, Int64s]:
+        """Returns the tracks in another place than the one of their key before them, and those that its host sent
+        before that one to the same place."""
+        place, born, host = (self.column(name) for name in ("place", "born_ms", "host"))
+        if self.is_compiled:
+            from mqctl.spark.aggregates.compiled.linking import out_of_order
+
+            return out_of_order(self.before, (place, born, host))
+        again = self.again
+        before = self.before[again]
+        is_moved = place[again] != place[before]
+        is_inverted = ~is_moved & (born[again] < born[before]) & (host[again] == host[before])
+        return again[is_moved], again[is_inverted]
 
     def column(self, name: str) -> NDArray[np.integer]:
         """Returns a column, zeros where the tracks have none; `place` is store and queue in one."""
-        if name not in self._columns:
-            self._columns[name] = self._made(name)
-        return self._columns[name]
+        if name in self.tracks.columns:
+            return self.tracks.columns[name]
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
 
-    def _made(self, name: str) -> NDArray[np.integer]:
-        rows, store = self.tracks.rows, self.tracks.store
+    def _make(self, name: str) -> NDArray[np.integer]:
+        store = self.tracks.store
         if name == "place":
             return store.astype(np.int64) << 32 | self.column("queue").astype(np.uint32)
-        if name == "store":
-            return store
-        if name in (rows.dtype.names or ()):
-            return np.ascontiguousarray(rows[name])  # one number behind the other
-        return np.zeros(len(rows), dtype=np.int64)
+        return store if name == "store" else np.zeros(len(store), dtype=np.int64)
 
     @property
     def times(self) -> Int64s:
@@ -162,18 +179,21 @@ class KeySteps:
 
     def texts(self, places: Int64s, query: Query) -> list[str]:
         """Reads the keys of tracks where their messages stand: each store is opened once, each file mapped once."""
-        rows, stores = taken(self.tracks.rows, places), self.tracks.store[places]
-        names = [f"key of digest {digest:016x}" for digest in rows["digest"].tolist()]  # of a file that expired
+        columns, stores = self.tracks.columns, self.tracks.store[places]
+        physical = columns["physical"][places]
+        names = [
+            f"key of digest {digest:016x}" for digest in columns["digest"][places].tolist()
+        ]  # of a file that expired
         name = UNIQ_KEY if self.tracks.kind == UNIQUE else query.key_property
         for store in np.unique(stores).tolist():
             log = open_store(self.tracks.stores[store]).commit_log
             left = np.flatnonzero(stores == store)
-            left = left[np.argsort(rows["physical"][left])]
+            left = left[np.argsort(physical[left])]
             while len(left):
-                file = log.file_of(int(rows["physical"][left[0]]))
-                own = 1 if file is None else int(np.searchsorted(rows["physical"][left], file.end))
+                file = log.file_of(int(physical[left[0]]))
+                own = 1 if file is None else int(np.searchsorted(physical[left], file.end))
                 if file is not None:
-                    positions = rows["physical"][left[:own]] - file.start
+                    positions = physical[left[:own]] - file.start
                     buffer = file.records_view(positions)
                     spans = key_spans(buffer, headers(buffer, positions), name)
                     ends = zip(left[:own].tolist(), spans.start.tolist(), spans.size.tolist(), strict=True)

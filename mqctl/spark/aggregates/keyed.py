@@ -34,13 +34,10 @@ def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     A move is a message that stands in another queue than the message of its key stored before it. An inversion is one
     that was sent (by the same host) before the message of its key stored before it in the same queue.
     """
-    if not len(tracks.rows):
+    if not len(tracks):
         return
     steps = KeySteps.of(tracks, query)
-    place, before = steps.column("place"), steps.before[steps.again]
-    has_moved = place[steps.again] != place[before]
-    moved = steps.again[has_moved]
-    inverted = _sent_before(steps, steps.again[~has_moved], before[~has_moved])
+    moved, inverted = steps.out_of_order()
     oldest = np.full(len(tracks.topics), np.iinfo(np.int64).max)
     newest = np.full(len(tracks.topics), np.iinfo(np.int64).min)
     topics, times = steps.column("topic")[moved], steps.column("store_ms")[moved]
@@ -62,15 +59,6 @@ def order_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     yield _explained(steps, moved)
     if tracks.slice < 0:  # of a slice the whole key's figures are not known
         yield _order_keys(steps, moved, inverted, query)
-
-
-def _sent_before(steps: KeySteps, after: Int64s, before: Int64s) -> Int64s:
-    """Returns those of `after` that the same host sent before the tracks of `before`."""
-    born, host = steps.column("born_ms"), steps.column("host")
-    back = born[after] < born[before]
-    after, before = after[back], before[back]
-    earlier: Int64s = after[host[after] == host[before]]
-    return earlier
 
 
 def _explained(steps: KeySteps, moved: Int64s) -> Columns:
@@ -155,10 +143,11 @@ def _order_keys(steps: KeySteps, moved: Int64s, inverted: Int64s, query: Query) 
 
 def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     """Tells which keys were stored more than once: how often, how far apart, by whom, when."""
-    if not len(tracks.rows):
+    if not len(tracks):
         return
     steps = KeySteps.of(tracks, query)
-    again, before = steps.again, steps.before[steps.again]
+    again = steps.again
+    before = steps.before[again]
     host, times = steps.column("host"), steps.times
     yield {
         "cut": ["topics"] * len(tracks.topics),
@@ -210,7 +199,7 @@ def _slice_rows(parts: Iterator[Columns], tracks: Tracks, query: Query) -> Itera
             yield {**columns, **{name: nothing for name in ("keys", "moved_keys", "repeated_keys") if name in columns}}
         elif columns["cut"]:
             yield columns
-    if not len(tracks.rows):
+    if not len(tracks):
         return
     steps = KeySteps.of(tracks, query)
     place, born, host = (steps.column(name) for name in ("place", "born_ms", "host"))
@@ -225,7 +214,7 @@ def _slice_rows(parts: Iterator[Columns], tracks: Tracks, query: Query) -> Itera
 
     edge = Edge(
         key=steps.texts(np.zeros(1, dtype=np.int64), query)[0],
-        digest=int(tracks.rows[0]["digest"]),
+        digest=int(tracks.columns["digest"][0]),
         number=tracks.slice,
         messages=len(place),
         moves=int((~same).sum()),
@@ -235,7 +224,7 @@ def _slice_rows(parts: Iterator[Columns], tracks: Tracks, query: Query) -> Itera
         first=end(0),
         last=end(-1),
     )
-    yield {"cut": [EDGE], "topic": [tracks.topics[int(tracks.rows[0]["topic"])]], "key": [edge_text(edge)]}
+    yield {"cut": [EDGE], "topic": [tracks.topics[int(tracks.columns["topic"][0])]], "key": [edge_text(edge)]}
 
 
 ORDER, DUPLICATES = "order", "duplicates"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mqctl.spark.aggregates.track_layout import BUSINESS, COVERAGE, as_bytes, layout_of, numbered, taken
+from mqctl.spark.aggregates.track_layout import BUSINESS, COVERAGE, layout_of, numbered
 from mqctl.spark.aggregates.tracks import PackedTracks
 from mqctl.spark.query import Query
 from mqctl.spark.scan.log_splits import Coverage
@@ -18,14 +19,15 @@ from mqctl.store.kernel import Int64s
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
-    """Tracks of whole keys of one kind, with what their `topic` and `host` index.
+    """Tracks of whole keys of one kind by columns, with what their `topic` and `host` index.
 
     Attributes:
+        columns: by the names of `layout_of`, each of that dtype.
         store: place of each one's store in `stores`.
         coverage: of kind COVERAGE what was read, one a split; there are no tracks then.
     """
 
-    rows: NDArray[np.void]
+    columns: Mapping[str, NDArray[Any]]
     store: NDArray[np.uint32]
     topics: tuple[str, ...]
     hosts: tuple[str, ...]
@@ -34,11 +36,13 @@ class Tracks:
     coverage: tuple[Coverage, ...] = ()
     slice: int = -1
 
+    def __len__(self) -> int:
+        return len(self.store)
+
 
 def unpacked(packed: Sequence[PackedTracks], query: Query) -> Tracks:
     """Brings the tracks of one bucket together, by time and place of storing."""
-    topics: dict[str, int] = {}
-    addresses: dict[str, int] = {}
+    topics, addresses = _Names(), _Names()
     # What was stored at one time stays in the order of the stores' names, whoever came first.
     stores = {name: number for number, name in enumerate(sorted({each.store for each in packed}))}
     pieces, coverage, kind, part = [], [], BUSINESS, -1
@@ -52,35 +56,45 @@ def unpacked(packed: Sequence[PackedTracks], query: Query) -> Tracks:
     # In the order of the log nearly all are in order already.
     pieces.sort(key=lambda piece: (stores[piece[1].store], int(piece[0]["physical"][0])))
     sizes = [len(rows) for rows, _ in pieces]
-    joined = np.empty(sum(sizes), dtype=layout_of(kind, query))
+    layout = layout_of(kind, query)
+    columns = {name: np.empty(sum(sizes), dtype=layout[name]) for name in layout.names or ()}
     store = np.repeat(np.array([stores[each.store] for _, each in pieces], dtype=np.uint32), sizes)
     at = 0
     for rows, each in pieces:
-        own = joined[at : at + len(rows)]
+        own = slice(at, at + len(rows))
+        for name, column in columns.items():
+            column[own] = rows[name]
+        topics.renumber(columns["topic"][own], each.topics)
+        addresses.renumber(columns["host"][own], each.hosts)
         at += len(rows)
-        as_bytes(own)[:] = as_bytes(rows)
-        _renumber(own, "topic", numbered(topics, each.topics))
-        _renumber(own, "host", numbered(addresses, each.hosts))
-    order = _order_of_storing(joined, store)
+    order = _order_of_storing(columns["store_ms"], columns["physical"], store)
     if order is not None:
-        joined, store = taken(joined, order), store[order]
-    return Tracks(joined, store, tuple(topics), tuple(addresses), tuple(stores), kind, tuple(coverage), part)
+        columns, store = {name: column[order] for name, column in columns.items()}, store[order]
+    return Tracks(
+        columns, store, tuple(topics.known), tuple(addresses.known), tuple(stores), kind, tuple(coverage), part
+    )
 
 
-def _renumber(rows: NDArray[np.void], column: str, numbers: Int64s) -> None:
-    """Replaces the numbers of names; mostly they are what they were."""
-    if not np.array_equal(numbers, np.arange(len(numbers))):
-        rows[column] = numbers[rows[column]]
+class _Names:
+    """Numbers of names, as the names first appeared in any piece."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+        self._numbers: dict[tuple[str, ...], Int64s | None] = {}
+
+    def renumber(self, column: NDArray[np.uint32], names: tuple[str, ...]) -> None:
+        """Replaces the numbers of a piece's names; mostly they are what they were."""
+        if names not in self._numbers:
+            numbers = numbered(self.known, names)
+            self._numbers[names] = None if np.array_equal(numbers, np.arange(len(numbers))) else numbers
+        own = self._numbers[names]
+        if own is not None:
+            column[:] = own[column]
 
 
-def _order_of_storing(rows: NDArray[np.void], stores: NDArray[np.uint32]) -> Int64s | None:
-    """Returns the order by time and place of storing; None where rows stand in it."""
-    times, physical = rows["store_ms"], rows["physical"]
-    if (
-        bool((stores == stores[:1]).all())
-        and bool((np.diff(times) >= 0).all())
-        and bool((np.diff(physical) >= 0).all())
-    ):
+def _order_of_storing(times: Int64s, physical: Int64s, stores: NDArray[np.uint32]) -> Int64s | None:
+    """Returns the order by time and place of storing; None where tracks stand in it."""
+    if all(bool((column[1:] >= column[:-1]).all()) for column in (times, physical)) and not stores.any():
         return None
     order: Int64s = np.lexsort((physical, stores, times))
     return order

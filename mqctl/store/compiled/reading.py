@@ -106,6 +106,23 @@ def put(context: Any, table: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
+def soon_written(context: Any, address: Any) -> Any:
+    """Hints that the line of memory at an address is soon written, so that it is there by then; any address will do."""
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer_type, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        prefetch = builder.module.declare_intrinsic(
+            "llvm.prefetch", [pointer_type], ir.FunctionType(ir.VoidType(), [pointer_type, number, number, number])
+        )
+        pointer = builder.inttoptr(arguments[0], pointer_type)
+        is_write, kept_long, is_data = (ir.Constant(number, value) for value in (1, 3, 1))
+        builder.call(prefetch, [pointer, is_write, kept_long, is_data])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+@intrinsic
 def trailing_zeros(context: Any, value: Any) -> Any:
     """Counts the zero bits below the lowest one of a 64-bit number that is not zero."""
 

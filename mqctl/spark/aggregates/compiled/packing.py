@@ -11,7 +11,7 @@ from numba import njit
 from mqctl.spark.aggregates.compiled import counting as c
 from mqctl.spark.aggregates.compiled.books import code_of, room_in
 from mqctl.spark.aggregates.compiled.counting import counts_at, find_properties, key_of
-from mqctl.store.compiled.reading import byte, digest_of, get, i32, i64, put, record_at, texts_of
+from mqctl.store.compiled.reading import byte, digest_of, get, i32, i64, put, record_at, soon_written, texts_of
 from mqctl.store.texts import LONGEST_HASHED
 
 FULL, ODD_FULL = 3, 4
@@ -98,7 +98,9 @@ def add_track(board: int, at: int, place: tuple[int, np.uint64], codes: int, key
     row = get(counts, cell)
     put(counts, cell, row + 1)
     wide, is_long = 12 * ((i32(at + 36) >> 4) & 1), cell < get(board, LONG_CELLS)
-    track = get(get(board, TRACKS), cell) + row * (LONG_WORDS if is_long else SHORT_WORDS) * 8
+    words = LONG_WORDS if is_long else SHORT_WORDS
+    track = get(get(board, TRACKS), cell) + row * words * 8
+    soon_written(track + (2 * words - 1) * 8)  # of the next one: buckets are met at random, and each would wait for memory
     put(track, 0, np.int64(digest))
     put(track, 1, i64(at + 56 + wide))
     put(track, 2, i64(at + 28))
