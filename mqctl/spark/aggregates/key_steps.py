@@ -132,7 +132,7 @@ class KeySteps:
             there = np.flatnonzero(tallies)
             own, counts = there % span + low, tallies[there]
         else:
-            known = np.unique(values)
+            known = distinct(values)
             span = len(known)
             # A pair as one number: sorted as two columns they take ten times as long.
             there, counts = np.unique(topic * span + np.searchsorted(known, values), return_counts=True)
@@ -203,9 +203,19 @@ class KeySteps:
         return names
 
 
+def distinct(values: NDArray[np.integer]) -> NDArray[np.integer]:
+    """Returns the different values, ascending."""
+    if not len(values):
+        return values
+    low = int(values.min())
+    if int(values.max()) - low < max(_LEAST_DENSE, len(values)):
+        return np.flatnonzero(np.bincount(values - low)) + low
+    return np.unique(values)
+
+
 def _different(group: Int64s, values: NDArray[np.integer], groups: int) -> Int64s:
     """Counts the different values of each group; the groups are numbered."""
-    known = np.unique(values)
+    known = distinct(values)
     pairs = np.unique(group * len(known) + np.searchsorted(known, values))
     counts: Int64s = np.bincount(pairs // max(1, len(known)), minlength=groups)
     return counts

@@ -5,7 +5,7 @@ Each function gives partial rows, to be added up over buckets of keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mqctl.spark.aggregates.combiner import Columns, Value
 from mqctl.spark.aggregates.counting import coverage_rows
 from mqctl.spark.aggregates.heavy import EDGE, Edge, edge_text
-from mqctl.spark.aggregates.key_steps import KeySteps
+from mqctl.spark.aggregates.key_steps import KeySteps, distinct
 from mqctl.spark.aggregates.track_layout import BUSINESS
 from mqctl.spark.aggregates.whole_tracks import Tracks
 from mqctl.spark.query import Query
@@ -70,17 +70,17 @@ def _explained(steps: KeySteps, moved: Int64s) -> Columns:
     at = moved[store[moved] == store[steps.before[moved]]]  # queues of several brokers are another matter
     topics, times = steps.column("topic")[at], steps.times[at]
     before, after = _Sent.of(steps, steps.before[at]), _Sent.of(steps, at)
-    for topic in np.unique(topics).tolist():
+    for topic in distinct(topics).tolist():
         own, name = np.flatnonzero(topics == topic), steps.tracks.topics[topic]
         sample = own[:: max(1, len(own) // _SAMPLE)]
-        counts = np.arange(1, MOST_QUEUES + 1)
+        counts = range(1, MOST_QUEUES + 1)
         joint = _together(before.selected(sample, counts), after.selected(sample, counts))
         both = np.triu(joint + joint.T, 1)
         likely = np.argsort(-both, axis=None, kind="stable")[:_TRIED]
         pairs = np.stack(np.unravel_index(likely, both.shape), axis=1).tolist()
         for low, high in (pair for pair in pairs if 2 * both[pair[0], pair[1]] > max(1, len(sample))):
             there, back = (
-                _moves(before.selected(own, np.array([one])) & after.selected(own, np.array([other])), times[own])
+                _moves(before.selected(own, [one])[0] & after.selected(own, [other])[0], times[own])
                 for one, other in ((low + 1, high + 1), (high + 1, low + 1))
             )
             parts.append((name, low + 1, high + 1, there[0] + back[0], there[0], there[1], back[1]))
@@ -101,33 +101,38 @@ _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=
 
 
 def _together(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Int64s:
-    """Counts for each pair of columns the rows that are marked in both."""
-    left, right = np.packbits(before, axis=0).T, np.packbits(after, axis=0).T
+    """Counts for each pair of rows the columns that are marked in both."""
+    left, right = np.packbits(before, axis=1), np.packbits(after, axis=1)
     counts: Int64s = _BITS[left[:, None] & right].sum(axis=-1, dtype=np.int64)
     return counts
 
 
 def _moves(explained: NDArray[np.bool_], times_ms: Int64s) -> tuple[int, int | None]:
     """Counts the moves that a change of the queue count explains, and tells when the first happened (epoch ms)."""
-    times = times_ms[explained[:, 0]]
+    times = times_ms[explained]
     return len(times), int(times.min()) if len(times) else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """Hash of the key and queue of some messages."""
+    """Java's hash of the key, without its sign, and queue of some messages."""
 
-    hashes: Int64s
-    queues: Int64s
+    hashes: NDArray[np.uint32]
+    queues: NDArray[np.uint32]
 
     @classmethod
     def of(cls, steps: KeySteps, at: NDArray[np.integer]) -> _Sent:
-        return cls(steps.column("hash")[at].astype(np.int64), steps.column("queue")[at].astype(np.int64))
+        hashes, queues = steps.column("hash")[at], steps.column("queue")[at]
+        return cls(np.abs(hashes.astype(np.int64)).astype(np.uint32), queues.astype(np.uint32))
 
-    def selected(self, which: Int64s, counts: Int64s) -> NDArray[np.bool_]:
-        """Marks for each message the queue counts with which `SelectMessageQueueByHash` would choose its queue."""
-        chosen = np.abs(np.fmod(self.hashes[which][:, None], counts))
-        marks: NDArray[np.bool_] = chosen == self.queues[which][:, None]
+    def selected(self, which: Int64s, counts: Sequence[int]) -> NDArray[np.bool_]:
+        """Marks, a row for each of some queue counts, the messages whose queue `SelectMessageQueueByHash` would choose
+        with it: what is left of the hash divided by the count, without its sign."""
+        hashes, queues = self.hashes[which], self.queues[which]
+        marks = np.empty((len(counts), len(which)), dtype=bool)
+        for number, count in enumerate(counts):
+            divisor = np.uint32(count)
+            marks[number] = hashes - hashes // divisor * divisor == queues  # numpy divides by one number at once
         return marks
 
 
@@ -219,8 +224,8 @@ def _slice_rows(parts: Iterator[Columns], tracks: Tracks, query: Query) -> Itera
         messages=len(place),
         moves=int((~same).sum()),
         inversions=int((same & back).sum()),
-        places=[where(at) for at in np.unique(place).tolist()],
-        hosts=[tracks.hosts[code] for code in np.unique(host).tolist()],
+        places=[where(at) for at in distinct(place).tolist()],
+        hosts=[tracks.hosts[code] for code in distinct(host).tolist()],
         first=end(0),
         last=end(-1),
     )

@@ -177,7 +177,7 @@ def _pieces(part: BucketTracks, store: str, work: TrackShare) -> Iterator[Packed
         if each.kind == part.kind and (each.digest >> 32) * work.buckets >> 32 == part.bucket:
             own = rows["digest"] == np.uint64(each.digest)
             number = np.searchsorted(np.array(each.edges_ms, dtype=np.int64), rows["store_ms"][own], side="right")
-            for slice_number in np.unique(number).tolist():
+            for slice_number in np.flatnonzero(np.bincount(number)).tolist():
                 data = taken(rows, np.flatnonzero(own)[number == slice_number]).tobytes()
                 yield PackedTracks(bucket + slice_number, part.kind, slice_number, store, part.topics, part.hosts, data)
             rows = taken(rows, np.flatnonzero(~own))

@@ -100,7 +100,7 @@ def add_track(board: int, at: int, place: tuple[int, np.uint64], codes: int, key
     wide, is_long = 12 * ((i32(at + 36) >> 4) & 1), cell < get(board, LONG_CELLS)
     words = LONG_WORDS if is_long else SHORT_WORDS
     track = get(get(board, TRACKS), cell) + row * words * 8
-    soon_written(track + (2 * words - 1) * 8)  # of the next one: buckets are met at random, and each would wait for memory
+    soon_written(track + (2 * words - 1) * 8)  # of the next one: buckets are met at random, each would wait
     put(track, 0, np.int64(digest))
     put(track, 1, i64(at + 56 + wide))
     put(track, 2, i64(at + 28))
