@@ -175,16 +175,26 @@ def _pieces(part: BucketTracks, store: str, work: TrackShare) -> Iterator[Packed
     rows, bucket = part.rows, work.buckets * COVERAGE + 1
     for each in work.heavy:
         if each.kind == part.kind and (each.digest >> 32) * work.buckets >> 32 == part.bucket:
-            own = rows["digest"] == np.uint64(each.digest)
-            number = np.searchsorted(np.array(each.edges_ms, dtype=np.int64), rows["store_ms"][own], side="right")
-            for slice_number in np.flatnonzero(np.bincount(number)).tolist():
-                data = taken(rows, np.flatnonzero(own)[number == slice_number]).tobytes()
-                yield PackedTracks(bucket + slice_number, part.kind, slice_number, store, part.topics, part.hosts, data)
-            rows = taken(rows, np.flatnonzero(~own))
+            is_own = rows["digest"] == np.uint64(each.digest)
+            own = rows if is_own.all() else taken(rows, np.flatnonzero(is_own))
+            for number, cut in _slices(own, each.edges_ms):
+                yield PackedTracks(
+                    bucket + number, part.kind, number, store, part.topics, part.hosts, as_bytes(cut).data.cast("B")
+                )
+            if len(own):
+                rows = rows[:0] if own is rows else taken(rows, np.flatnonzero(~is_own))
         bucket += len(each.edges_ms) + 1
     if len(rows):
         number = work.buckets * part.kind + part.bucket
         yield PackedTracks(number, part.kind, -1, store, part.topics, part.hosts, as_bytes(rows).data.cast("B"))
+
+
+def _slices(rows: NDArray[np.void], edges_ms: Sequence[int]) -> Iterator[tuple[int, NDArray[np.void]]]:
+    """Yields the numbers of the slices that tracks of one key belong to, each with its tracks: mostly one has all."""
+    number = np.searchsorted(np.array(edges_ms, dtype=np.int64), rows["store_ms"], side="right")
+    there = np.flatnonzero(np.bincount(number)).tolist()
+    for each in there:
+        yield each, rows if len(there) == 1 else taken(rows, np.flatnonzero(number == each))
 
 
 def _tracks(
