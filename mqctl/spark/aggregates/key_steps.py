@@ -109,6 +109,11 @@ class KeySteps:
         counts: Int64s = np.bincount(self.key[places], minlength=len(self.first))
         return counts
 
+    def copies(self) -> Int64s:
+        """Counts by key the tracks behind its first."""
+        counts: Int64s = np.bincount(self.key, minlength=len(self.first)) - 1
+        return counts
+
     def timed(self, name: str, column: str, places: Int64s, query: Query) -> Columns:
         """Counts tracks by topic and time bucket."""
         topics, buckets, counts = self.counted(places, self.times[places] // query.bucket_ms)
@@ -159,13 +164,14 @@ class KeySteps:
         Args:
             columns: by name of a figure the column whose different values it counts.
         """
-        place_of = np.full(len(self.first), -1, dtype=np.int64)
+        is_shown = np.zeros(len(self.first), dtype=bool)
+        is_shown[keys] = True
+        tracks = np.flatnonzero(is_shown[self.key]) if len(keys) else keys
+        place_of = np.empty(len(self.first), dtype=np.int64)
         place_of[keys] = np.arange(len(keys))
-        place = place_of[self.key] if len(keys) else place_of[:0]
-        tracks = np.flatnonzero(place >= 0)
-        place, last = place[tracks], np.zeros(len(keys), dtype=np.int64)
+        place, last = place_of[self.key[tracks]], np.zeros(len(keys), dtype=np.int64)
         last[place] = tracks
-        distinct = {name: _different(place, self.column(column)[tracks], len(keys)) for name, column in columns.items()}
+        values = {name: _different(place, self.column(column)[tracks], len(keys)) for name, column in columns.items()}
         first = self.first[keys]
         return {
             "cut": ["keys"] * len(keys),
@@ -174,7 +180,7 @@ class KeySteps:
             "messages": np.bincount(place, minlength=len(keys)).tolist(),
             "oldest_ms": self.times[first].tolist(),
             "newest_ms": self.times[last].tolist(),
-            **{name: counts.tolist() for name, counts in distinct.items()},
+            **{name: counts.tolist() for name, counts in values.items()},
         }
 
     def texts(self, places: Int64s, query: Query) -> list[str]:

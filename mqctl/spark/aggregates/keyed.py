@@ -153,13 +153,14 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     steps = KeySteps.of(tracks, query)
     again = steps.again
     before = steps.before[again]
-    host, times = steps.column("host"), steps.times
+    host, times, copies = steps.column("host"), steps.times, steps.copies()
+    totals = steps.totals
     yield {
         "cut": ["topics"] * len(tracks.topics),
         "topic": list(tracks.topics),
-        **steps.totals,
-        "repeated_keys": steps.keys_with(again),
-        "copies": steps.per_topic(again),
+        **totals,
+        "repeated_keys": steps.per_topic(steps.first[copies > 0]),
+        "copies": [messages - keys for messages, keys in zip(totals["messages"], totals["keys"], strict=True)],
         "same_host_copies": steps.per_topic(again[host[again] == host[before]]),
     }
     yield steps.timed("times", "copies", again, query)
@@ -168,7 +169,6 @@ def duplicate_rows(tracks: Tracks, query: Query) -> Iterator[Columns]:
     gaps = [1 << power - 1 if power else 0 for power in classes]
     yield {"cut": ["gaps"] * len(counts), "topic": topics, "gap_class_ms": gaps, "copies": counts}
     if tracks.slice < 0:
-        copies = steps.per_key(again)
         keys = steps.heaviest(copies, query.top)
         yield {**steps.shown(keys, {"hosts": "host"}, query), "copies": copies[keys].tolist()}
 
