@@ -8,9 +8,11 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from mqctl import errors
 from mqctl.errors import MqctlError, StorageError
+from mqctl.store.mapping_guard import BadSpotError
 
 _MARK = re.compile(r"mqctl-error:([A-Za-z0-9+/=]+):")
 
@@ -20,7 +22,8 @@ class CarriedError(Exception):
 
     def __init__(self, error: MqctlError, host: str) -> None:
         reason = f"{error.reason} (on {host})" if error.reason else f"on {host}"
-        parts = json.dumps([type(error).__name__, error.problem, reason, error.remedy])
+        path = str(error.path) if isinstance(error, BadSpotError) else ""
+        parts = json.dumps([type(error).__name__, error.problem, reason, error.remedy, path])
         super().__init__(f"{error} mqctl-error:{base64.b64encode(parts.encode()).decode()}:")
 
 
@@ -80,12 +83,13 @@ def delivered_error(text: str) -> MqctlError:
     match = _MARK.search(text)
     if match:
         try:
-            name, problem, reason, remedy = json.loads(base64.b64decode(match.group(1)))
+            name, problem, reason, remedy, path = json.loads(base64.b64decode(match.group(1)))
         except (binascii.Error, ValueError):
             pass  # Spark has cut the text
         else:
             kind: type[MqctlError] = getattr(errors, name, StorageError)
-            return kind(problem, reason=reason, remedy=remedy)
+            error = kind(problem, reason=reason, remedy=remedy)
+            return BadSpotError(error, Path(path)) if path else error
     lines = [line for line in text.strip().splitlines() if line.strip()]
     return StorageError(
         "run the report on Spark", reason=" / ".join(lines[:1] + lines[-1:]), remedy="see the executors' logs"

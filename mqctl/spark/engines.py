@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -55,13 +55,9 @@ class PlainEngine:
         return topics
 
     def rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None) -> list[Row]:
-        """See `Engine`. What the disk refuses of a commit log is read as a hole: `reports.unread` names it."""
-        while True:
-            try:
-                return self._rows(table, wanted, replace(query, kernels=self._kernels), by)
-            except BadSpotError as error:
-                if not _is_read_past(error, wanted):
-                    raise
+        """See `Engine`."""
+        query = replace(query, kernels=self._kernels)
+        return reading_past(wanted, lambda: self._rows(table, wanted, query, by))
 
     def _rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None) -> list[Row]:
         if table in KEYED:
@@ -94,10 +90,17 @@ class PlainEngine:
             yield from KEYED[table].judge(unpacked(columns, query), query)
 
 
-def _is_read_past(error: BadSpotError, wanted: Selection) -> bool:
-    """Has what the disk refuses of a commit log of this host read as zeros; tells whether it was one, and gave way."""
-    files = [file for path in wanted.stores for file in open_store(path).commit_log.files if file.path == error.path]
-    return any(bool(read_past(file, error)) for file in files)
+def reading_past(wanted: Selection, rows: Callable[[], list[Row]]) -> list[Row]:
+    """Returns the rows of stores on this host, made again where a disk refuses a part of a commit log: that is read as
+    a hole then, and `reports.unread` names it."""
+    while True:
+        try:
+            return rows()
+        except BadSpotError as error:
+            logs = [file for path in wanted.stores for file in open_store(path).commit_log.files]
+            own = [file for file in logs if file.path == error.path]
+            if not any(read_past(file, error.reason) for file in own):
+                raise
 
 
 def whole_keys(rows: Sequence[Row], table: str, query: Query) -> list[Row]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mqctl.store.layouts import PAGE_BYTES
 from mqctl.store.mapped_files import MappedFile
-from mqctl.store.mapping_guard import BadSpotError, RefusedPart, pass_over, passed_over
+from mqctl.store.mapping_guard import RefusedPart, pass_over, passed_over
 from mqctl.store.plain_files import open_regular, reading_error
 
 MOST_PAGES = 64
@@ -20,18 +20,22 @@ _PIECE_BYTES = 1 << 20
 _GIVEN_UP = "the disk failed at too many places before: the rest was not looked at"
 
 
-def read_past(file: MappedFile, error: BadSpotError) -> list[RefusedPart]:
-    """Has what the disk refuses of a file read as zeros from now on, and returns it; it must be told.
+def read_past(file: MappedFile, reason: str) -> list[RefusedPart]:
+    """Has what the disk refuses of a file read as zeros from now on, and returns what was not known of it; it must be
+    told.
+
+    Args:
+        reason: what the disk said.
 
     Raises:
         NotFoundError, PermissionDeniedError, StorageError: the file cannot be opened, or its disk fails otherwise.
     """
     known = {(low, high) for low, high, _ in passed_over(file.path)}
     parts, given_up = _refused_parts(file.path, file.data_spans(0, file.size_bytes))
-    noted = [(low, high, error.reason or error.problem) for low, high in parts if (low, high) not in known]
+    noted = [(low, high, reason) for low, high in parts if (low, high) not in known]
     if given_up is not None:
         noted.append((given_up, file.size_bytes, _GIVEN_UP))
-    pass_over(error, noted)
+    pass_over(file.path, noted)
     return noted
 
 

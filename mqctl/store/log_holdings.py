@@ -9,6 +9,7 @@ import numpy as np
 
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.kernel import Headers
+from mqctl.store.logged import sound_records
 from mqctl.store.mapped_files import MappedFile
 from mqctl.store.texts import topic_codes
 
@@ -54,8 +55,8 @@ def log_holdings(log: CommitLog, ranges: Sequence[tuple[int, int]]) -> list[LogH
         wanted = [(low, high) for low, high in ranges if low < file.end and file.start < high]
         if not wanted:
             continue
-        for part, _ in log.scan(file):
-            for share in _of_part(file, part, wanted) if part is not None else ():
+        for _, part in sound_records(log, [file]):
+            for share in _of_part(file, part, wanted):
                 known = shares.get((share.topic, share.queue_id))
                 shares[share.topic, share.queue_id] = share if known is None else known.joined(share)
     return [shares[place] for place in sorted(shares)]

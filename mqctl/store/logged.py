@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.kernel import Headers, Stop
 from mqctl.store.mapped_files import MappedFile
 
 
-def sound_records(log: CommitLog) -> Iterator[tuple[MappedFile, Headers]]:
-    """Reads the headers of all records, those behind damaged spots as well; raises as `map_file` does."""
-    for file in log.files:
-        position: int | None = 0 if file.size_bytes else None
+def sound_records(
+    log: CommitLog, files: Sequence[MappedFile] | None = None, start: int = 0
+) -> Iterator[tuple[MappedFile, Headers]]:
+    """Reads the headers of all records, those behind damaged spots as well; raises as `map_file` does.
+
+    Args:
+        files: of these files alone.
+        start: where in each file the first record is looked for.
+    """
+    for file in log.files if files is None else files:
+        position: int | None = start if file.size_bytes else None
         while position is not None:
             onward = None
             for rows, tail in log.scan(file, position):

@@ -42,13 +42,12 @@ class BadSpotError(StorageError):
     """The disk refuses a part of a mapped file.
 
     Attributes:
-        path, inode: the file.
+        path: the file.
     """
 
-    def __init__(self, error: MqctlError, mapping: _Mapping) -> None:
+    def __init__(self, error: MqctlError, path: Path) -> None:
         super().__init__(error.problem, reason=error.reason, remedy=error.remedy)
-        self.path = mapping.path
-        self.inode = mapping.inode
+        self.path = path
 
 
 class _Action(ctypes.Structure):
@@ -96,13 +95,22 @@ def guard_mapping(mapping: mmap.mmap, base: int, path: Path, inode: int) -> None
     _blank(guarded, _passed_over.get((path, inode), ()))
 
 
-def pass_over(error: BadSpotError, parts: Sequence[RefusedPart]) -> None:
-    """Has parts of the file of `error`, whole pages, read as zeros from now on: whoever calls this has told of them."""
-    place = error.path, error.inode
-    _passed_over[place] = [*_passed_over.get(place, ()), *parts]
+def pass_over(path: Path, parts: Sequence[RefusedPart]) -> None:
+    """Has parts of a file, whole pages, read as zeros from now on: whoever calls this has told of them.
+
+    Raises:
+        NotFoundError, PermissionDeniedError, StorageError: the file is gone, or cannot be looked at.
+    """
+    try:
+        inode = path.stat().st_ino
+    except OSError as error:
+        raise reading_error(path, error) from error
+    known = _passed_over.setdefault((path, inode), [])
+    new = [part for part in parts if part not in known]
+    known.extend(new)
     for mapping in _mappings.values():
-        if (mapping.path, mapping.inode) == place:
-            _blank(mapping, parts)
+        if (mapping.path, mapping.inode) == (path, inode):
+            _blank(mapping, new)
 
 
 def passed_over(path: Path) -> Sequence[RefusedPart]:
@@ -205,7 +213,7 @@ def _why(mapping: _Mapping, position: int) -> StorageError | NotFoundError | Per
             os.close(descriptor)
     except OSError as error:
         failure = reading_error(mapping.path, error)
-        return BadSpotError(failure, mapping) if error.errno == errno.EIO else failure
+        return BadSpotError(failure, mapping.path) if error.errno == errno.EIO else failure
     return StorageError(
         f"could not read {mapping.path}",
         reason="its disk failed, and another file took its name",

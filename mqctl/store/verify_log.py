@@ -269,7 +269,7 @@ class LogVerifier:
                 looks += 1
                 if error.path != file.path or looks > _LOOKS:
                     raise
-                self._note_unread(file, read_past(file, error))
+                self._note_unread(file, read_past(file, error.reason))
 
     def _note_unread(self, file: MappedFile, parts: Sequence[RefusedPart]) -> None:
         for low, high, reason in parts:

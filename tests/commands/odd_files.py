@@ -9,7 +9,6 @@ a time; and where it says anything else than of the sound store, it names the fi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -32,7 +31,7 @@ from tests.embedded_broker.test_process import process
 from tests.embedded_broker.wire import Peer
 from tests.forked_commands import ForkedCommands
 from tests.reliability.live_stores import commands
-from tests.store.failing_disk import VARIABLE
+from tests.store.failing_disk import failing
 
 MOST_S = 20.0
 MESSAGES, QUEUES, WAITING = 1_600, 4, 20
@@ -207,7 +206,7 @@ class OddFiles:
     def run(self, name: str, words: str, faults: Faults | None = None) -> Outcome:
         """Runs one command."""
         words = words.format(store=self._store, place=self.home, namesrv="127.0.0.1:1")
-        environment = environment_of(self.home) | ({VARIABLE: json.dumps(faults)} if faults else {})
+        environment = environment_of(self.home) | (failing(faults) if faults else {})
         line = [*name.split(), "--store", str(self._store), *words.split()]
         self.runs += 1
         return Outcome(*self.forked.run(line, environment))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mqctl.diagnosis import diagnose
+from mqctl.model.gap import Part
 from mqctl.model.message import Message
 from mqctl.model.transaction_state import TransactionState
 from mqctl.snapshot.store.gatherer import gather_store
+from mqctl.snapshot.store.reading import Reading
+from mqctl.snapshot.store.transactions import transaction_state
+from mqctl.store.directory import StoreDirectory
 from tests.store.builder import StoreBuilder, message
+from tests.store.test_being_written import HOLDER
 
 HALF, OP, DISCARD = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC"
 START = 1_795_218_000_000
@@ -39,6 +48,18 @@ def judged(builder: StoreBuilder, root: Path, progress: int | None = 0) -> tuple
     state = snapshot.brokers[0].transactions
     assert state is not None
     return state, {item.code for item in diagnose(snapshot, only=("MQ72*",)).findings}
+
+
+@contextmanager
+def held(store: Path) -> Iterator[None]:
+    """Has another process hold the lock of a store, as its broker does."""
+    command = [sys.executable, "-c", HOLDER, str(store / "lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        yield
+        holder.stdin.close()
 
 
 @pytest.mark.parametrize("ops", [["0", "1"], ["0,1,"], ["1,", "0,"]], ids=["4.9", "5.1", "5.1 apart"])
@@ -97,6 +118,54 @@ def test_a_commit_without_op_and_a_double_commit_are_told(tmp_path: Path) -> Non
     assert [item.unique_key for item in state.lost_ops] == ["A"]
     assert [(item.unique_key, item.commit_count) for item in state.double_commits] == [("B", 2)]
     assert codes == {"MQ723", "MQ724"}
+
+
+def test_commits_behind_a_damaged_spot_count(tmp_path: Path) -> None:
+    builder = StoreBuilder()
+    prepared = [half(builder, key) for key in "ABC"]
+    commit(builder, prepared[0])
+    hurt = builder.append(message("Other", store_time_ms=START))
+    commit(builder, prepared[1])
+    commit(builder, prepared[2])
+    op(builder, "0,1,")
+    builder.write(tmp_path)
+    with next((tmp_path / "commitlog").iterdir()).open("r+b") as file:
+        file.seek(hurt.physical_offset)
+        file.write(bytes(hurt.size_bytes))
+    (tmp_path / "config" / "consumerOffset.json").write_text('{"offsetTable":{}}')
+    state = gather_store(tmp_path, at_ms=START + 600_000).brokers[0].transactions
+    assert state is not None
+    assert (state.committed_count, state.rolled_back_count) == (3, 0)
+    assert [item.unique_key for item in state.lost_ops] == ["C"]
+
+
+def test_a_half_message_that_the_broker_deletes_meanwhile_is_no_gap(tmp_path: Path) -> None:
+    builder = StoreBuilder(commit_log_file_bytes=1 << 12)
+    for number in range(40):
+        half(builder, f"K{number}")
+    builder.write(tmp_path)
+    oldest, second, *_ = sorted((tmp_path / "commitlog").iterdir())
+    kept = [each for each in builder.messages if each.physical_offset >= int(second.name)]
+    with held(tmp_path):
+        reading = Reading(StoreDirectory.open(tmp_path))
+        assert len(reading.bounds) == 1
+        oldest.unlink()
+        state = transaction_state(reading, None)
+    assert Part.TRANSACTIONS not in {gap.part for gap in reading.gaps}
+    assert state is not None
+    assert len(state.pending) == len(kept) < 40
+
+
+def test_a_half_message_of_a_lost_file_is_a_gap_at_rest(tmp_path: Path) -> None:
+    builder = StoreBuilder(commit_log_file_bytes=1 << 12)
+    for number in range(40):
+        half(builder, f"K{number}")
+    builder.write(tmp_path)
+    reading = Reading(StoreDirectory.open(tmp_path))
+    assert len(reading.bounds) == 1
+    sorted((tmp_path / "commitlog").iterdir())[0].unlink()
+    transaction_state(reading, None)
+    assert Part.TRANSACTIONS in {gap.part for gap in reading.gaps}
 
 
 def test_discarded_transactions_keep_their_origin(tmp_path: Path) -> None:

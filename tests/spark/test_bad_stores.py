@@ -20,6 +20,7 @@ from mqctl.spark.scan.log_splits import Coverage, chunks, log_splits
 from mqctl.spark.selection import Selection
 from tests.conftest import Outcome
 from tests.store.builder import StoreBuilder, message
+from tests.store.failing_disk import failing
 
 Run = Callable[..., Outcome]
 START_MS = 1_795_218_000_000
@@ -143,6 +144,20 @@ def test_zeros_at_the_end_of_the_log_are_no_hole(tmp_path: Path) -> None:
     (store / "commitlog" / f"{int(last.name) + (1 << 16):020}").write_bytes(bytes(1 << 16))  # made, and not yet used
     (read,) = order(PlainEngine(), Selection((str(store),)), top=3, bucket_ms=1_000).read
     assert (read.messages, read.skipped_bytes, read.damaged_at) == (900, 0, [])
+
+
+@pytest.mark.parametrize("name", ["order", "capacity"])
+def test_workers_read_on_behind_what_a_disk_refuses(mqctl: Run, tmp_path: Path, name: str) -> None:
+    store, _ = store_with_backlog(tmp_path / "store")
+    log = sorted((store / "commitlog").iterdir())[0]
+    whole = mqctl("report", name, "--store", store, "--no-spark", "-o", "json")
+    outcome = mqctl("report", name, "--store", store, "-o", "json", env=failing([(str(log), 8_192, 8_193)]))
+    line = f"commitlog/{log.name} is not read (4,096 bytes): Input/output error"
+    assert (whole.exit_code, outcome.exit_code) == (0, 74)
+    assert line in outcome.stderr
+    assert "at bytes 8,192 to 12,288" in outcome.stderr
+    counts = [each.json["report"]["read"][0]["messages"] for each in (whole, outcome)]
+    assert counts[0] - 20 < counts[1] < counts[0] - 10
 
 
 def test_half_and_delayed_messages_without_a_sound_record_are_told(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_full_disk_is_named_with_what_would_help(golden_store: Callable[[str],
 
     (share,) = plan_tracks(Selection((str(golden_store("store-clean")),)), BOTH_KINDS, 1)
     with pytest.raises(CarriedError) as caught:
-        list(dealing._deal("/dev", [("full", share)]))
+        list(dealing._deal("/dev", (), [("full", share)]))
     error = delivered_error(str(caught.value))
     assert (error.problem, error.exit_code) == ("could not write /dev/full", ExitCode.IO)
     assert "No space left on device" in error.reason

@@ -98,6 +98,11 @@ def install(faults: Iterable[tuple[Any, ...]]) -> None:
         mmap.mmap, os.pread, os.read = _mapped, _pread_or_fail, _read_or_fail  # type: ignore[misc, assignment]
 
 
+def failing(faults: Iterable[tuple[Any, ...]]) -> dict[str, str]:
+    """Returns the environment in which forked commands, and processes that they start with Python, have such a disk."""
+    return {VARIABLE: json.dumps(list(faults)), "PYTHONPATH": str(Path(__file__).parent / "failing_workers")}
+
+
 def install_named() -> None:
     """Installs what the environment names, if it does."""
     if VARIABLE in os.environ:

@@ -70,6 +70,12 @@ class Reading:
         """Notes that `part`, or what `subject` says of it, could not be read."""
         self.gaps.append(Gap(part=part, cause=cause, reason=reason, subject=subject))
 
+    def is_deleted(self, physical_offset: int) -> bool:
+        """Whether the broker that runs on the store has deleted this part of its log since the look began."""
+        if self.store.cut is None:
+            return False
+        return physical_offset < StoreDirectory.open(self.store.path).commit_log.min_offset
+
     def config(self, name: str) -> LoadedConfig:
         """Reads a configuration file as the broker would, once; what cannot be read is noted."""
         if name not in self._configs:

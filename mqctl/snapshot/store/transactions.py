@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mqctl.errors import MqctlError
+from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import GapSubject, Part
 from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.transaction_state import CommittedTransaction, TransactionState
 from mqctl.snapshot.half_messages import Half, discarded_of, ended_offsets, half_of, pending_of
 from mqctl.snapshot.store.reading import QueueBounds, Reading
+from mqctl.store.logged import sound_records
 from mqctl.store.unread_files import why_unread
 
 _OPS_COME_WITHIN_MS = 10_000
@@ -72,6 +73,8 @@ def _messages(reading: Reading, bounds: QueueBounds) -> Iterable[tuple[int, Mess
         try:
             yield offset, reading.store.commit_log.record_at(physical)
         except MqctlError as error:
+            if isinstance(error, NotFoundError) and reading.is_deleted(physical):
+                continue
             reading.miss(
                 Part.TRANSACTIONS,
                 why_unread(reading.store, error),
@@ -126,24 +129,17 @@ def _committed(half: Half, count: int) -> CommittedTransaction:
 
 
 def commit_marks(reading: Reading) -> CommitMarks:
-    """Collects what committed messages name.
-
-    A damaged spot ends the pass through its file; verification says what stands there.
-    """
+    """Collects what committed messages name; damaged spots are passed over, and verification says what stands there."""
     marks: Counter[int] = Counter()
     named: list[tuple[int, int]] = []
-    log = reading.store.commit_log
     newest_ms = 0
-    for file in log.files:
-        for headers, _ in log.scan(file):
-            if headers is None or not len(headers.store_time_ms):
-                continue
-            newest_ms = max(newest_ms, *headers.store_time_ms[-1:].tolist())
-            committed = (headers.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
-            if committed.any():
-                offsets = headers.prepared_offset[committed].tolist()
-                marks.update(offsets)
-                if reading.store.is_written:
-                    named += zip(headers.store_time_ms[committed].tolist(), offsets, strict=True)
+    for _, headers in sound_records(reading.store.commit_log):
+        newest_ms = max(newest_ms, *headers.store_time_ms[-1:].tolist())
+        committed = (headers.sys_flag & SYSFLAG_TRANSACTION_MASK) == SYSFLAG_COMMIT
+        if committed.any():
+            offsets = headers.prepared_offset[committed].tolist()
+            marks.update(offsets)
+            if reading.store.is_written:
+                named += zip(headers.store_time_ms[committed].tolist(), offsets, strict=True)
     fresh = frozenset(offset for time_ms, offset in named if time_ms + _OPS_COME_WITHIN_MS > newest_ms)
     return CommitMarks(marks, fresh)

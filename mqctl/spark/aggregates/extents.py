@@ -14,6 +14,7 @@ from mqctl.spark.scan.planning import cells, open_store
 from mqctl.spark.scan.remote import is_remote, local_path, shown
 from mqctl.spark.selection import Selection
 from mqctl.store.commitlog import CommitLog
+from mqctl.store.logged import sound_records
 from mqctl.store.mapped_files import MappedFile
 
 
@@ -68,9 +69,8 @@ def _newest_store_time(log: CommitLog, file: MappedFile | None, hint: int | None
         return None
     start = hint - file.start if hint is not None and file.start <= hint < file.end else 0
     newest: int | None = None
-    for headers, _ in log.scan(file, start):
-        if headers is not None:
-            newest = max(newest or 0, int(headers.store_time_ms.max()))
+    for _, headers in sound_records(log, [file], start):
+        newest = max(newest or 0, int(headers.store_time_ms.max()))
     return newest if newest is not None or not start else _newest_store_time(log, file, None)
 
 

@@ -12,9 +12,10 @@ from mqctl.spark.aggregates.part_tables import PART_TABLES
 from mqctl.spark.aggregates.tracks import PackedTracks
 from mqctl.spark.aggregates.whole_tracks import unpacked
 from mqctl.spark.carried import carrying, delivered
+from mqctl.spark.engines import reading_past
 from mqctl.spark.query import Kernels, Query
 from mqctl.spark.reports.dealing import dealt_rows
-from mqctl.spark.reports.gathering import gathered
+from mqctl.spark.reports.gathering import gathered, is_local
 from mqctl.spark.selection import Selection
 from mqctl.spark.source.data_source import FORMAT, register, wanted_options
 
@@ -91,6 +92,11 @@ class SparkEngine:
     def rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None = None) -> list[Row]:
         """See `mqctl.spark.engines.Engine`."""
         query = replace(query, kernels=self._kernels)
+        if is_local(self._spark.sparkContext, wanted):
+            return reading_past(wanted, lambda: self._rows(table, wanted, query, by))
+        return self._rows(table, wanted, query, by)
+
+    def _rows(self, table: str, wanted: Selection, query: Query, by: Sequence[str] | None) -> list[Row]:
         with delivered():
             if table in KEYED:
                 whole = dealt_rows(self._spark.sparkContext, table, wanted, query, by)

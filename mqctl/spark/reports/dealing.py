@@ -25,7 +25,16 @@ from mqctl.spark.aggregates.tracks import PackedTracks, TrackShare, plan_tracks,
 from mqctl.spark.aggregates.whole_tracks import unpacked
 from mqctl.spark.carried import carrying, planning
 from mqctl.spark.query import Query
-from mqctl.spark.reports.gathering import combined_rows, is_local, received, sent, tasks
+from mqctl.spark.reports.gathering import (
+    Refused,
+    combined_rows,
+    is_local,
+    pass_over_all,
+    received,
+    refused,
+    sent,
+    tasks,
+)
 from mqctl.spark.selection import Selection
 
 if TYPE_CHECKING:
@@ -56,7 +65,11 @@ def dealt_rows(
         work = plan_tracks(wanted, query, tasks(context, wanted))
     with TemporaryDirectory(prefix="tracks-", dir=context.getConf().get("spark.local.dir")) as place:
         shares = [(f"{number}", share) for number, share in enumerate(work)]
-        placed = context.parallelize(shares, max(1, len(shares))).mapPartitions(partial(_deal, place)).collect()
+        placed = (
+            context.parallelize(shares, max(1, len(shares)))
+            .mapPartitions(partial(_deal, place, refused(wanted)))
+            .collect()
+        )
         buckets: dict[int, list[_Pieces]] = {}
         for file, index in placed:
             ordered = index[np.argsort(index[:, _BUCKET], kind="stable")]
@@ -73,9 +86,10 @@ def dealt_rows(
     return rows
 
 
-def _deal(place: str, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+def _deal(place: str, parts: Refused, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[str, NDArray[np.int64]]]:
     """Runs in a worker: packs the tracks of its shares into a file each; yields the file's name and index."""
     with carrying():
+        pass_over_all(parts)
         for name, work in shares:
             assert isinstance(work, TrackShare)
             index, names, names_at, end = [], None, (0, 0), 0

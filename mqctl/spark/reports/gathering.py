@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from mqctl.spark.aggregates.combiner import Row
 from mqctl.spark.aggregates.keyed import KeyedTable
@@ -21,6 +22,7 @@ from mqctl.spark.query import Query
 from mqctl.spark.scan.planning import open_store
 from mqctl.spark.scan.remote import is_remote
 from mqctl.spark.selection import Selection
+from mqctl.store.mapping_guard import RefusedPart, pass_over, passed_over
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 MOST_TASKS = 64
 """Tasks whose rows the driver combines: 16 GB of commit log at 256 MB a split."""
 _LARGE_BYTES = 8 << 30
+
+Refused: TypeAlias = tuple[tuple[Path, tuple[RefusedPart, ...]], ...]
 
 
 def gathered(
@@ -43,7 +47,7 @@ def gathered(
     if len(work) > MOST_TASKS:
         return None
     keys = tuple(part.keys if by is None else by)
-    answers = context.parallelize(work, len(work)).mapPartitions(partial(_read, table, keys)).collect()
+    answers = context.parallelize(work, len(work)).mapPartitions(partial(_read, table, keys, refused(wanted))).collect()
     rows: list[Row] = combined_rows(part, keys, [received(each) for each in answers]).to_pylist()
     return rows
 
@@ -60,12 +64,25 @@ def tasks(context: SparkContext, wanted: Selection) -> int:
     return cores if size < _LARGE_BYTES else 4 * cores
 
 
-def _read(table: str, keys: Sequence[str], work: Iterable[Work]) -> Iterator[bytes]:
+def refused(wanted: Selection) -> Refused:
+    """Returns the parts of commit logs that their disk has refused here: workers are to read them as zeros, too."""
+    logs = [file.path for path in wanted.stores for file in open_store(path).commit_log.files]
+    return tuple((path, tuple(parts)) for path in logs if (parts := passed_over(path)))
+
+
+def pass_over_all(parts: Refused) -> None:
+    """Does so in a worker. Raises what `pass_over` does."""
+    for path, own in parts:
+        pass_over(path, own)
+
+
+def _read(table: str, keys: Sequence[str], parts: Refused, work: Iterable[Work]) -> Iterator[bytes]:
     """Runs in a worker: the rows of its share, combined, as an Arrow stream."""
     from mqctl.spark.source.columns import as_table, record_batch
 
     part = PART_TABLES[table]
     with carrying():
+        pass_over_all(parts)
         for each in work:
             batches = [record_batch(columns, part.types) for columns in part.read(each)]
             yield sent(combined_rows(part, keys, [as_table(batches, part.types)]))
