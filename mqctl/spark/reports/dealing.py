@@ -26,12 +26,12 @@ from mqctl.spark.aggregates.whole_tracks import unpacked
 from mqctl.spark.carried import carrying, planning
 from mqctl.spark.query import Query
 from mqctl.spark.reports.gathering import (
-    Refused,
+    BadSpots,
+    bad_spots_of,
     combined_rows,
     is_local,
     pass_over_all,
     received,
-    refused,
     sent,
     tasks,
 )
@@ -67,7 +67,7 @@ def dealt_rows(
         shares = [(f"{number}", share) for number, share in enumerate(work)]
         placed = (
             context.parallelize(shares, max(1, len(shares)))
-            .mapPartitions(partial(_deal, place, refused(wanted)))
+            .mapPartitions(partial(_deal, place, bad_spots_of(wanted)))
             .collect()
         )
         buckets: dict[int, list[_Pieces]] = {}
@@ -86,7 +86,7 @@ def dealt_rows(
     return rows
 
 
-def _deal(place: str, parts: Refused, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[str, NDArray[np.int64]]]:
+def _deal(place: str, parts: BadSpots, shares: Iterable[tuple[str, object]]) -> Iterator[tuple[str, NDArray[np.int64]]]:
     """Runs in a worker: packs the tracks of its shares into a file each; yields the file's name and index."""
     with carrying():
         pass_over_all(parts)

@@ -32,7 +32,7 @@ MOST_TASKS = 64
 """Tasks whose rows the driver combines: 16 GB of commit log at 256 MB a split."""
 _LARGE_BYTES = 8 << 30
 
-Refused: TypeAlias = tuple[tuple[Path, tuple[RefusedPart, ...]], ...]
+BadSpots: TypeAlias = tuple[tuple[Path, tuple[RefusedPart, ...]], ...]
 
 
 def gathered(
@@ -47,7 +47,9 @@ def gathered(
     if len(work) > MOST_TASKS:
         return None
     keys = tuple(part.keys if by is None else by)
-    answers = context.parallelize(work, len(work)).mapPartitions(partial(_read, table, keys, refused(wanted))).collect()
+    answers = (
+        context.parallelize(work, len(work)).mapPartitions(partial(_read, table, keys, bad_spots_of(wanted))).collect()
+    )
     rows: list[Row] = combined_rows(part, keys, [received(each) for each in answers]).to_pylist()
     return rows
 
@@ -64,19 +66,19 @@ def tasks(context: SparkContext, wanted: Selection) -> int:
     return cores if size < _LARGE_BYTES else 4 * cores
 
 
-def refused(wanted: Selection) -> Refused:
+def bad_spots_of(wanted: Selection) -> BadSpots:
     """Returns the parts of commit logs that their disk has refused here: workers are to read them as zeros, too."""
     logs = [file.path for path in wanted.stores for file in open_store(path).commit_log.files]
     return tuple((path, tuple(parts)) for path in logs if (parts := passed_over(path)))
 
 
-def pass_over_all(parts: Refused) -> None:
+def pass_over_all(parts: BadSpots) -> None:
     """Does so in a worker. Raises what `pass_over` does."""
     for path, own in parts:
         pass_over(path, own)
 
 
-def _read(table: str, keys: Sequence[str], parts: Refused, work: Iterable[Work]) -> Iterator[bytes]:
+def _read(table: str, keys: Sequence[str], parts: BadSpots, work: Iterable[Work]) -> Iterator[bytes]:
     """Runs in a worker: the rows of its share, combined, as an Arrow stream."""
     from mqctl.spark.source.columns import as_table, record_batch
 
