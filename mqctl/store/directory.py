@@ -127,7 +127,7 @@ class StoreDirectory:
     def _databases(self) -> list[str]:
         """Parts that are kept in RocksDB databases."""
         parts = ("consumequeue", *(f"config/{name}" for name in _ROCKSDB_CONFIGS))
-        return [part for part in parts if _is_rocksdb(self.path / part)]
+        return [part for part in parts if is_rocksdb(self.path / part)]
 
     @cached_property
     def _converted(self) -> Converted | None:
@@ -240,10 +240,16 @@ class StoreDirectory:
 _ROCKSDB_CONFIGS = ("consumerOffsets", "rdb", "subscriptionGroups", "topics")
 
 
-def _is_rocksdb(directory: Path) -> bool:
-    """Whether a RocksDB database lives here, as far as one may look."""
-    current = directory / "CURRENT"
-    return os.path.isfile(current) and any(directory.glob("MANIFEST-*"))  # noqa: PTH113 - the method raises
+def is_rocksdb(directory: Path) -> bool:
+    """Whether there is a RocksDB database, or what is left of one, as far as one may look."""
+    try:
+        with os.scandir(directory) as files:
+            return any(_OF_A_DATABASE.fullmatch(each.name) and each.is_file() for each in files)
+    except OSError:
+        return False
+
+
+_OF_A_DATABASE = re.compile(r"CURRENT|(MANIFEST|OPTIONS)-[0-9]+|[0-9]+\.sst")
 
 
 def _refuse_url(path: Path) -> None:

@@ -31,7 +31,8 @@ from typing import Any
 
 from mqctl.errors import StorageError
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
-from mqctl.store.plain_files import open_regular, reading_error
+from mqctl.store.plain_files import reading_error
+from mqctl.store.rocksdb_database import DatabaseError, Families, open_copy
 
 QUEUES = "consumequeue"
 CONFIGS = {
@@ -52,9 +53,6 @@ _QUEUE_FAMILIES, _CONFIG_FAMILIES = (
     frozenset({"default", "offset"}),
     frozenset({"default", "kvDataVersion", "forbidden"}),
 )
-_TRIES = 5
-_LARGEST_COPIED_BYTES = 4 << 30
-"""Of a manifest or a log: many times what RocksDB lets them grow to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +182,7 @@ def _convert(store: Path, parts: tuple[str, ...], root: Path) -> dict[str, str]:
     problems = {}
     for part in parts:
         try:
-            with _opened(store / part, root) as families:
+            with open_copy(store / part, root) as families:
                 known = _QUEUE_FAMILIES if part == QUEUES else _CONFIG_FAMILIES
                 for name in sorted(set(families.names) - known):
                     problems[f"{part}/{name}"] = "a column family that is not known here"
@@ -200,80 +198,7 @@ def _convert(store: Path, parts: tuple[str, ...], root: Path) -> dict[str, str]:
     return problems
 
 
-class DatabaseError(Exception):
-    """A database that cannot be read, in the library's words."""
-
-
-@dataclass
-class _Families:
-    """An open database; a context that closes it."""
-
-    names: list[str]
-    database: Any
-    folder: Path
-
-    def rows(self, name: str) -> Iterator[tuple[bytes, bytes]]:
-        """Yields keys and values in the keys' order."""
-        if name in self.names:
-            yield from self.database.get_column_family(name).items()
-
-    def __enter__(self) -> _Families:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.database.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _opened(database: Path, root: Path) -> _Families:
-    """Opens a copy of a database's small files, with links to its tables.
-
-    A broker that runs may replace a manifest, and remove tables, between two looks: then the next state is taken.
-    """
-    from rocksdict import AccessType, Options, Rdict
-
-    problem = ""
-    for _ in range(_TRIES):
-        folder = Path(tempfile.mkdtemp(dir=root))
-        try:
-            _copy(database.resolve(), folder)
-            options = Options(raw_mode=True)
-            names = Rdict.list_cf(str(folder), options)
-            families = {name: Options(raw_mode=True) for name in names}
-            opened = Rdict(str(folder), options=options, column_families=families, access_type=AccessType.read_only())
-            return _Families(names, opened, folder)
-        except (OSError, Exception) as error:  # noqa: BLE001 - the library raises nothing narrower
-            problem = str(error).strip()
-            shutil.rmtree(folder, ignore_errors=True)
-    raise DatabaseError(f"the RocksDB database could not be opened: {problem}")
-
-
-def rows_of(database: Path) -> dict[str, bytes]:
-    """Returns what the default family of a small database holds, by key. Raises DatabaseError."""
-    with tempfile.TemporaryDirectory(prefix="mqctl-rocksdb-") as root, _opened(database, Path(root)) as families:
-        return {key.decode("utf-8", "replace"): value for key, value in families.rows("default")}
-
-
-def _copy(database: Path, folder: Path) -> None:
-    names = {each.name for each in database.iterdir()}
-    small = [name for name in names if name == "CURRENT" or name.startswith(("MANIFEST-", "OPTIONS-", "IDENTITY"))]
-    for name in [*small, *(name for name in names if name.endswith(".log"))]:
-        _copy_file(database / name, folder / name)
-    for each in database.iterdir():  # once more: the manifest's newest tables came before it
-        if each.name.endswith((".sst", ".blob")) and each.is_file():  # a pipe would be waited for
-            (folder / each.name).symlink_to(each)
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    descriptor = open_regular(source)
-    with os.fdopen(descriptor, "rb") as file:
-        if os.fstat(descriptor).st_size > _LARGEST_COPIED_BYTES:
-            raise OSError(errno.EFBIG, f"it is larger than {_LARGEST_COPIED_BYTES >> 30} GiB", str(source))
-        with target.open("wb") as copy:
-            shutil.copyfileobj(file, copy, 1 << 20)
-
-
-def _write_queues(families: _Families, root: Path) -> None:
+def _write_queues(families: Families, root: Path) -> None:
     """Writes consume queue files; each queue's begin at its lowest offset."""
     written: dict[tuple[str, int], _QueueFiles] = {}
     for key, value in families.rows("default"):
@@ -305,7 +230,7 @@ def _topic_of(key: bytes) -> tuple[str | None, bytes]:
     return (name.decode("utf-8", "replace") if fits else None), key[begin + size + _SEPARATOR_BYTES :]
 
 
-def _ends(families: _Families) -> Iterator[tuple[str, int, int]]:
+def _ends(families: Families) -> Iterator[tuple[str, int, int]]:
     """Yields (topic, queue id, offset of the next message) of every queue that the table of bounds names."""
     ends: dict[tuple[str, int], int] = {}
     for key, value in families.rows("offset"):
@@ -359,7 +284,7 @@ class _QueueFiles:
 _FILLER = QUEUE_ENTRY_STRUCT.pack(0, 0x7FFFFFFF, 0)
 
 
-def _write_config(part: str, families: _Families, root: Path) -> None:
+def _write_config(part: str, families: Families, root: Path) -> None:
     """Writes the file that holds the same as a database of settings."""
     root.mkdir(exist_ok=True)
     rows = {key.decode("utf-8", "replace"): _text(value) for key, value in families.rows("default")}

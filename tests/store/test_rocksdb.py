@@ -202,6 +202,51 @@ def test_a_database_that_cannot_be_opened_is_named_and_the_rest_is_read(mqctl: R
     assert StoreDirectory.open(store).config("topics.json").value["topicConfigTable"].keys() == TOPICS.keys()
 
 
+def flip_a_block(database: Path) -> None:
+    for table in database.glob("*.sst"):
+        content = bytearray(table.read_bytes())
+        content[40] ^= 0x33
+        table.write_bytes(content)
+
+
+def remove_current(database: Path) -> None:
+    (database / "CURRENT").unlink()
+
+
+def remove_manifest(database: Path) -> None:
+    for manifest in database.glob("MANIFEST-*"):
+        manifest.unlink()
+
+
+@pytest.mark.parametrize("spoil", [flip_a_block, remove_current, remove_manifest])
+def test_a_damaged_database_is_not_read_as_an_empty_one(
+    mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    store = shutil.copytree(golden_store(ROCKS), tmp_path / "store")
+    databases = [store / part for part in ("consumequeue", "config/topics", "config/users")]
+    for database in databases:
+        spoil(database)
+    verified = mqctl("store", "verify", "--store", store, "-o", "json")
+    assert verified.exit_code == 3, verified.stdout
+    unread = {gap["part"]: gap["reason"] for gap in verified.json["not_read"]}
+    assert {"consumequeue", "config/topics"} <= unread.keys()
+    assert "mqctl-rocksdb" not in str(unread)  # no path of our copy
+    doctor = mqctl("doctor", "--store", store, "-o", "json")
+    assert doctor.exit_code == 3, doctor.stdout
+    assert {"MQ301", "MQ601", "MQ633"} <= {rule["code"] for rule in doctor.json["not_judged"]}
+    assert mqctl("group", "lag", "--store", store).exit_code == 74
+
+
+def test_users_are_judged_where_a_broker_without_authorization_has_no_entries(
+    mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path
+) -> None:
+    store = shutil.copytree(golden_store(ROCKS), tmp_path / "store")
+    shutil.rmtree(store / "config" / "acls")
+    doctor = mqctl("doctor", "--store", store, "-o", "json").json
+    assert [finding["code"] for finding in doctor["findings"]] == ["MQ633"]
+    assert doctor["not_judged"] == []
+
+
 def test_topics_of_a_recorded_store_are_those_its_broker_told(golden_store: Callable[[str], Path]) -> None:
     store = StoreDirectory.open(golden_store(ROCKS))
     before = hashes(store.path)

@@ -35,6 +35,8 @@ from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store import config_files as configs
 from mqctl.store.access_file import AccessFileContent, access_of_files, read_access_file
+from mqctl.store.directory import is_rocksdb
+from mqctl.store.rocksdb_database import DatabaseError, rows_of
 
 _LIST, _MORE_LISTS, _YAML = "plain_acl.yml", "acl", {".yml", ".yaml"}
 _USERS, _ACLS = "config/users", "config/acls"
@@ -53,7 +55,7 @@ def store_access(reading: Reading) -> AccessState | None:
     """
     root = reading.store.path
     try:
-        in_databases = any((root / name / "CURRENT").exists() for name in (_USERS, _ACLS))
+        in_databases = any(is_rocksdb(root / name) for name in (_USERS, _ACLS))
         homes = (root / "conf", root.parent / "conf")
         files = next((files for home in homes if (files := list(_files(home)))), [])
     except OSError as error:
@@ -95,8 +97,7 @@ def _of_databases(reading: Reading) -> AccessState | None:
         return None
     root = reading.store.path
     try:
-        users = [_Stored(loads(value)) for value in rocksdb.rows_of(root / _USERS).values()]
-        acls = [_Stored(loads(value)) for value in rocksdb.rows_of(root / _ACLS).values()]
+        users, acls = ([_Stored(loads(value)) for value in _rows(root / part)] for part in (_USERS, _ACLS))
         return AccessState(
             users=tuple(
                 AccessUser(item.text("username"), item.word("userType", _KINDS), item.word("userStatus", _STATUSES))
@@ -107,10 +108,16 @@ def _of_databases(reading: Reading) -> AccessState | None:
                 name for item in users if is_well_known(name := item.text("username"), item.text("password"))
             ),
         )
-    except (rocksdb.DatabaseError, FastjsonError, BodyError) as error:
+    except (DatabaseError, FastjsonError, BodyError) as error:
         reason = error.reason if isinstance(error, BodyError) else str(error)
         reading.miss(Part.ACCESS, f"{_USERS}, {_ACLS}: {reason}")
         return None
+
+
+def _rows(database: Path) -> Iterator[bytes]:
+    """Yields the values of a database; of one that is not there none: a broker without authorization has no entries."""
+    if database.exists():
+        yield from rows_of(database).values()
 
 
 class _Stored:

@@ -1,0 +1,106 @@
+"""A RocksDB database opened as a copy of its small files, with links to its tables: not a byte is written there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mqctl.store.plain_files import open_regular
+
+_TRIES = 5
+_LARGEST_COPIED_BYTES = 4 << 30
+"""Of a manifest or a log: many times what RocksDB lets them grow to."""
+
+
+class DatabaseError(Exception):
+    """A database that cannot be read, in the library's words."""
+
+
+@dataclass
+class Families:
+    """The column families of an open database; a context that closes it."""
+
+    names: list[str]
+    database: Any
+    folder: Path
+    source: Path
+
+    def rows(self, name: str) -> Iterator[tuple[bytes, bytes]]:
+        """Yields keys and values in the keys' order; raises DatabaseError at a damaged block, where `items()` ends."""
+        if name not in self.names:
+            return
+        rows = self.database.get_column_family(name).iter()
+        rows.seek_to_first()
+        while rows.valid():
+            yield rows.key(), rows.value()
+            rows.next()
+        try:
+            rows.status()
+        except Exception as error:
+            raise DatabaseError(f"the RocksDB database is damaged: {_told(error, self.folder, self.source)}") from error
+
+    def __enter__(self) -> Families:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.database.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def open_copy(database: Path, root: Path) -> Families:
+    """Opens a copy of a database's small files, with links to its tables.
+
+    A broker that runs may replace a manifest, and remove tables, between two looks: then the next state is taken.
+    """
+    from rocksdict import AccessType, Options, Rdict
+
+    problem = ""
+    for _ in range(_TRIES):
+        folder = Path(tempfile.mkdtemp(dir=root))
+        try:
+            _copy(database.resolve(), folder)
+            options = Options(raw_mode=True)
+            names = Rdict.list_cf(str(folder), options)
+            families = {name: Options(raw_mode=True) for name in names}
+            opened = Rdict(str(folder), options=options, column_families=families, access_type=AccessType.read_only())
+            return Families(names, opened, folder, database)
+        except (OSError, Exception) as error:  # noqa: BLE001 - the library raises nothing narrower
+            problem = _told(error, folder, database)
+            shutil.rmtree(folder, ignore_errors=True)
+    raise DatabaseError(f"the RocksDB database could not be opened: {problem}")
+
+
+def _told(error: Exception, copy: Path, database: Path) -> str:
+    """Returns the library's words in one line, about the database instead of its copy."""
+    return " ".join(str(error).replace("\\n", " ").replace(str(copy), str(database)).split())
+
+
+def rows_of(database: Path) -> dict[str, bytes]:
+    """Returns what the default family of a small database holds, by key. Raises DatabaseError."""
+    with tempfile.TemporaryDirectory(prefix="mqctl-rocksdb-") as root, open_copy(database, Path(root)) as families:
+        return {key.decode("utf-8", "replace"): value for key, value in families.rows("default")}
+
+
+def _copy(database: Path, folder: Path) -> None:
+    names = {each.name for each in database.iterdir()}
+    small = [name for name in names if name == "CURRENT" or name.startswith(("MANIFEST-", "OPTIONS-", "IDENTITY"))]
+    for name in [*small, *(name for name in names if name.endswith(".log"))]:
+        _copy_file(database / name, folder / name)
+    for each in database.iterdir():  # once more: the manifest's newest tables came before it
+        if each.name.endswith((".sst", ".blob")) and each.is_file():  # a pipe would be waited for
+            (folder / each.name).symlink_to(each)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    descriptor = open_regular(source)
+    with os.fdopen(descriptor, "rb") as file:
+        if os.fstat(descriptor).st_size > _LARGEST_COPIED_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {_LARGEST_COPIED_BYTES >> 30} GiB", str(source))
+        with target.open("wb") as copy:
+            shutil.copyfileobj(file, copy, 1 << 20)
