@@ -176,7 +176,16 @@ def _source_for(command: str, source: str) -> str:
         return source if source.startswith("--store") else "--store DIR"
     if command.startswith(("mqctl dlq ", "mqctl offset ")):
         return "" if source.startswith(("--store", "--snapshot")) else source
-    return source
+    return "" if source.startswith("--store") and not command.startswith(_TAKE_STORES) else source
+
+
+_TAKE_STORES = tuple(
+    f"mqctl {words}"
+    for words in (
+        "delay ", "doctor", "group describe", "group lag", "ha compare", "order check", "snapshot save",
+        "transaction check", "transaction list", "transaction show",
+    )
+)  # fmt: skip
 
 
 def reason(why: Why, lang: Lang | None, more_count: int = 0) -> str:
