@@ -65,11 +65,8 @@ def dealt_rows(
         work = plan_tracks(wanted, query, tasks(context, wanted))
     with TemporaryDirectory(prefix="tracks-", dir=context.getConf().get("spark.local.dir")) as place:
         shares = [(f"{number}", share) for number, share in enumerate(work)]
-        placed = (
-            context.parallelize(shares, max(1, len(shares)))
-            .mapPartitions(partial(_deal, place, bad_spots_of(wanted)))
-            .collect()
-        )
+        deal = partial(_deal, place, bad_spots_of(wanted))
+        placed = context.parallelize(shares, max(1, len(shares))).mapPartitions(deal).collect()
         buckets: dict[int, list[_Pieces]] = {}
         for file, index in placed:
             ordered = index[np.argsort(index[:, _BUCKET], kind="stable")]

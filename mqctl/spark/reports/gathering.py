@@ -47,9 +47,8 @@ def gathered(
     if len(work) > MOST_TASKS:
         return None
     keys = tuple(part.keys if by is None else by)
-    answers = (
-        context.parallelize(work, len(work)).mapPartitions(partial(_read, table, keys, bad_spots_of(wanted))).collect()
-    )
+    read = partial(_read, table, keys, bad_spots_of(wanted))
+    answers = context.parallelize(work, len(work)).mapPartitions(read).collect()
     rows: list[Row] = combined_rows(part, keys, [received(each) for each in answers]).to_pylist()
     return rows
 
