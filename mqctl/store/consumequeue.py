@@ -31,6 +31,12 @@ def is_filler(entries: Entries) -> NDArray[np.bool_]:
     return mask
 
 
+def is_message(entries: Entries) -> NDArray[np.bool_]:
+    """Marks the entries that stand for a message: written (the broker's own test), and no fillers."""
+    mask: NDArray[np.bool_] = (entries["size"] > 0) & (entries["physical_offset"] >= 0) & ~is_filler(entries)
+    return mask
+
+
 def written_entries(buffer: Buffer) -> int:
     """Counts the entries written from the start of a file, by bisection.
 
@@ -142,9 +148,32 @@ class ConsumeQueue:
             written = _written_in(file)
             if written and self.until is not None:
                 written = self._before(file, written, self.until)
+            written = max(written, self._behind(file, written))
             if written:
                 return file.start // QUEUE_ENTRY_BYTES + written
         return self.min_file_offset
+
+    def _behind(self, file: MappedFile, begin: int) -> int:
+        """Returns where the entries end that stand behind a hole, which misleads the search; 0 where none do.
+
+        Files that are fetched are not looked through.
+        """
+        if file.is_fetched:
+            return 0
+        raw, whole = raw_entries(file.buffer), file.size_bytes // QUEUE_ENTRY_BYTES
+        spans = list(file.data_spans(begin * QUEUE_ENTRY_BYTES, whole * QUEUE_ENTRY_BYTES))
+        for low, high in reversed(spans):
+            first, end = low // QUEUE_ENTRY_BYTES, -(-high // QUEUE_ENTRY_BYTES)
+            for at in reversed(range(first, end, _LOOKED_AT)):
+                some = raw[at : min(at + _LOOKED_AT, end)]
+                if not some["size"].any():  # zeros that were written
+                    continue
+                real = is_message(some)
+                if self.until is not None:
+                    real &= some["physical_offset"] < self.until
+                if real.any():
+                    return at + int(np.flatnonzero(real)[-1]) + 1
+        return 0
 
     @staticmethod
     def _before(file: MappedFile, written: int, until: int) -> int:
@@ -154,6 +183,29 @@ class ConsumeQueue:
             return int(_entries_of(file, number, number + 1)["physical_offset"][0])
 
         return bisect_left(range(written), until, key=leads_to)
+
+    def hole(self) -> tuple[int, int] | None:
+        """Returns the queue offsets [first, end) of a hole where a file begins or ends, or where its end is looked for.
+
+        Not every entry is looked at: whoever reads entries leaves out those that stand for no message.
+        """
+        for file in self.files:
+            if file.is_fetched:
+                continue
+            first = file.start // QUEUE_ENTRY_BYTES
+            raw = raw_entries(file.buffer)[: max(0, self.max_offset - first)]
+            if not len(raw):
+                continue
+            is_last = first + len(raw) == self.max_offset
+            ends = is_last or not _written(file.buffer.data, len(raw) - 1)
+            written = len(raw) if _written(file.buffer.data, 0) else 0
+            if written and ends:
+                written = written_entries(file.buffer)
+            if written < len(raw):
+                real = is_message(raw[written:])
+                length = int(np.argmax(real)) if real.any() else len(real)
+                return first + written, first + written + length
+        return None
 
     def entries(self, low: int | None = None, high: int | None = None) -> Entries:
         """Copies the entries with logical offsets in [low, high), cut to what is written.
@@ -191,7 +243,7 @@ class ConsumeQueue:
                 continue
             for begin in range(first, end, _FIRST_PROBE):
                 entries = _entries_of(file, begin - first, min(begin + _FIRST_PROBE, end) - first)
-                live = (entries["physical_offset"] >= commit_log_min) & ~is_filler(entries)
+                live = (entries["physical_offset"] >= commit_log_min) & is_message(entries)
                 if live.any():
                     return begin + int(np.argmax(live))
         return self.max_offset

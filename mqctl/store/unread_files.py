@@ -6,14 +6,17 @@ Readers go on without them; whoever draws conclusions from what was read names t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 from mqctl.errors import MqctlError
 from mqctl.store.attached import look_at_each
+from mqctl.store.commitlog import gaps
+from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.directory import StoreDirectory, Unreadable
-from mqctl.store.mapped_files import MappedFile
+from mqctl.store.layouts import QUEUE_ENTRY_BYTES
 from mqctl.store.plain_files import look_at
 
 
@@ -44,28 +47,56 @@ def odd_topics(store: StoreDirectory) -> list[Unreadable]:
     return [Unreadable(store.relative(path), reason) for path, _, reason in looked if reason]
 
 
-def overlap(files: Sequence[MappedFile]) -> str:
-    """Says which file of a queue reaches into the next one, as no broker's does; empty where none does."""
-    for file, after in pairwise(files):
+def queue_file_size(queues: Iterable[ConsumeQueue]) -> int | None:
+    """Returns the size that a store's consume queue files have: one setting gives it to all of them."""
+    sizes: Counter[int] = Counter()
+    for queue in queues:
+        try:
+            sizes.update(file.size_bytes for file in queue.files if file.size_bytes)
+        except MqctlError:
+            continue  # named where the queue itself is looked at
+    return max(sizes, key=lambda size: (sizes[size], size), default=None)
+
+
+def why_incomplete(queue: ConsumeQueue, size: int | None) -> str:
+    """Says why a queue does not show all of its messages, or where; empty where nothing speaks for that.
+
+    Args:
+        size: that of all consume queue files of the store.
+    """
+    for file, after in pairwise(queue.files):
         if file.end > after.start:
             return f"{file.path.name} has {file.size_bytes:,} bytes, and reaches into {after.path.name}"
-    return ""
+    for file in queue.files:
+        if size and file.size_bytes != size:
+            return f"{file.path.name} has {file.size_bytes:,} bytes, the store's other queue files {size:,}"
+    for gap in gaps(queue.files, size):
+        low, high = gap.start // QUEUE_ENTRY_BYTES, gap.end // QUEUE_ENTRY_BYTES
+        return f"no file holds queue offsets {low} to {high - 1}"
+    hole = queue.hole()
+    return "" if hole is None else no_entries(*hole)
+
+
+def no_entries(low: int, high: int) -> str:
+    """Says that a queue lacks the entries at queue offsets [low, high)."""
+    return f"queue offsets {low} to {high - 1} hold no valid entries"
 
 
 def unread_queues(store: StoreDirectory) -> list[Unreadable]:
-    """Returns the consume queues whose ends cannot be read, and why."""
-    lowest = store.commit_log.min_offset
+    """Returns the consume queues whose ends cannot be read, or that lack entries, and why."""
+    lowest, places = store.commit_log.min_offset, store.queue_ids()
+    size = queue_file_size(store.consume_queue(*place) for place in places)
 
     def look(place: tuple[str, int]) -> Unreadable | None:
         queue = store.consume_queue(*place)
         try:
             queue.min_offset(lowest)
-            reason = overlap(queue.files)
+            reason = why_incomplete(queue, size)
         except MqctlError as error:
             reason = why_unread(store, error)
         return Unreadable(f"consumequeue/{place[0]}/{place[1]}", reason) if reason else None
 
-    return [each for each in look_at_each(store.path, look, store.queue_ids()) if each is not None]
+    return [each for each in look_at_each(store.path, look, places) if each is not None]
 
 
 def why_unread(store: StoreDirectory, error: MqctlError) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from mqctl.store.layouts import QUEUE_ENTRY_BYTES
 from mqctl.store.log_window import LogTable
 from mqctl.store.mapped_files import MappedFile, OddFileError
 from mqctl.store.mapping_guard import BadSpotError
+from mqctl.store.unread_files import queue_file_size
 from mqctl.store.verify_coverage import EntryCoverage
 from mqctl.store.verify_plan import CheckedQueues, QueueFindings, QueuePlan, QueueRun, leading_below
 
@@ -70,7 +70,7 @@ class QueueVerifier:
             return
         plan = self.plan
         plan.queues = self._store.queue_ids()
-        size_bytes = _common_size(self._store, plan.queues)
+        size_bytes = queue_file_size(self._store.consume_queue(*each) for each in plan.queues)
         for number, (topic, queue_id) in enumerate(plan.queues):
             queue = self._store.consume_queue(topic, queue_id)
             damages = plan.damages[number] = []
@@ -272,17 +272,6 @@ def _runs(number: int, queue: ConsumeQueue, root: Path) -> Iterator[QueueRun]:
         if first < end:
             path = file.path.relative_to(root).as_posix()
             yield QueueRun(number, (queue.topic, queue.queue_id), path, file.start, file.size_bytes, first, end - first)
-
-
-def _common_size(store: StoreDirectory, queues: list[tuple[str, int]]) -> int | None:
-    """Returns the size that the store's consume queue files have: one setting gives it to all of them."""
-    sizes: Counter[int] = Counter()
-    for topic, queue_id in queues:
-        try:
-            sizes.update(file.size_bytes for file in store.consume_queue(topic, queue_id).files if file.size_bytes)
-        except MqctlError:
-            continue  # named where the queue itself is looked at
-    return max(sizes, key=lambda size: (sizes[size], size), default=None)
 
 
 def _files(store: StoreDirectory, queue: ConsumeQueue, size: int | None) -> list[Damage]:

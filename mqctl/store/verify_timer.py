@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mqctl.errors import BadInputError, MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.names import TIMER_TOPIC
-from mqctl.store.consumequeue import is_filler
+from mqctl.store.consumequeue import is_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Int64s, Mask
 from mqctl.store.layouts import TIMER_LOG_RECORD_BYTES
@@ -181,7 +181,7 @@ def _topic(store: StoreDirectory) -> tuple[Int64s, Int64s]:
     if store.consume_queue_kind == "file":
         queue = store.consume_queue(TIMER_TOPIC, 0)
         for first, entries in queue.runs(queue.min_offset(store.commit_log.min_offset), queue.max_offset):
-            real = ~is_filler(entries)
+            real = is_message(entries)
             offsets = first + np.arange(len(entries), dtype=np.int64)
             parts.append((offsets[real], entries["physical_offset"][real].astype(np.int64)))
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

@@ -85,7 +85,6 @@ def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_
     gaps = []
     queue_ids = []
     bounds = reading.bounds
-    gaps += [gap for gap in reading.gaps if gap.part is Part.QUEUES and gap.subject and gap.subject.topic == topic]
     for (name, queue_id), queue_bounds in bounds.items():
         if name != topic:
             continue
@@ -96,6 +95,7 @@ def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_
                 pairs.append((broker_name, reading.store.commit_log.record_at(place)))
             except MqctlError as error:
                 gaps.append(Gap.of(Part.MESSAGES, error, GapSubject(topic=topic, queue_id=queue_id)))
+    gaps += [gap for gap in reading.gaps if gap.part is Part.QUEUES and gap.subject and gap.subject.topic == topic]
     known = {item.name: item for item in configs.topic_configs(reading.config(configs.TOPICS))}
     if not queue_ids and topic not in known:
         raise NotFoundError(f"the store has no topic {topic}", remedy="mqctl store describe")

@@ -11,7 +11,7 @@ from mqctl.model.message import Message
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.unpacking import Unpacker
-from mqctl.store.consumequeue import is_filler
+from mqctl.store.consumequeue import is_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.logged import logged_queues
 
@@ -57,7 +57,7 @@ class MessageFinder:
             )
         messages = FoundMessages()
         for _, entries in queue.runs(start, min(high, start + count)):
-            self._read(messages, entries["physical_offset"][~is_filler(entries)].tolist())
+            self._read(messages, entries["physical_offset"][is_message(entries)].tolist())
         return messages
 
     def _by_logged_queue(self, topic: str, queue_id: int, offset: int | None, count: int) -> FoundMessages:

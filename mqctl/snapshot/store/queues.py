@@ -10,7 +10,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.message import SHARDING_KEY
 from mqctl.model.queue_state import ConsumerOffsetState, HotKey, QueueState
 from mqctl.snapshot.store.reading import QueueBounds, Reading
-from mqctl.store.consumequeue import is_filler
+from mqctl.store.consumequeue import is_message
 
 _SAMPLE = 400
 _HOT_FACTOR = 2
@@ -62,7 +62,7 @@ def _mean_counts(reading: Reading) -> dict[str, float]:
 def _message_bytes(bounds: QueueBounds) -> int:
     total = 0
     for _, entries in bounds.queue.runs(bounds.min_offset, bounds.max_offset):
-        total += int(entries["size"][~is_filler(entries)].sum(dtype=np.int64))
+        total += int(entries["size"][is_message(entries)].sum(dtype=np.int64))
     return total
 
 

@@ -14,11 +14,11 @@ from mqctl.model.gap import Cause, Gap, GapSubject, Part, cause_of
 from mqctl.model.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig, OffsetTable
-from mqctl.store.consumequeue import ConsumeQueue, Entries, is_filler
+from mqctl.store.consumequeue import ConsumeQueue, Entries, is_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import MAGIC_V1, MAGIC_V2
-from mqctl.store.unread_files import odd_topics, overlap, why_unread
+from mqctl.store.unread_files import no_entries, odd_topics, queue_file_size, why_incomplete, why_unread
 
 _PARTS = {
     configs.TOPICS: Part.TOPICS,
@@ -58,12 +58,14 @@ class Reading:
     Attributes:
         gone_queues: queues that lack files with messages, as verification shows.
         unread_queues: queues whose files could not be read.
+        incomplete_queues: queues that do not show all of their messages.
     """
 
     store: StoreDirectory
     gaps: list[Gap] = field(default_factory=list)
     gone_queues: frozenset[tuple[str, int]] = frozenset()
     unread_queues: set[tuple[str, int]] = field(default_factory=set)
+    incomplete_queues: set[tuple[str, int]] = field(default_factory=set)
     _configs: dict[str, LoadedConfig] = field(default_factory=dict)
 
     def miss(self, part: Part, reason: str, *, subject: GapSubject | None = None, cause: Cause = Cause.DAMAGED) -> None:
@@ -111,12 +113,13 @@ class Reading:
         """Every consume queue by (topic, queue id) with its bounds; empty when they are kept in a RocksDB."""
         log_min = self.store.commit_log.min_offset
         table: dict[tuple[str, int], QueueBounds] = {}
-        for topic, queue_id in self.store.queue_ids():
-            queue = self.store.consume_queue(topic, queue_id)
+        queues = {place: self.store.consume_queue(*place) for place in self.store.queue_ids()}
+        size = queue_file_size(queues.values())
+        for (topic, queue_id), queue in queues.items():
             try:
                 table[(topic, queue_id)] = QueueBounds(queue, queue.min_offset(log_min), queue.max_offset)
-                if reason := overlap(queue.files):
-                    self.miss(Part.QUEUES, reason, subject=GapSubject(topic=topic, queue_id=queue_id))
+                if reason := why_incomplete(queue, size):
+                    self._miss_entries(queue, reason)
             except MqctlError as error:
                 self.unread_queues.add((topic, queue_id))
                 subject = GapSubject(topic=topic, queue_id=queue_id)
@@ -128,6 +131,14 @@ class Reading:
         if not table and self.lacks_queues:
             self._miss_queues(Part.QUEUES)
         return table
+
+    def _miss_entries(self, queue: ConsumeQueue, reason: str) -> None:
+        """Notes once that a queue does not show all of its messages."""
+        if (queue.topic, queue.queue_id) not in self.incomplete_queues:
+            self.incomplete_queues.add((queue.topic, queue.queue_id))
+            subject = GapSubject(topic=queue.topic, queue_id=queue.queue_id)
+            for part in (Part.QUEUES, *_TOLD_BY.get(queue.topic, ())):
+                self.miss(part, reason, subject=subject)
 
     def _miss_queues(self, *parts: Part) -> None:
         for part in parts:
@@ -160,14 +171,20 @@ class Reading:
         if not bounds.min_offset <= offset < bounds.max_offset:
             return None
         entries = bounds.queue.entries(offset, offset + 1)
-        return int(entries["physical_offset"][0]) if len(entries) == 1 and not is_filler(entries)[0] else None
+        if len(entries) == 1 and is_message(entries)[0]:
+            return int(entries["physical_offset"][0])
+        self._miss_entries(bounds.queue, no_entries(offset, offset + 1))
+        return None
 
     def entries(self, bounds: QueueBounds, low: int | None = None) -> tuple[Int64s, Entries]:
-        """Returns queue offsets and entries from `low` (default: the minimum) to the end, without fillers."""
+        """Returns queue offsets and entries of messages from `low` (default: the minimum) to the end."""
         first = max(bounds.min_offset, bounds.min_offset if low is None else low)
         offsets, parts = [], []
         for start, entries in bounds.queue.runs(first, bounds.max_offset):
-            keep = ~is_filler(entries)
+            keep = is_message(entries)
+            if not keep.all():  # fillers are before the minimum
+                holes = np.flatnonzero(~keep)
+                self._miss_entries(bounds.queue, no_entries(start + int(holes[0]), start + int(holes[-1]) + 1))
             offsets.append(np.arange(start, start + len(entries), dtype=np.int64)[keep])
             parts.append(entries[keep])
         if not parts:

@@ -21,7 +21,7 @@ from mqctl.model.names import TIMER_TOPIC
 from mqctl.model.numbers import decimal
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.commitlog import records_at
-from mqctl.store.consumequeue import is_filler
+from mqctl.store.consumequeue import is_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Int64s
 from mqctl.store.mapped_files import Buffer, OddFileError
@@ -111,7 +111,7 @@ def _records(store: StoreDirectory, read_ms: int, taken: int) -> _Records:
     parts = [np.empty(0, dtype=np.int64)]
     begin = max(queue.min_offset(store.commit_log.min_offset), taken)
     for _, entries in queue.runs(begin, queue.max_offset):
-        physical = entries["physical_offset"][~is_filler(entries)].astype(np.int64)
+        physical = entries["physical_offset"][is_message(entries)].astype(np.int64)
         parts.append(physical[~np.isin(physical, log["physical_offset"])])
     later = np.concatenate(parts)
     return _Records(

@@ -27,7 +27,7 @@ from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each
 from mqctl.store.commitlog import records_at
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets
-from mqctl.store.consumequeue import ConsumeQueue, is_filler
+from mqctl.store.consumequeue import ConsumeQueue, is_filler, is_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
@@ -140,7 +140,7 @@ def _waiting(store: StoreDirectory, own: _Level, begin: int, asked_for: tuple[Se
     missing = max(0, own.high - begin)
     for _, entries in own.queue.runs(begin, own.high):
         missing -= int(is_filler(entries).sum())
-        kept = entries[~is_filler(entries)]
+        kept = entries[is_message(entries)]
         due = kept["tags_code"].astype(np.int64)
         in_range = np.zeros(len(kept), dtype=bool)
         for file, rows, headers in records_at(store.commit_log, kept["physical_offset"].astype(np.int64)):

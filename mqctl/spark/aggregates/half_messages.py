@@ -29,7 +29,7 @@ from mqctl.spark.aggregates.table import PartTable, Work
 from mqctl.spark.scan.keys import key_text
 from mqctl.spark.scan.planning import committed_offsets, open_store
 from mqctl.store.commitlog import records_at
-from mqctl.store.consumequeue import ConsumeQueue, is_filler
+from mqctl.store.consumequeue import ConsumeQueue, is_filler, is_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.mapped_files import Buffer, MappedFile
@@ -58,7 +58,7 @@ class _Halves:
 def _records(store: StoreDirectory, queue: ConsumeQueue) -> Iterator[tuple[MappedFile, Int64s, Headers]]:
     """Yields queue offsets and headers of the readable messages of a queue, file by file."""
     for first, entries in queue.runs(queue.min_offset(store.commit_log.min_offset), queue.max_offset):
-        kept = np.flatnonzero(~is_filler(entries))
+        kept = np.flatnonzero(is_message(entries))
         physical = entries["physical_offset"][kept].astype(np.int64)
         for file, rows, headers in records_at(store.commit_log, physical):
             yield file, first + kept[rows], headers

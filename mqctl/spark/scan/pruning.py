@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mqctl.errors import StorageError
 from mqctl.spark.selection import Selection
-from mqctl.store.consumequeue import is_filler
+from mqctl.store.consumequeue import is_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.layouts import BLANK_BYTES, MAGIC_BLANK, SIZE_AND_MAGIC
 from mqctl.store.mapped_files import MappedFile
@@ -34,7 +34,7 @@ class TopicPlaces:
         for topic, queue_id in store.queue_ids():
             is_wanted = wanted.wants_topic(topic) and (not wanted.queue_ids or queue_id in wanted.queue_ids)
             for _, entries in store.consume_queue(topic, queue_id).runs():
-                kept = entries[~is_filler(entries)]
+                kept = entries[is_message(entries)]
                 self._add(kept["physical_offset"].astype(np.int64), kept["size"].astype(np.int64), is_wanted=is_wanted)
 
     def _add(self, physical: NDArray[np.int64], sizes: NDArray[np.int64], *, is_wanted: bool) -> None:

@@ -19,7 +19,7 @@ from mqctl.spark.selection import Selection
 from mqctl.spark.source import tables_config
 from mqctl.spark.source.columns import binary, named, properties, record_batch, texts
 from mqctl.spark.source.table import BATCH_ROWS, SourceTable, Work
-from mqctl.store.consumequeue import is_filler
+from mqctl.store.consumequeue import is_message
 from mqctl.store.texts import Spans, property_spans
 
 QUEUE_COLUMNS = (
@@ -54,7 +54,7 @@ def _read_queues(work: Work, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for first, run in queue.runs(each.low, each.high):
             for begin in range(0, len(run), BATCH_ROWS):
                 entries = run[begin : begin + BATCH_ROWS]
-                mask = ~is_filler(entries) & wanted.physical_offset.mask(entries["physical_offset"])
+                mask = is_message(entries) & wanted.physical_offset.mask(entries["physical_offset"])
                 kept = np.flatnonzero(mask)
                 columns = {
                     "store": pa.array([each.store] * len(kept), pa.string()),
