@@ -30,6 +30,7 @@ from mqctl.store.plain_files import read_file, reading_error
 if TYPE_CHECKING:
     from mqctl.store.rocksdb import Converted
 
+_IN_MEMORY = "the running broker has the newest queue entries in memory: those on the disk are older"
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
 
 
@@ -154,6 +155,17 @@ class StoreDirectory:
         """`file`, or `rocksdb` when they live in a RocksDB (5.x `storeType=defaultRocksDB`) that cannot be read."""
         unread = "consumequeue" in self._databases and self._why_unread("consumequeue")
         return "rocksdb" if unread else "file"
+
+    @cached_property
+    def in_memory(self) -> list[Unreadable]:
+        """Parts of which a running broker has the newest in its memory alone.
+
+        Consume queues in RocksDB are written without RocksDB's log (5.3 `ConsumeQueueRocksDBStorage`): entries come to
+        the disk when a table in memory is full, or the broker ends.
+        """
+        if not self.is_written or "consumequeue" not in self._databases or self.consume_queue_kind != "file":
+            return []
+        return [Unreadable("consumequeue", _IN_MEMORY)]
 
     def _why_unread(self, part: str) -> str:
         """Says why a database cannot be read; empty where it can."""

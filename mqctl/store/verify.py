@@ -6,8 +6,7 @@ offset. What a running, killed or cleaning broker normally leaves has the grade 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from mqctl.errors import MqctlError
@@ -20,6 +19,7 @@ from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.log_window import LastRecord, LogFindings, LogTable
 from mqctl.store.mapped_files import listed_files
 from mqctl.store.plain_files import reading_error
+from mqctl.store.second_look import look_again
 from mqctl.store.unread_files import odd_topics
 from mqctl.store.verify_index import IndexFindings, IndexShare, IndexSlice, IndexVerifier
 from mqctl.store.verify_log import LogVerifier, oddities
@@ -33,7 +33,6 @@ _LEAD_INTO_LOG = (
     DamageCode.INDEX_ENTRY_DANGLING,
     DamageCode.TIMER_MESSAGE_MISSING,
 )
-_LOOKS, _BETWEEN_LOOKS_S = 40, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ def verify(store: StoreDirectory, progress: Progress | None = None, *, spread: S
     queues.finish(log_end)
     index.finish(log_end)
     if store.cut is not None:
-        _look_again(store, log, queues.found, queues.directories)
+        look_again(store, log, queues.found, queues.directories)
     return _report(store, log, queues.found, index.found)
 
 
@@ -201,38 +200,8 @@ def _was_written(store: StoreDirectory) -> bool:
     return checkpoint is not None and not checkpoint.is_zero
 
 
-def _look_again(store: StoreDirectory, log: LogFindings, queues: QueueFindings, before: Set[tuple[str, int]]) -> None:
-    """Takes back what a broker has done since the first look: its queues follow the log by milliseconds.
-
-    What still lacks entries that it lacked then stands still.
-
-    Args:
-        before: the queues that had a directory at the first look.
-    """
-    lacking = queues.behind
-    for number in range(_LOOKS):
-        now = StoreDirectory.open(store.path, commit_log_paths=store.commit_log_paths)
-        lacking = tuple(
-            item for item in lacking if now.consume_queue(item.topic, item.queue_id).max_offset < item.log_max_offset
-        )
-        if not lacking:
-            break
-        if number + 1 < _LOOKS:
-            time.sleep(_BETWEEN_LOOKS_S)
-    names = {(item.topic, item.queue_id) for item in lacking}
-    taken_back = {(item.topic, item.queue_id) for item in queues.behind} - names
-    made = set(StoreDirectory.open(store.path, commit_log_paths=store.commit_log_paths).queue_ids()) - before
-    past = {DamageCode.QUEUE_BEHIND_LOG: taken_back, DamageCode.QUEUE_GONE: made}
-    queues.damages = [
-        damage for damage in queues.damages if (damage.topic, damage.queue_id) not in past.get(damage.code, ())
-    ]
-    queues.behind = lacking
-    # Queues are written after the log: one that has caught up vouches for what stood at its end.
-    queues.confirms_last = queues.confirms_last or (log.last is not None and not lacking)
-
-
 def _report(store: StoreDirectory, log: LogFindings, queues: QueueFindings, index: IndexFindings) -> VerifyReport:
-    unread: list[Unreadable] = []
+    unread = list(store.in_memory)
     timers, configs = _timers(store, unread), _configs(store, unread)
     oddities_of_log = list(oddities(log))
     parts = (

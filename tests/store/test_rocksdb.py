@@ -23,6 +23,7 @@ from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
 from tests.conftest import Outcome
 from tests.store.builder import StoreBuilder, message
+from tests.store.test_being_written import HOLDER as STORE_HOLDER
 
 rocksdict = pytest.importorskip("rocksdict", reason="the rocksdb extra is not installed")
 
@@ -287,6 +288,34 @@ def test_beside_a_holder_of_the_locks(mqctl: Run, tmp_path: Path) -> None:
         assert without_own_log(hashes(store)) == before
         holder.stdin.close()
     assert not outcome.json["not_judged"]
+
+
+@pytest.mark.quick
+def test_newest_entries_of_a_running_broker_are_in_its_memory(mqctl: Run, tmp_path: Path) -> None:
+    """Consume queues in RocksDB are written without a log: beside its broker the disk has those of the last flush."""
+
+    def drop_newest(entries: dict[bytes, bytes]) -> None:
+        for key in sorted(entries)[-3:]:
+            del entries[key]
+
+    store = in_rocksdb(tmp_path / "store", change=drop_newest)
+    assert '"queue_behind_log"' in mqctl("store", "verify", "--store", store, "-o", "json").stdout
+    command = [sys.executable, "-c", STORE_HOLDER, str(store / "lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        verified = mqctl("store", "verify", "--store", store, "-o", "json")
+        judged = mqctl("doctor", "--store", store, "-o", "json")
+        lag = mqctl("group", "lag", "--store", store)
+        backlog = mqctl("report", "backlog", "--store", store, "--no-spark")
+        holder.stdin.close()
+    why = "the running broker has the newest queue entries in memory: those on the disk are older"
+    assert {each["code"] for each in verified.json["deviations"]}.isdisjoint({"queue_behind_log", "queue_gone"})
+    assert (verified.exit_code, lag.exit_code, backlog.exit_code) == (3, 74, 74)
+    assert "MQ103" not in {each["code"] for each in judged.json["findings"]}
+    for outcome in (verified, judged, lag, backlog):
+        assert why in outcome.stdout + outcome.stderr
 
 
 def without_own_log(files: dict[str, str]) -> dict[str, str]:

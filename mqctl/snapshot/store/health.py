@@ -83,7 +83,9 @@ def _oldest_store_time(reading: Reading) -> int | None:
 
 
 def _dispatched(reading: Reading) -> int | None:
-    """End of the last record that any consume queue knows."""
+    """End of the last record that any consume queue knows; None where the broker has the newest entries in memory."""
+    if reading.store.in_memory:
+        return None
     ends = []
     for bounds in reading.bounds.values():
         entries = bounds.queue.entries(bounds.max_offset - 1, bounds.max_offset)

@@ -153,7 +153,7 @@ class Reading:
         return log.max_offset != log.min_offset or not (root / "commitlog").is_dir()
 
     def note_unreadable_formats(self) -> None:
-        """Notes the parts that live in a RocksDB, and what queues would show that are not there."""
+        """Notes the parts that live in a RocksDB, or in memory, and what queues would show that are not there."""
         if self.lacks_queues:
             self._miss_queues(*_OF_QUEUES)
         parts = {
@@ -162,7 +162,7 @@ class Reading:
             "config/subscriptionGroups": (Part.GROUPS,),
             "config/consumerOffsets": (Part.CONSUMER_OFFSETS,),
         }
-        for unreadable in self.store.unreadable:
+        for unreadable in (*self.store.unreadable, *self.store.in_memory):
             for part in parts.get(unreadable.part, ()):
                 self.miss(part, unreadable.reason, cause=Cause.UNREADABLE)
 

@@ -34,7 +34,7 @@ def unread_parts(stores: Sequence[str]) -> list[Unread]:
     """
     parts = []
     for path, store in _opened(stores):
-        for each in store.unreadable:
+        for each in (*store.unreadable, *store.in_memory):
             parts.append(
                 Unread(
                     store=path, part=each.part, reason=each.reason, bytes=_size(store.path / each.part), messages=None
