@@ -113,3 +113,21 @@ def test_a_hole_in_the_half_queue_is_no_message_at_the_start_of_the_log(mqctl: R
     assert len(outcome.json["transactions"]) == 7
     assert outcome.exit_code == 74
     assert "queue offsets 3 to 4" in outcome.stderr
+
+
+def test_an_entry_that_leads_to_a_message_of_another_topic_is_no_transaction(mqctl: Run, tmp_path: Path) -> None:
+    builder = StoreBuilder(queue_file_entries=FILE_ENTRIES)
+    other = builder.append(message("Orders", properties={"UNIQ_KEY": "other"}, store_time_ms=START_MS))
+    for number in range(9):
+        properties = {"UNIQ_KEY": f"u{number}", "PGROUP": "GP", "REAL_TOPIC": "Paid", "REAL_QID": "0"}
+        builder.append(message("RMQ_SYS_TRANS_HALF_TOPIC", properties=properties, store_time_ms=START_MS + number))
+    store = builder.write(tmp_path / "store")
+    queue = store / "consumequeue/RMQ_SYS_TRANS_HALF_TOPIC/0" / f"{0:020}"
+    data = bytearray(queue.read_bytes())
+    data[60:72] = struct.pack(">qi", other.physical_offset, other.size_bytes)
+    queue.write_bytes(data)
+    outcome = mqctl("transaction", "list", "--store", str(store), "-o", "json")
+    keys = [each["unique_key"] for each in outcome.json["transactions"]]
+    assert keys == [f"u{number}" for number in range(9) if number != 3]
+    assert outcome.exit_code == 74
+    assert "leads to a message of another queue" in outcome.stderr

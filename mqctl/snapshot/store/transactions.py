@@ -68,18 +68,21 @@ def transaction_state(reading: Reading, commits: CommitMarks | None) -> Transact
 
 
 def _messages(reading: Reading, bounds: QueueBounds) -> Iterable[tuple[int, Message]]:
+    topic = bounds.queue.topic
     offsets, entries = reading.entries(bounds)
     for offset, physical in zip(offsets.tolist(), entries["physical_offset"].tolist(), strict=True):
         try:
-            yield offset, reading.store.commit_log.record_at(physical)
+            message = reading.store.commit_log.record_at(physical)
         except MqctlError as error:
             if isinstance(error, NotFoundError) and reading.is_deleted(physical):
                 continue
-            reading.miss(
-                Part.TRANSACTIONS,
-                why_unread(reading.store, error),
-                subject=GapSubject(topic=bounds.queue.topic, offset=offset),
-            )
+            reason = why_unread(reading.store, error)
+        else:
+            if (message.topic, message.queue_offset) == (topic, offset):
+                yield offset, message
+                continue
+            reason = f"the entry leads to a message of another queue, at physical offset {physical}"
+        reading.miss(Part.TRANSACTIONS, reason, subject=GapSubject(topic=topic, offset=offset))
 
 
 def _all_messages(reading: Reading, topic: str) -> Iterable[tuple[int, Message]]:
