@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mqctl.errors import BadInputError, MqctlError, NotFoundError, UsageError
 from mqctl.model.numbers import decimal
@@ -30,6 +31,8 @@ from mqctl.store.plain_files import read_file, reading_error
 if TYPE_CHECKING:
     from mqctl.store.rocksdb import Converted
 
+_T = TypeVar("_T")
+_LOOKS = 5
 _IN_MEMORY = "the running broker has the newest queue entries in memory: those on the disk are older"
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
 
@@ -196,6 +199,14 @@ class StoreDirectory:
     def consume_queue(self, topic: str, queue_id: int) -> ConsumeQueue:
         """Returns the reader of one consume queue; a queue without a directory is empty."""
         return ConsumeQueue(self.place_of("consumequeue") / topic / str(queue_id), topic, queue_id, self.cut)
+
+    def look_at_queue(self, topic: str, queue_id: int, look: Callable[[ConsumeQueue], _T]) -> _T:
+        """Returns what `look` makes of a consume queue; it looks again where a running broker has deleted a file of the
+        queue since its files were listed. Raises what `look` does."""
+        for _ in range(_LOOKS - 1 if self.cut is not None else 0):
+            with suppress(NotFoundError):
+                return look(self.consume_queue(topic, queue_id))
+        return look(self.consume_queue(topic, queue_id))
 
     def consume_queue_ext(self, topic: str, queue_id: int) -> ConsumeQueueExt:
         """Returns the reader of a queue's extension; without `enableConsumeQueueExt` there are no files."""

@@ -87,11 +87,13 @@ def unread_queues(store: StoreDirectory) -> list[Unreadable]:
     lowest, places = store.commit_log.min_offset, store.queue_ids()
     size = queue_file_size(store.consume_queue(*place) for place in places)
 
+    def why(queue: ConsumeQueue) -> str:
+        queue.min_offset(lowest)
+        return why_incomplete(queue, size)
+
     def look(place: tuple[str, int]) -> Unreadable | None:
-        queue = store.consume_queue(*place)
         try:
-            queue.min_offset(lowest)
-            reason = why_incomplete(queue, size)
+            reason = store.look_at_queue(*place, why)
         except MqctlError as error:
             reason = why_unread(store, error)
         return Unreadable(f"consumequeue/{place[0]}/{place[1]}", reason) if reason else None

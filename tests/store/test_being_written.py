@@ -6,17 +6,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mqctl.errors import NotFoundError
 from mqctl.model.damage import DamageCode
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.spark.engines import PlainEngine
 from mqctl.spark.query import Kernels, Query
 from mqctl.spark.selection import Selection
+from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
 from tests.store.builder import StoreBuilder, message
@@ -92,6 +94,34 @@ def test_queues_that_stand_still_are_told(tmp_path: Path) -> None:
         holder.stdin.close()
     (behind,) = report.behind
     assert (behind.max_offset, behind.log_max_offset) == (15, 16)
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_queue_file_that_the_broker_deletes_meanwhile_is_not_missed(tmp_path: Path, is_held: bool) -> None:
+    builder = StoreBuilder(queue_file_entries=10)
+    for _ in range(40):
+        builder.append(message("Orders", 0))
+    store = builder.write(tmp_path / "store")
+    sizes: list[int] = []
+
+    def look(queue: ConsumeQueue) -> int:
+        sizes.append(len(queue.files))
+        if len(sizes) == 1:
+            queue.files[0].path.unlink()
+        return sum(len(file.buffer) for file in queue.files)
+
+    command = [sys.executable, "-c", HOLDER, str(store / "lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        if not is_held:
+            holder.stdin.close()
+            holder.wait()
+        with nullcontext() if is_held else pytest.raises(NotFoundError):
+            assert StoreDirectory.open(store).look_at_queue("Orders", 0, look) == 3 * 10 * 20
+        holder.stdin.close()
+    assert sizes == ([4, 3] if is_held else [4])
 
 
 @pytest.mark.parametrize("until", [0, 1, 2])

@@ -113,13 +113,17 @@ class Reading:
         """Every consume queue by (topic, queue id) with its bounds; empty when they are kept in a RocksDB."""
         log_min = self.store.commit_log.min_offset
         table: dict[tuple[str, int], QueueBounds] = {}
-        queues = {place: self.store.consume_queue(*place) for place in self.store.queue_ids()}
-        size = queue_file_size(queues.values())
-        for (topic, queue_id), queue in queues.items():
+        places = self.store.queue_ids()
+        size = queue_file_size(self.store.consume_queue(*place) for place in places)
+
+        def look(queue: ConsumeQueue) -> tuple[QueueBounds, str]:
+            return QueueBounds(queue, queue.min_offset(log_min), queue.max_offset), why_incomplete(queue, size)
+
+        for topic, queue_id in places:
             try:
-                table[(topic, queue_id)] = QueueBounds(queue, queue.min_offset(log_min), queue.max_offset)
-                if reason := why_incomplete(queue, size):
-                    self._miss_entries(queue, reason)
+                table[topic, queue_id], reason = self.store.look_at_queue(topic, queue_id, look)
+                if reason:
+                    self._miss_entries(table[topic, queue_id].queue, reason)
             except MqctlError as error:
                 self.unread_queues.add((topic, queue_id))
                 subject = GapSubject(topic=topic, queue_id=queue_id)

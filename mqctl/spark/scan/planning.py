@@ -110,7 +110,7 @@ def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> 
         return QueueState(topic=queue.topic, queue_id=queue.queue_id, min_offset=low, max_offset=queue.max_offset)
 
     looked = [
-        *look_at_each(store.path, lambda place: bounds(store.consume_queue(*place)), plain),
+        *look_at_each(store.path, lambda place: store.look_at_queue(*place, bounds), plain),
         *look_at_each(store.path, lambda place: bounds(store.batch_consume_queue(*place)), batches),
     ]
     return [each for each in looked if each is not None]
