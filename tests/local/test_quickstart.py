@@ -88,6 +88,7 @@ def test_without_spark_it_says_so_and_goes_on(quickstart: Run, state: Path, with
     assert left(state) == []
 
 
+@pytest.mark.long
 def test_kept_it_stays_until_it_is_brought_down(quickstart: Run, state: Path, without_spark: str) -> None:
     outcome = quickstart("quickstart", "--keep", PYTHONPATH=without_spark)
     assert outcome.exit_code == 0, outcome.stdout[-2000:] + outcome.stderr
@@ -114,7 +115,7 @@ def test_kept_it_stays_until_it_is_brought_down(quickstart: Run, state: Path, wi
         pytest.param("Starting two brokers", signal.SIGINT, ("--keep",), marks=pytest.mark.long),
         pytest.param("1. What is wrong?", signal.SIGTERM, (), marks=pytest.mark.long),
         pytest.param("$ mqctl report backlog", signal.SIGTERM, (), marks=pytest.mark.long),
-        ("$ mqctl report backlog", signal.SIGINT, ("--keep",)),
+        pytest.param("$ mqctl report backlog", signal.SIGINT, ("--keep",), marks=pytest.mark.long),
     ],
 )
 def test_an_interruption_leaves_nothing(

@@ -128,6 +128,7 @@ def test_stores_of_both_versions_in_one_read(golden_store: Store) -> None:
     assert {row.store for row in report.queues} == set(map(str, stores))
 
 
+@pytest.mark.long
 def test_a_topic_with_ten_thousand_queues(tmp_path: Path) -> None:
     builder = StoreBuilder(queue_file_entries=4)
     for number in range(10_300):

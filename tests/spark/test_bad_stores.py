@@ -146,6 +146,7 @@ def test_zeros_at_the_end_of_the_log_are_no_hole(tmp_path: Path) -> None:
     assert (read.messages, read.skipped_bytes, read.damaged_at) == (900, 0, [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["order", "capacity"])
 def test_workers_read_on_behind_what_a_disk_refuses(mqctl: Run, tmp_path: Path, name: str) -> None:
     store, _ = store_with_backlog(tmp_path / "store")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
 from mqctl.spark.carried import CarriedError, carrying, delivered, delivered_error
+from mqctl.store.mapping_guard import BadSpotError
 
 
 def test_error_arrives_with_its_kind_parts_and_host() -> None:
@@ -21,6 +24,13 @@ def test_error_arrives_with_its_kind_parts_and_host() -> None:
 def test_error_without_a_reason_tells_the_host() -> None:
     error = delivered_error(str(CarriedError(NotFoundError("open it"), "worker-7")))
     assert (type(error), error.reason) == (NotFoundError, "on worker-7")
+
+
+def test_a_bad_spot_arrives_with_its_file() -> None:
+    spot = BadSpotError(StorageError("could not read it", reason="Input/output error"), Path("/store/commitlog/0"))
+    error = delivered_error(str(CarriedError(spot, "worker-7")))
+    assert isinstance(error, BadSpotError)
+    assert (error.path, error.reason) == (spot.path, "Input/output error (on worker-7)")
 
 
 @pytest.mark.parametrize("text", ["Job aborted\n\n  Python worker died", "", "x mqctl-error:bm9uc2Vuc2U=: y"])

@@ -62,6 +62,7 @@ def temporary() -> Iterator[Path]:
         yield Path(directory)
 
 
+@pytest.mark.long
 def test_counts_with_no_java_but_the_wheels_and_leaves_nothing(
     bare_path: Path, tmp_path: Path, temporary: Path
 ) -> None:

@@ -78,7 +78,7 @@ json.dump({
     ("kind", "threads", "note"),
     [
         ("usual", 30_000, ""),
-        ("distinct", 3_000, "too many different calls"),
+        pytest.param("distinct", 3_000, "too many different calls", marks=pytest.mark.long),
         ("one_line", 0, ""),
         ("deep", 1, "only the innermost 1024 calls"),
     ],

@@ -92,7 +92,9 @@ def test_entries_lead_to_their_records_and_extensions_to_their_times(golden_stor
     assert seen > 300
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "store-rolled-clean" else name for name in ALL]
+)
 def test_properties_topics_and_index_agree_with_the_decoder(golden_store: Find, name: str) -> None:
     opened = StoreDirectory.open(golden_store(name))
     names = ["TAGS", "KEYS", "UNIQ_KEY", "DELAY", "TRAN_PREPARED_QUEUE_OFFSET", "REAL_TOPIC"]

@@ -88,7 +88,7 @@ def by_compiled(root: Path, records: int) -> VerifyReport:
         return verify(store)
 
 
-@pytest.mark.parametrize("records", [3, 100])
+@pytest.mark.parametrize("records", [pytest.param(3, marks=pytest.mark.long), 100])
 @pytest.mark.parametrize("name", ["store-clean", "store-killed", "store-rolled-clean", "store-5.3.3"])
 def test_recorded_stores(golden_store: Callable[[str], Path], name: str, records: int) -> None:
     whole, parts = both(golden_store(name), records)
