@@ -31,7 +31,7 @@ _SECONDS = 90
 _LONG = frozenset(
     {
         *("dead-letters", "failover-drill", "hot-key", "room-lost", "scale-out", "skip-and-replay", "slave-behind"),
-        *("tag-loss", "unconsumed-queue"),
+        *("pop-stuck", "subscription-change", "tag-loss", "unconsumed-queue"),
     }
 )
 Run = Callable[..., Outcome]

@@ -253,8 +253,15 @@ def uploaded(s3: dict[str, str], store: Path, bucket: str) -> None:
     client.close()
 
 
-@pytest.mark.parametrize("library", ["s3fs", "pyarrow"])
-@pytest.mark.parametrize("name", ["store-rolled-clean", "store-5.3.3"])
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [
+        ("store-rolled-clean", "pyarrow"),
+        ("store-5.3.3", "s3fs"),
+        pytest.param("store-rolled-clean", "s3fs", marks=pytest.mark.long),
+        pytest.param("store-5.3.3", "pyarrow", marks=pytest.mark.long),
+    ],
+)
 def test_a_store_in_s3(
     name: str, library: str, golden_store: Callable[[str], Path], mqctl: Run, s3: dict[str, str]
 ) -> None:

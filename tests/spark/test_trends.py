@@ -52,6 +52,7 @@ def test_lag_and_traffic_by_period(recordings: list[RecordedFiles]) -> None:
     }
 
 
+@pytest.mark.long
 def test_spark_has_the_figures_of_the_local_engine(recordings: list[RecordedFiles], spark: SparkSession) -> None:
     local = local_trends(recordings, DAY)
     assert local[0]
