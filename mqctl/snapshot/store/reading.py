@@ -76,7 +76,8 @@ class Reading:
         """Whether the broker that runs on the store has deleted this part of its log since the look began."""
         if self.store.cut is None:
             return False
-        return physical_offset < StoreDirectory.open(self.store.path).commit_log.min_offset
+        now = StoreDirectory.open(self.store.path, commit_log_paths=self.store.commit_log_paths)
+        return physical_offset < now.commit_log.min_offset
 
     def config(self, name: str) -> LoadedConfig:
         """Reads a configuration file as the broker would, once; what cannot be read is noted."""

@@ -187,9 +187,8 @@ class KeySteps:
         """Reads the keys of tracks where their messages stand: each store is opened once, each file mapped once."""
         columns, stores = self.tracks.columns, self.tracks.store[places]
         physical = columns["physical"][places]
-        names = [
-            f"key of digest {digest:016x}" for digest in columns["digest"][places].tolist()
-        ]  # of a file that expired
+        # Of a file that expired the digest is all there is.
+        names = [f"key of digest {digest:016x}" for digest in columns["digest"][places].tolist()]
         name = UNIQ_KEY if self.tracks.kind == UNIQUE else query.key_property
         for store in np.unique(stores).tolist():
             log = open_store(self.tracks.stores[store]).commit_log
