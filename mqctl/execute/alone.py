@@ -91,7 +91,7 @@ def held_alone(
         lock: file of the lock; its directory is made.
         what: what cannot be done without it, for instance `change group G`.
         wait_s: how long to wait for another holder.
-        told: is told, one line each, for whom it waits, and that the last holder was killed at its work.
+        say: receives a line for each of these: the command that is waited for; a last holder that was killed.
 
     Raises:
         RefusedError: another process holds it, and it is said who.

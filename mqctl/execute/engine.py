@@ -113,8 +113,9 @@ def carry_through(
     """Makes the change that was shown and confirmed, if it still holds.
 
     Args:
-        told: is told the id of the change.
-        noted: is told when who changed the same thing last was killed at it.
+        shown: the plan as the user saw it.
+        say: receives the id of the change.
+        noted: receives one line when the command that last changed the same thing was killed while it did.
 
     Raises:
         RefusedError: another mqctl changes the same thing.

@@ -227,7 +227,7 @@ class Journal:
 
         Args:
             what: the thing, for instance `group G of DefaultCluster`.
-            told: is told when who changed it last was killed at it.
+            say: receives one line when the command that last changed it was killed while it did.
 
         Raises:
             RefusedError: another one does, and it is said who.

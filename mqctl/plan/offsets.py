@@ -21,7 +21,8 @@ def plan_changes(
     """Computes the new offset of each queue.
 
     Args:
-        found: for `ToTime`, the offset of the first message at or after the instant, the end where there is none.
+        targets: for `ToTime`: for each queue the offset of the first message at or after the instant, or the queue's
+            end if there is none.
         clamp: bring offsets outside a queue to its nearest bound instead of refusing them.
 
     Raises:

@@ -141,7 +141,7 @@ def explanation_document(question: tuple[str, str, str, str], decisions: Mapping
     """Builds the document of `acl explain`.
 
     Args:
-        asked: user, action, resource and address.
+        question: user, action, resource and address.
         decisions: by broker.
     """
     user, action, resource, address = question

@@ -31,7 +31,7 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
     """Returns what each broker that has users decides.
 
     Args:
-        asked: resource, action and address.
+        question: resource, action and address.
 
     Raises:
         UsageError: resource, action or address cannot be.

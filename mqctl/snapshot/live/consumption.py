@@ -84,7 +84,7 @@ def behind_proxy(group: str, stats_of_brokers: Iterable[ConsumeStats]) -> Gap | 
     messages: in cluster mode a proxy alone knows its clients. None where nothing was handed out in the last minute.
 
     Args:
-        told: what one broker counts of it (208).
+        stats_of_brokers: consume statistics of the group (request 208), one value a broker that answered.
     """
     known = list(stats_of_brokers)
     is_v5 = any(place.pull_offset is not None for item in known for place in item.offset_table.values())
