@@ -108,8 +108,9 @@ class Members:
         work = self._work
         for _ in range(work.members):
             self._started += 1
-            task = {"namesrv": self._namesrv, "topic": self._topic, "mode": mode.name, "name": f"m{self._started}"}
-            task |= {"file": str(self._directory / f"{self._topic}-{self._started}"), "stuck": stuck or ""}
+            task: dict[str, str | int] = {"namesrv": self._namesrv, "topic": self._topic, "mode": mode.name}
+            task |= {"name": f"m{self._started}", "stuck": stuck or ""}
+            task |= {"file": str(self._directory / f"{self._topic}-{self._started}")}
             task |= {"threads": work.threads, "each_ms": work.each_ms, "persist_ms": work.persist_ms}
             words = [sys.executable, "-m", "benchmarks.key_order", "--member", json.dumps(task)]
             self.running.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
