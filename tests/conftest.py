@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests import rooms_entered
+from tests import rings, rooms_entered
 from tests.forked_commands import ForkedCommands, possible
 
 rooms_entered.install()
@@ -44,12 +44,23 @@ _EACH_BY_ITSELF = {"tests/local/test_playbooks.py"}
 _FIRST = ("spark", "local", "reliability", "interop", "docs", "live", "embedded_broker")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", metavar="K/N", help="run the K-th of N shares of the tests; CI deals out the long ones")
+
+
 @pytest.hookimpl(tryfirst=True)  # before the marks are looked at
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Makes the first test of each module a quick one, unless the module has marked others or is marked as slow."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Puts each test into its ring: one release of two first, and the first test of each module is a quick one, unless
+    the module has marked others or is marked as slow."""
+    rings.leave_one_release(items)
+    if config.option.markexpr == "quick":
+        config.option.markexpr = "quick and not long"
+    if share := config.getoption("--share"):
+        items[:], others = rings.share_of(items, share)
+        config.hook.pytest_deselected(items=others)
     marked = {item.path for item in items if item.get_closest_marker("quick") or item.get_closest_marker("slow")}
     for item in items:
-        if item.path not in marked:
+        if item.path not in marked and not item.get_closest_marker("long"):
             item.add_marker("quick")
             marked.add(item.path)
     items.sort(key=lambda item: _FIRST.index(room) if (room := _room(item)) in _FIRST else len(_FIRST))

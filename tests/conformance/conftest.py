@@ -69,10 +69,11 @@ def clear_up(site: Site) -> None:
                 assert broker.call(deleted).code == 0
 
 
-_EMBEDDED = ("4.9.8", "5.3.3", "4.9.8 as real", "5.3.3 as real")
+_EMBEDDED = ("4.9.8", "5.3.3")
+_AS_REAL = [pytest.param(f"{release} as real", marks=pytest.mark.long) for release in _EMBEDDED]
 
 
-@pytest.fixture(scope="session", params=[*_EMBEDDED, *(["real"] if _REAL else [])])
+@pytest.fixture(scope="session", params=[*_EMBEDDED, *_AS_REAL, *(["real"] if _REAL else [])])
 def site(request: pytest.FixtureRequest) -> Iterator[Site]:
     if request.param == "real":
         real = look_around(_REAL)

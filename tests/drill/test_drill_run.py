@@ -243,6 +243,7 @@ schedule: [{at: 1s, do: lose-power, broker: broker-a, back_after: 300ms, loses_b
 """
 
 
+@pytest.mark.long
 def test_a_power_cut_loses_what_was_not_flushed_and_a_plan_that_forbids_it_is_violated(
     mqctl: Run, tmp_path: Path
 ) -> None:

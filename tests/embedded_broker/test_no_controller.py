@@ -22,6 +22,7 @@ def answered(address: str, code: int) -> tuple[int, str | None]:
     return answer.code, answer.remark
 
 
+@pytest.mark.both_releases
 @pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
 def test_name_servers_and_brokers_refuse_what_controllers_serve(version: str) -> None:
     with EmbeddedCluster(version=version, slaves=1, settings=SETTINGS) as cluster:

@@ -54,6 +54,8 @@ from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.sides import Side
 from tests.embedded_broker.wire import Peer
 
+pytestmark = pytest.mark.both_releases
+
 UNSET = "not set any response code"
 _NO_BATCHES = "queue.type=BatchCQ is not served by the embedded broker: create the topic with queue.type=SimpleCQ"
 

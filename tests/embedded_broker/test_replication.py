@@ -29,6 +29,8 @@ from tests.client.consuming import wait_until
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
 
+pytestmark = pytest.mark.both_releases
+
 SCALE = 50.0
 SECONDS = 30.0
 

@@ -131,6 +131,7 @@ def _form(body: bytes) -> object:
     return sorted(map(str, value)) if isinstance(value, dict) else type(value).__name__
 
 
+@pytest.mark.both_releases
 @pytest.mark.parametrize("state", ["4.9.8", "5.3.3"])
 def test_a_slave_has_its_masters_tables_with_their_versions(cluster: EmbeddedCluster) -> None:
     """A real slave of 5.3.3 keeps no offsets that come without a version."""

@@ -17,6 +17,8 @@ from mqctl.protocol.requests_client import ConsumerSendMsgBack, EndTransaction, 
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.sides import Side
 
+pytestmark = pytest.mark.both_releases
+
 UNSET = "not set any response code"
 
 

@@ -22,6 +22,8 @@ from tests.embedded_broker.test_recorded_requests import recording
 from tests.embedded_broker.test_users import recorded_access
 from tests.embedded_broker.wire import Peer
 
+pytestmark = pytest.mark.both_releases
+
 RELEASES = pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
 _OF_THE_MOMENT = ("scheduleMessageOffset_", "commitLogDiskRatio_")
 _SET_THERE = {"bindAddress", "flushDelayOffsetInterval", "mapperFileSizeBatchConsumeQueue"}

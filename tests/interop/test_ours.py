@@ -40,6 +40,7 @@ def test_what_we_send_others_read(
     assert [message["tags"] for message in got[2:5]] == ["TagB"] * 3
 
 
+@pytest.mark.both_releases
 def test_what_others_send_we_read(cluster: EmbeddedCluster, create_topic: MakeTopic, start_client: StartClient) -> None:
     create_topic("TopicTheirs", 4)
     node = start_client("node", "producer", "GN", "TopicTheirs")

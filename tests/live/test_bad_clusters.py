@@ -21,6 +21,7 @@ from tests.conftest import Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run, change
+from tests.rings import rest_is_long
 
 NAMES = ("broker-a", "broker-b", "broker-c")
 EVERYTHING: tuple[tuple[str, ...], ...] = (
@@ -101,7 +102,7 @@ def test_without_its_name_server_every_command_names_it_and_ends_with_69(asked: 
 # One broker of three
 
 
-@pytest.fixture(params=["down", "silent"])
+@pytest.fixture(params=rest_is_long(["down", "silent"], "down"))
 def lost(request: pytest.FixtureRequest, three: EmbeddedCluster) -> tuple[str, int]:
     """The address of a third broker that is registered and cannot be asked: nobody listens, or nobody answers; and the
     exit code of a read command without it."""

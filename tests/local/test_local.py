@@ -91,6 +91,7 @@ def test_a_second_one_of_the_name_is_refused_and_another_name_is_not(local: Run)
     assert names == {"default": "4.9.8", "two": "5.3.3"}
 
 
+@pytest.mark.long
 def test_who_tries_things_is_told_when_commands_go_to_another_cluster(local: Run, mqctl: Run, tmp_path: Path) -> None:
     """A profile that is current wins over the cluster that was just started: what is tried would happen there."""
     alone = local("up", "--memory")

@@ -25,15 +25,10 @@ from mqctl.local.scenario_files import load_scenario
 from mqctl.local.stage import Stage
 from mqctl.playbook.places import slugs
 from tests.conftest import Outcome
+from tests.rings import rest_is_long
 
 _SECONDS = 90
 # Every playbook's decisions are tried in tests/live/playbook, every scenario in test_scenarios.py.
-_LONG = frozenset(
-    {
-        *("dead-letters", "failover-drill", "hot-key", "room-lost", "scale-out", "skip-and-replay", "slave-behind"),
-        *("pop-stuck", "subscription-change", "tag-loss", "unconsumed-queue"),
-    }
-)
 Run = Callable[..., Outcome]
 
 
@@ -262,9 +257,7 @@ def rest(stage: Stage, group: str) -> None:
             pause.wait(0.5)
 
 
-@pytest.mark.parametrize(
-    "slug", [pytest.param(slug, marks=pytest.mark.long) if slug in _LONG else slug for slug in sorted(CASES)]
-)
+@pytest.mark.parametrize("slug", rest_is_long(sorted(CASES), "backlog", "delay-late", "transaction-pending"))
 def test_a_playbook_finds_what_its_scenario_planted(
     play: Callable[[str], tuple[Stage, Callable[..., Outcome]]], slug: str
 ) -> None:

@@ -60,6 +60,7 @@ def told(page: str) -> str:
     return " ".join(page.split())
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_every_step_is_shown_with_what_was_typed_and_what_it_means(quickstart: Run, state: Path) -> None:
     outcome = quickstart("quickstart")

@@ -17,6 +17,7 @@ import pytest
 from docs.schemas import SCHEMAS
 from mqctl.local.scenario_files import scenario_names
 from tests.conftest import REPOSITORY, Outcome
+from tests.rings import rest_is_long
 
 Run = Callable[..., Outcome]
 _SECONDS = 90
@@ -85,7 +86,7 @@ def gone(pids: set[int]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", rest_is_long([signal.SIGINT, signal.SIGTERM], signal.SIGTERM))
 def test_a_signal_ends_it_and_leaves_nothing(healthy: Path, state: Path, number: signal.Signals) -> None:
     running = Foreground(healthy, state)
     running.until_told("Ctrl-C ends it")
@@ -97,7 +98,7 @@ def test_a_signal_ends_it_and_leaves_nothing(healthy: Path, state: Path, number:
     assert [path.name for path in (state / "local").iterdir()] == ["default.lock"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", rest_is_long([signal.SIGINT, signal.SIGTERM], signal.SIGINT))
 def test_a_signal_while_it_starts_leaves_nothing(healthy: Path, state: Path, number: signal.Signals) -> None:
     running = Foreground(healthy, state)
     running.until_told("brokers broker-a")
@@ -117,6 +118,7 @@ def test_when_it_is_killed_its_processes_end_by_themselves(healthy: Path, state:
     assert not list((state / "local").glob("default.scenario*"))
 
 
+@pytest.mark.long
 def test_a_drill_goes_on_when_enter_is_pressed(tmp_path: Path, state: Path, scenario: Run) -> None:
     file = tmp_path / "drill.yaml"
     file.write_text(
@@ -150,6 +152,7 @@ def test_one_command_runs_against_it(scenario: Run, state: Path) -> None:
     assert bad.exit_code == 64
 
 
+@pytest.mark.long
 def test_in_the_background_other_commands_find_it_and_its_time_scale(scenario: Run, state: Path) -> None:
     up = scenario("local", "scenario", "run", "tag-loss", "--detach", "-o", "json")
     assert up.exit_code == 0, up.stderr

@@ -17,6 +17,7 @@ from tests.reliability.answers.run import Ran, problem_of
 _RUNS = 180
 
 
+@pytest.mark.long
 def test_no_lie_of_a_server_breaks_a_read_command() -> None:
     command = [sys.executable, "-m", "tests.reliability.answers", "--numbers", f"0:{_RUNS}", "--seed", "1"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)

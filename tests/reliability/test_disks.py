@@ -31,6 +31,7 @@ from tests.embedded_broker.wire import Peer
 from tests.reliability.admin_traffic import topic_request
 from tests.reliability.disks import run
 from tests.reliability.faulty import faulty_files
+from tests.rings import rest_is_long
 
 _MET = (
     "faults", "taken_back", "lost_entries", "reappeared", "renames_undone", "torn_configs", "repeated_delays_inside",
@@ -53,6 +54,7 @@ def test_rounds_of_failing_disks_lose_nothing() -> None:
     assert missing == set()
 
 
+@pytest.mark.long
 def test_the_checks_see_a_message_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker that acknowledges without syncing is found out."""
     from embedded_broker.log import flushing
@@ -89,7 +91,9 @@ def _commit_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Transactions, "_commit", commit)
 
 
-@pytest.mark.parametrize("plant", [_deliver_twice, _deliver_and_forget, _check_what_is_ended, _commit_twice])
+@pytest.mark.parametrize(
+    "plant", rest_is_long([_deliver_twice, _deliver_and_forget, _check_what_is_ended, _commit_twice], _commit_twice)
+)
 def test_the_checks_see_what_comes_twice_outside_of_its_window(
     plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from tests.reliability.failover import run
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long
 def test_a_master_and_a_slave_that_die_in_turn_lose_nothing_that_was_replicated() -> None:
     figures = run(3, seed=5, per_store=2)
     assert figures.problems == []

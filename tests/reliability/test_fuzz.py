@@ -17,6 +17,7 @@ from tests.conftest import REPOSITORY
 from tests.reliability.fuzz.engine import Target, TooLarge, run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1])
 def test_no_reader_fails_on_hostile_input(seed: int) -> None:
     command = [sys.executable, "-m", "tests.reliability.fuzz", "--rounds", "1", "--seed", str(seed)]

@@ -9,6 +9,7 @@ from tests.reliability.kills import run
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long
 def test_rounds_of_kills_lose_nothing() -> None:
     figures = run(3, seed=5)
     assert figures.problems == []

@@ -16,6 +16,7 @@ def test_what_is_said_of_words_is_said_of_commands_that_there_are() -> None:
     assert len(commands()) > 20
 
 
+@pytest.mark.long
 def test_beside_load_nothing_fails_and_nothing_is_found_that_is_not_there_at_rest() -> None:
     figures = run(Wanted(1, each=1, only=_ONLY, first=3))
     assert figures.problems == []

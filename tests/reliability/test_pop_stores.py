@@ -20,7 +20,8 @@ def test_a_random_store_holds_what_it_is_judged_to_hold(tmp_path: Path, seed: in
     assert any(ledger.handed for ledger in judged.world.groups.values())
 
 
-@pytest.mark.parametrize("seed", [9, pytest.param(11, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [9, 11])
 def test_a_store_that_a_kill_left_holds_what_the_next_start_finds(tmp_path: Path, seed: int) -> None:
     stored, true, world = judge_killed(seed, tmp_path)
     assert stored == true, "\n".join(world.log)

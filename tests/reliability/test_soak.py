@@ -34,6 +34,7 @@ def series_of(problem: str) -> str:
     return problem.partition(" went ")[0]
 
 
+@pytest.mark.long
 def test_nothing_grows_and_nothing_gets_lost() -> None:
     """A leak is there in each run; what some seconds of a busy machine do to latencies is not."""
     again: set[str] | None = None
@@ -50,6 +51,7 @@ def test_nothing_grows_and_nothing_gets_lost() -> None:
     pytest.fail(f"in {_RUNS} runs: {sorted(again or ())}; the last one: {figures['problems']}")
 
 
+@pytest.mark.long
 def test_planted_leaks_are_found_by_a_run() -> None:
     """A leak that was planted is seen in each run; latency only in one during which the machine is even enough."""
     leaks = {"broker 4.9.8 sockets", "broker 5.3.3 handles", "client rss_kib", "client threads"}

@@ -10,6 +10,7 @@ from tests.reliability.faulty_home import ERROR, KILL, POWER
 from tests.reliability.tool import Figures, home, run
 
 
+@pytest.mark.long
 def test_rounds_of_commands_that_die_leave_all_in_order() -> None:
     figures = run(6, seed=2, kinds=("offset reset", "topic update", "profile add"), hows=(KILL, POWER, ERROR))
     assert figures.problems == []

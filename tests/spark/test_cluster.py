@@ -122,6 +122,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "cores"), [pytest.param(["order"], 2, marks=pytest.mark.long), (["backlog", "--by", "tag"], 1)]
 )

@@ -17,6 +17,7 @@ from tests.browser import DESK, page_of
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY, Outcome
 from tests.live.conftest import Run
+from tests.rings import rest_is_long
 from tests.usability.night import night
 
 # A cluster of 2,000 groups is no quick start.
@@ -280,7 +281,7 @@ def hold(seen: Outcome, wanted: Step) -> None:
     assert len(said.splitlines()) <= wanted.most, (wanted.line, said[-2_000:])
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", rest_is_long(TASKS, "overview", "tags that differ"))
 def test_a_task_is_answered_within_two_screens(ask: Run, task: str) -> None:
     for each in TASKS[task]:
         hold(ask(*shlex.split(each.line)), each)

@@ -29,7 +29,7 @@ from tests.live.test_export import parsed
 
 Run = Callable[..., Outcome]
 MASTER, SLAVE = 0, 1
-TIMEOUT, TIMEOUT_S, START_S = "4s", 4, 15
+TIMEOUT, TIMEOUT_S, START_S = "2s", 2, 15
 AHEAD_BYTES = 300
 
 

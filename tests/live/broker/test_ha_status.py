@@ -125,6 +125,7 @@ def test_a_slave_without_master_an_empty_one_and_one_that_is_ahead_are_told(mqct
     assert "MQ609" in findings(mqctl, pair)
 
 
+@pytest.mark.both_releases
 def test_a_probe_of_the_replication_port_counts_as_a_slave_and_is_named(mqctl: Run, pair: EmbeddedCluster) -> None:
     port = pair.broker("broker-a").on_loop(lambda running: running.settings.ha_listen_port)
     with socket.create_connection(("127.0.0.1", port)):
@@ -141,6 +142,7 @@ def test_a_probe_of_the_replication_port_counts_as_a_slave_and_is_named(mqctl: R
         assert "MQ134" not in by_code  # nothing of 4.9 tells who is connected
 
 
+@pytest.mark.both_releases
 def test_a_sync_master_that_waits_for_nobody_is_named(mqctl: Run, pair: EmbeddedCluster) -> None:
     pair.broker("broker-a").on_loop(lambda running: running.change_settings({"brokerRole": "SYNC_MASTER"}))
     by_code = findings(mqctl, pair)

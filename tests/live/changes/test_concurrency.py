@@ -155,6 +155,7 @@ def test_who_undoes_what_is_being_undone_is_told_by_whom(
     assert "took over" not in live(*undo).stderr
 
 
+@pytest.mark.long
 def test_a_profile_file_is_changed_by_one_command_at_a_time(mqctl: Run, hold: Hold, tmp_path: Path) -> None:
     """The second waits for ten seconds, whatever release there is."""
     file = tmp_path / "mqctl_config_dir" / "profiles.yaml"

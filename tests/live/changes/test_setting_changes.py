@@ -120,6 +120,7 @@ def test_the_topics_of_a_group_go_with_it_once_they_are_read(live: Run, cluster:
     assert (len(settings(live)), len(on_brokers(live, "%RETRY%G"))) == (2, 2)
 
 
+@pytest.mark.both_releases
 def test_what_only_5x_knows(live: Run, cluster: EmbeddedCluster) -> None:
     outcome = live("group", "update", "-g", "G", "--consume-timeout", "30", *sure("G"))
     if cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):
@@ -128,6 +129,7 @@ def test_what_only_5x_knows(live: Run, cluster: EmbeddedCluster) -> None:
         assert (outcome.exit_code, "does not know the setting consume_timeout_minute" in outcome.stderr) == (76, True)
 
 
+@pytest.mark.both_releases
 def test_what_a_change_does_not_name_stays(live: Run, cluster: EmbeddedCluster) -> None:
     """Brokers replace the whole group; attributes, of which groups of 5.3.3 have none, would be taken as changes."""
     if not cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):

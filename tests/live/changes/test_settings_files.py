@@ -131,6 +131,7 @@ def test_other_brokers_are_named_or_given(live: Run, file: Path) -> None:
     assert steps(given.json) == {("New", "broker-b"): (True, "read_queue_count=16 write_queue_count=16 perm=RW-")}
 
 
+@pytest.mark.both_releases
 def test_attributes_are_for_5_x(live: Run, cluster: EmbeddedCluster, file: Path) -> None:
     fifo = {"attributes": {"message.type": "FIFO"}}
     edited(file, topics=[{"name": "Fifo", "brokers": ["broker-a"], "settings": fifo}], groups=[])
@@ -156,6 +157,7 @@ def test_one_broker_cannot_have_two_settings_of_a_topic(live: Run, cluster: Embe
     assert live("cluster", "apply", file).exit_code == 0
 
 
+@pytest.mark.both_releases
 def test_a_retry_policy_that_cannot_come_back_is_not_overwritten(
     live: Run, cluster: EmbeddedCluster, file: Path
 ) -> None:

@@ -335,6 +335,7 @@ def body_of(config: TopicConfig) -> bytes:
     return RegisterBrokerBody(topic_config_serialize_wrapper=table).to_bytes()
 
 
+@pytest.mark.both_releases
 def test_attributes_belong_to_5x(live: Run, cluster: EmbeddedCluster) -> None:
     words = ("topic", "create", "-t", "Fifo", "--attribute", "message.type=FIFO")
     done = live(*words, *DO)

@@ -174,6 +174,7 @@ def test_what_comes_while_it_looks_is_no_clock_that_went_back(standing: Standing
     assert codes(standing.check()) == []
 
 
+@pytest.mark.both_releases
 def test_an_offset_below_its_queue_means_lost_messages(standing: Standing) -> None:
     standing.delayed(18, 5)
     standing.inside(lambda broker: broker.schedule.offsets.update({18: 1}))
@@ -186,6 +187,7 @@ def test_an_offset_below_its_queue_means_lost_messages(standing: Standing) -> No
     assert evidence(outcome, "MQ702")["lost_count"] == 3
 
 
+@pytest.mark.both_releases
 def test_an_entry_without_its_record_is_named(standing: Standing) -> None:
     standing.delayed(18, 3)
     places: list[int] = []

@@ -137,6 +137,7 @@ def test_undo_takes_a_repair_back_that_was_killed(
     assert (undone.exit_code, texts(root)) == (0 if reached else 76, before), undone.stderr
 
 
+@pytest.mark.both_releases
 def test_messages_on_a_level_that_is_gone_are_sent_again_once(standing: Standing, state: Run) -> None:
     standing.delayed(18, 3)
     standing.set_clock(standing.cluster.now_ms() - 3 * 3_600_000)

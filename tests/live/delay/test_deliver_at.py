@@ -65,6 +65,7 @@ def arrived(cluster: EmbeddedCluster, body: bytes) -> int:
     return arrivals[0]
 
 
+@pytest.mark.both_releases
 def test_a_message_comes_at_its_moment_by_timer_or_by_relay(
     live: Run, cluster: EmbeddedCluster, relay: subprocess.Popen[str]
 ) -> None:
@@ -92,6 +93,7 @@ def test_without_timer_and_relay_it_is_refused_not_left_lying(live: Run, cluster
     assert live(*words, "when I like").exit_code == 64
 
 
+@pytest.mark.both_releases
 def test_a_plan_names_the_hops_and_whether_timers_do_it(live: Run, cluster: EmbeddedCluster) -> None:
     plan = live("delay", "plan", "--at", "+100min", "-o", "json").json
     assert [(hop["level"], hop["delay_ms"]) for hop in plan["hops"]] == [

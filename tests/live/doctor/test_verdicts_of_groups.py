@@ -138,6 +138,7 @@ def test_f4_an_orderly_group_that_fails_is_not_told_of_dead_letters(asked: Run, 
     assert "in place" in finding["what"]
 
 
+@pytest.mark.both_releases
 def test_f5_what_is_consumed_by_pop_has_no_owners(asked: Run, stage: Stage) -> None:
     if stage.cluster.spec.version.startswith("4"):
         pytest.skip("POP came with 5.0")

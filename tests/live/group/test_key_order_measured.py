@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from benchmarks.key_order import Work, broker, predicted_and_measured, spread
 
 
+@pytest.mark.long
 def test_the_gain_that_is_predicted_is_measured(tmp_path: Path) -> None:
     # 10 ms a message: sleeping threads, so that a busy machine slows members of both kinds little, and alike.
     work = Work(members=2, threads=10, each_ms=10, persist_ms=200)

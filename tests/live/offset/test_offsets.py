@@ -165,6 +165,7 @@ def test_a_full_journal_changes_nothing(live: Run, tmp_path: Path) -> None:
     assert (outcome.exit_code, "journal" in outcome.stderr, offsets(live)) == (74, True, BEFORE)
 
 
+@pytest.mark.both_releases
 def test_with_members_5x_brokers_move_offsets_and_4_9_brokers_refuse(live: Run, cluster: EmbeddedCluster) -> None:
     def listener(messages: Sequence[ReceivedMessage], context: ConsumeContext) -> Consumed:
         return Consumed.SUCCESS

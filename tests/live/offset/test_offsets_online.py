@@ -46,7 +46,7 @@ ENDS = {("broker-a", 0): 5, ("broker-a", 1): 0, ("broker-b", 0): 5, ("broker-b",
 START = {**ENDS, ("broker-a", 0): 0, ("broker-b", 0): 0}
 
 
-@pytest.fixture(params=["told", "server"])
+@pytest.fixture(params=["told", pytest.param("server", marks=pytest.mark.both_releases)])
 def way(request: pytest.FixtureRequest, cluster: EmbeddedCluster) -> str:
     """Brokers that tell members, of each release, and brokers that change offsets themselves (5.x only)."""
     if cluster.on_loop(lambda running: running.broker("broker-a").release.is_v5):
@@ -81,7 +81,12 @@ def refused(outcome: Outcome, said: str) -> None:
 # How members take an offset over depends on the mode, and not on why it is that offset: back and forward will do.
 @pytest.mark.parametrize(
     ("name", "mode"),
-    [*((name, MODES[0]) for name in sorted(TARGETS)), ("earliest", MODES[1]), ("now", MODES[1]), ("offset", MODES[1])],
+    [
+        *((name, MODES[0]) for name in sorted(TARGETS)),
+        ("earliest", MODES[1]),
+        pytest.param("now", MODES[1], marks=pytest.mark.long),
+        ("offset", MODES[1]),
+    ],
 )
 def test_every_target_moves_exactly_as_planned_or_is_refused(
     live: Run, cluster: EmbeddedCluster, way: str, mode: ConsumeMode, name: str
@@ -289,6 +294,7 @@ def test_offsets_of_a_topic_that_members_have_left_are_set_by_the_broker(live: R
         refused(live("offset", "reset", "-g", "G", "-t", "%RETRY%G", "--to-earliest"), "never committed")
 
 
+@pytest.mark.both_releases
 @pytest.mark.parametrize("version", ["4.9.8", "5.3.3"])
 @pytest.mark.parametrize("online", [False, True])
 def test_messages_of_one_instant_are_never_cut_in_two(mqctl: Run, tmp_path: Path, version: str, online: bool) -> None:

@@ -42,6 +42,7 @@ def follower_of(process: subprocess.Popen[str]) -> psutil.Process | None:
     return next((child for child in children if {"follow", "--execute"} <= set(child.cmdline())), None)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("shared_cluster", ["5.3.3"], indirect=True)
 def test_a_cut_over_whose_follower_is_killed_is_played_again_to_its_end(

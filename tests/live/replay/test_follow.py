@@ -177,7 +177,7 @@ def test_a_killed_follower_leaves_no_gap_keeps_each_keys_order_and_tells_what_is
     assert (resume.exit_code, "mqctl replay follow -t Few --to Many" in resume.stderr) == (76, True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_follower_that_is_killed_again_and_again_leaves_no_gap(
     live: Run, topics: EmbeddedCluster, producer: Producer, tmp_path: Path
 ) -> None:
