@@ -45,6 +45,12 @@ def run() -> int:
         from mqctl.cli.completion.answer import completions_for
 
         return _answer_with(completions_for(arguments[1:]))
+    if arguments == ["__options"]:
+        from mqctl.cli.catalog import BY_PATH
+        from mqctl.cli.option_table import option_table
+        from mqctl.main import load_command
+
+        return _answer_with(option_table(BY_PATH, load_command))
     if arguments[:1] == ["--version"]:
         from mqctl.cli.exit import run_guarded
         from mqctl.cli.version import tell_version

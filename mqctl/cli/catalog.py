@@ -260,13 +260,14 @@ def children(path: Path) -> dict[str, str]:
 
 def options_of(path: Path) -> Options:
     """Returns the options of a command by each of their names, and its arguments; none for what is no command."""
-    from mqctl.cli.catalog_options import COMMANDS, OPTIONS
+    from mqctl.cli.catalog_options import table
 
-    _, _, rest = COMMANDS.partition(f"\n{' '.join(path)}: ")
-    rows = OPTIONS.split("\n")
+    options_of_all, _, commands = table().partition("\n\n")
+    rows = options_of_all.split("\n")
+    _, _, rest = f"\n{commands}".partition(f"\n{' '.join(path)}: ")
     options: Options = {}
     for number in rest.partition("\n")[0].split():
-        names, _, about = rows[int(number) + 1].partition(" ")
+        names, _, about = rows[int(number)].partition(" ")
         choices: tuple[str, ...] = ()
         if about[:1] == "{":
             values, _, about = about[1:].partition("} ")
