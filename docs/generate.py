@@ -1,7 +1,8 @@
-"""Writes every generated file of the repository, or with `--check` tells which are out of date.
+"""Writes every generated file, or with `--check` tells which of the committed ones are out of date.
 
-Generated: the catalog of options behind the static Tab, the completion scripts, and the references in docs/.
-Run it from the repository's root: `python docs/generate.py [--check]`.
+Committed: completions, scripts of playbooks, pages of which a part is computed, and docs/schemas.json, the contract of
+the machine forms. Built: the references of commands, rules and machine forms and the man pages, below build/, and the
+table of options behind the Tab. Run it from the repository's root: `python docs/generate.py [--check]`.
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from docs import reference  # noqa: E402 - the checkout goes before an installed copy
+from docs import built, reference  # noqa: E402 - the checkout goes before an installed copy
+from mqctl.cli import catalog_options  # noqa: E402
 
 
 def main(arguments: list[str]) -> int:
-    """Writes or checks all files; returns 1 when `--check` finds one that differs."""
+    """Writes all files, or checks the committed ones; returns 1 when `--check` finds one that differs."""
     check = arguments == ["--check"]
+    files = reference.files()
+    if not check:
+        catalog_options.table()
+        files |= {f"build/{name}": text for name, text in built.files().items()}
     stale = []
-    for name, text in reference.files().items():
+    for name, text in files.items():
         path = ROOT / name
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue

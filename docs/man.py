@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from docs.settings import VARIABLES
+from docs.settings import EXIT_MEANINGS, VARIABLES
 from mqctl import __version__
 from mqctl.cli import catalog
-from mqctl.errors import ExitCode
+from mqctl.cli.option_table import parameters
 from mqctl.main import load_command
 
-_FOLDER = "man"
+
+def pages() -> dict[str, str]:
+    """Returns the text of every page by its file name."""
+    return {"mqctl.1": _overview(), **{f"mqctl-{word}.1": _page(word) for word in catalog.children(())}}
 
 
-def pages(exit_meanings: dict[ExitCode, str]) -> dict[str, str]:
-    """Returns the text of every page by its path below the repository's root."""
-    found = {f"{_FOLDER}/mqctl.1": _overview(exit_meanings)}
-    for word in catalog.children(()):
-        found[f"{_FOLDER}/mqctl-{word}.1"] = _page(word)
-    return found
-
-
-def _overview(exit_meanings: dict[ExitCode, str]) -> str:
+def _overview() -> str:
     words = catalog.children(())
     lines = [*_head("mqctl", "operations and diagnostics for Apache RocketMQ"), ".SH SYNOPSIS", ".B mqctl"]
     lines += [".I command", "[\\fIverb\\fR] [\\fIoptions\\fR]", ".SH DESCRIPTION"]
@@ -42,7 +37,7 @@ def _overview(exit_meanings: dict[ExitCode, str]) -> str:
     for names, meaning in VARIABLES.items():
         lines += [".TP", f"\\fB{_text(names)}\\fR", _text(meaning.replace("`", ""))]
     lines.append(".SH EXIT STATUS")
-    for code, meaning in exit_meanings.items():
+    for code, meaning in EXIT_MEANINGS.items():
         lines += [".TP", f"\\fB{int(code)}\\fR", _text(meaning)]
     return _whole(lines)
 
@@ -71,10 +66,7 @@ def _command(entry: catalog.Entry) -> list[str]:
         ".fi",
         ".SS Options",
     ]
-    for parameter in built.params:
-        if getattr(parameter, "hidden", False):
-            continue
-        names = [*parameter.opts, *parameter.secondary_opts]
+    for names, parameter in parameters(built):
         option = names[0].startswith("-")
         shown = (
             ", ".join(f"\\fB{_text(name)}\\fR" for name in names) if option else f"\\fI{_text(names[0].upper())}\\fR"

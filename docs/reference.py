@@ -1,56 +1,25 @@
-"""The texts of all generated files, made from the code they describe."""
+"""The texts of all generated files that git carries, made from the code they describe."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import Any
-
-import msgspec
 
 from docs.dependencies import page as dependency_page
 from docs.incident_page import page as incident_page
 from docs.incident_page import readme
 from docs.kafka_page import page as kafka_page
 from docs.literature_page import page as literature_page
-from docs.man import pages as man_pages
 from docs.numbers_page import page as numbers_page
 from docs.playbook_scripts import scripts
 from docs.protocol_v2 import files as protocol_v2
 from docs.reliability_page import page as reliability
-from docs.rule_worlds import WORLDS
-from docs.schemas import SCHEMAS
+from docs.schemas import contract
+from docs.settings import EXIT_MEANINGS
 from docs.settings import pages as setting_pages
 from docs.stack_classes import page as stack_classes
 from docs.support import support
-from mqctl.cli import catalog
 from mqctl.cli import catalog_mqadmin as mqadmin
 from mqctl.cli.completion.scripts import FILE_NAMES, script
-from mqctl.diagnosis import RULES
-from mqctl.diagnosis.audience import GroupKind, TopicKind
-from mqctl.errors import ExitCode
-from mqctl.main import load_command
 from mqctl.model.gap import Cause, Gap, Part, exit_code_of
 from mqctl.model.lang import Lang
-from mqctl.render.messages import explain, title
-
-_EXIT_MEANINGS = {
-    ExitCode.OK: "done; a judging command found nothing",
-    ExitCode.WARNING: "a judging command found at worst a warning",
-    ExitCode.CRITICAL: "a judging command found an error or worse",
-    ExitCode.UNKNOWN: "a judging command could not see enough to judge; an answer lacks a broker that is gone",
-    ExitCode.USAGE: "the command line is wrong",
-    ExitCode.BAD_INPUT: "input that allows no answer at all: a directory that is no store, a file that is no snapshot",
-    ExitCode.NOT_FOUND: "no such topic, group, broker, message or file",
-    ExitCode.UNREACHABLE: "nobody answered",
-    ExitCode.BUG: "a bug in mqctl",
-    ExitCode.IO: "the operating system refused to read or write",
-    ExitCode.TIMEOUT: "no answer within the deadline",
-    ExitCode.REFUSED: "refused by the broker, or impossible in this state",
-    ExitCode.PERMISSION: "access control, file permissions or ptrace are in the way",
-    ExitCode.CONFIG: "a setting that cannot be used: a broken profile, no Java for Spark",
-    ExitCode.INTERRUPTED: "interrupted",
-}
-
 
 _CAUSE_MEANINGS = {
     Cause.SILENT: "nobody was there, or the connection was lost",
@@ -68,9 +37,8 @@ _CAUSE_MEANINGS = {
 
 
 def files() -> dict[str, str]:
-    """Returns the text of every generated file by its path below the repository's root."""
+    """Returns the text of every committed one by its path below the repository's root."""
     return {
-        "docs/commands.md": commands(),
         "docs/exit-codes.md": exit_codes(),
         "docs/mqadmin.md": mqadmin_table(),
         "docs/incidents.md": incident_page(),
@@ -82,38 +50,15 @@ def files() -> dict[str, str]:
         "docs/numbers.zh.md": numbers_page(Lang.ZH),
         "README.md": readme(),
         "docs/reliability.md": reliability(),
-        "docs/rules.md": rules(),
         "docs/stack-classes.md": stack_classes(),
         "embedded_broker/SUPPORT.md": support(),
         "docs/dependencies.md": dependency_page(),
-        **{f"docs/schemas/{name.replace('/', '-')}.json": schema(name) for name in SCHEMAS},
+        "docs/schemas.json": contract(),
         **protocol_v2(),
         **scripts(),
         **setting_pages(),
-        **man_pages(_EXIT_MEANINGS),
         **{f"completions/{name}": script(shell) for shell, name in FILE_NAMES.items()},
     }
-
-
-def _parameters(path: catalog.Path) -> Iterable[tuple[list[str], Any]]:
-    """Yields the names under which each parameter is typed, with the parameter; positional ones have no dashes."""
-    for parameter in load_command(path).params:
-        if not getattr(parameter, "hidden", False):
-            yield [*parameter.opts, *parameter.secondary_opts], parameter
-
-
-def commands() -> str:
-    """Returns the command reference: every command with examples, options and what it may do."""
-    parts = ["# Commands", "", "Generated from the command line itself.", ""]
-    for entry in catalog.ENTRIES:
-        built: Any = load_command(entry.path)
-        parts += [f"## mqctl {' '.join(entry.path)}", "", built.help.strip(), "", f"Impact: {entry.impact}.", "", "```"]
-        parts += [*built.examples, "```", "", "| option | meaning |", "|---|---|"]
-        for names, parameter in _parameters(entry.path):
-            shown = ", ".join(f"`{name}`" for name in names) if names[0].startswith("-") else f"`{names[0].upper()}`"
-            parts.append(f"| {shown} | {(parameter.help or '').replace('|', chr(92) + '|')} |")
-        parts.append("")
-    return "\n".join(parts)
 
 
 def mqadmin_table() -> str:
@@ -128,7 +73,7 @@ def mqadmin_table() -> str:
 
 def exit_codes() -> str:
     """Returns the exit code reference."""
-    rows = [f"| {int(code)} | {meaning} |" for code, meaning in _EXIT_MEANINGS.items()]
+    rows = [f"| {int(code)} | {meaning} |" for code, meaning in EXIT_MEANINGS.items()]
     codes = {cause: int(exit_code_of([Gap(part=Part.QUEUES, cause=cause, reason="")])) for cause in Cause}
     causes = [f"| {cause} | {_CAUSE_MEANINGS[cause]} | {code} |" for cause, code in codes.items()]
     return "\n".join([*_EXIT_CODES_BEGIN, *rows, *_GAPS_BEGIN, *causes, ""])
@@ -146,37 +91,3 @@ _GAPS_BEGIN = (
     "| cause | meaning | code |",
     "|---|---|---|",
 )
-
-
-def rules() -> str:
-    """Returns the rule reference: every rule with severity, reference, what it needs, and its explanation."""
-    parts = ["# Rules", "", "What `mqctl doctor` judges. `mqctl rules explain CODE` shows the same on a terminal.", ""]
-    parts += ["| code | severity | finds | playbook |", "|---|---|---|---|"]
-    for rule in RULES.values():
-        row = (
-            f"[{rule.code}](#{rule.code.lower()})",
-            str(rule.severity),
-            title(rule.code, Lang.EN),
-            rule.playbook or "-",
-        )
-        parts.append(f"| {' | '.join(row)} |")
-    for rule in RULES.values():
-        parts += ["", f"## {rule.code}", "", f"**{title(rule.code, Lang.EN)}**", "", explain(rule.code, Lang.EN), ""]
-        parts.append(
-            f"Severity {rule.severity}; RocketMQ `{rule.source}`; needs {', '.join(rule.needs) or 'nothing more'}."
-        )
-        for what, every, judged in (("groups", GroupKind, rule.groups), ("topics", TopicKind, rule.topics)):
-            if judged:
-                others = ", ".join(str(kind) for kind in every if kind not in judged)
-                named = ", ".join(str(kind) for kind in every if kind in judged)
-                parts.append(f"Judges {what}: {named}{f'; not: {others}' if others else ''}.")
-        speaks, silent = WORLDS[rule.code]
-        parts += ["", f"- Speaks: {speaks}.", f"- Silent: {silent}."]
-    return "\n".join([*parts, ""])
-
-
-def schema(name: str) -> str:
-    """Returns the JSON schema of a command's machine form."""
-    described = msgspec.json.schema(SCHEMAS[name])
-    document = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **described}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

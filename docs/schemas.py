@@ -1,6 +1,10 @@
-"""The machine forms of all commands: schema name to type."""
+"""The machine forms of all commands: schema name to type, and the contract that they make together."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import msgspec
 
 from mqctl.cli.version import VersionReport
 from mqctl.commands.explain.kafka import KafkaTerms
@@ -198,3 +202,39 @@ SCHEMAS: dict[str, type] = {
     "ha.compare/1": StoreComparison,
     "store.verify/1": Verification,
 }
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def contract() -> str:
+    """Returns all machine forms as one JSON schema: names and types without prose, and a field a line, so that the
+    difference between two versions is what a reader of the answers has to know."""
+    references, types = msgspec.json.schema_components(SCHEMAS.values(), ref_template="#/$defs/{name}")
+    forms = [_entry(name, reference) for name, reference in sorted(zip(SCHEMAS, references, strict=True))]
+    defined = [_definition(name, _without_prose(types[name])) for name in sorted(types)]
+    parts = (
+        f'{{\n"$schema": "{DIALECT}",\n"forms": {{',
+        ",\n".join(forms),
+        '},\n"$defs": {',
+        ",\n".join(defined),
+        "}}\n",
+    )
+    return "\n".join(parts)
+
+
+def _without_prose(schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key not in {"title", "description"}}
+
+
+def _definition(name: str, schema: dict[str, Any]) -> str:
+    """Sets a type on one line, the fields of an object on one each."""
+    fields = schema.pop("properties", None)
+    if fields is None:
+        return _entry(name, schema)
+    head = msgspec.json.encode(schema).decode().removesuffix("}")
+    return f'"{name}": {head},"properties":{{\n' + ",\n".join(f"  {_entry(*field)}" for field in fields.items()) + "}}"
+
+
+def _entry(name: str, value: object) -> str:
+    return f'"{name}": {msgspec.json.encode(value).decode()}'

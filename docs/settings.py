@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from docs.schemas import LIVE, SCHEMAS
 from mqctl.cli.connection.profiles import Profile, Profiles
+from mqctl.errors import ExitCode
 from mqctl.model import snapshot
 from mqctl.model.gap import Part
 from mqctl.operations.checks import checks_file
@@ -37,13 +37,31 @@ VARIABLES = {
 }
 """Environment variables that mqctl reads, with what each is for."""
 
+EXIT_MEANINGS = {
+    ExitCode.OK: "done; a judging command found nothing",
+    ExitCode.WARNING: "a judging command found at worst a warning",
+    ExitCode.CRITICAL: "a judging command found an error or worse",
+    ExitCode.UNKNOWN: "a judging command could not see enough to judge; an answer lacks a broker that is gone",
+    ExitCode.USAGE: "the command line is wrong",
+    ExitCode.BAD_INPUT: "input that allows no answer at all: a directory that is no store, a file that is no snapshot",
+    ExitCode.NOT_FOUND: "no such topic, group, broker, message or file",
+    ExitCode.UNREACHABLE: "nobody answered",
+    ExitCode.BUG: "a bug in mqctl",
+    ExitCode.IO: "the operating system refused to read or write",
+    ExitCode.TIMEOUT: "no answer within the deadline",
+    ExitCode.REFUSED: "refused by the broker, or impossible in this state",
+    ExitCode.PERMISSION: "access control, file permissions or ptrace are in the way",
+    ExitCode.CONFIG: "a setting that cannot be used: a broken profile, no Java for Spark",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+"""Exit codes, the same for every command, with what each says."""
+
 
 def pages() -> dict[str, str]:
     """Returns the text of every page by its path below the repository's root."""
     return {
         "docs/configuration.md": configuration(),
         "docs/snapshot.md": snapshot_page(),
-        "docs/schemas/README.md": schema_index(),
     }
 
 
@@ -82,7 +100,7 @@ def configuration() -> str:
     ]
     lines += ["", "## Checks", "", "What `mqctl check FILE` reads is in [monitoring.md](monitoring.md#expectations)."]
     for kind in (checks_file._File, checks_file._Topic, checks_file._Group, checks_file._Limits):
-        lines += ["", _purpose(kind), "", *_fields(kind)]
+        lines += ["", purpose(kind), "", *_fields(kind)]
     return "\n".join([*lines, ""])
 
 
@@ -96,9 +114,9 @@ def snapshot_page() -> str:
     lines += [
         'JSON, `{"schema": "snapshot/2", "snapshot": ...}`. `mqctl snapshot show FILE -o json` prints it; its form is'
     ]
-    lines += ["[a JSON schema](schemas/snapshot.show-1.json). A later mqctl reads the files of an earlier one."]
+    lines += ["`snapshot.show/1` of the [JSON schemas](schemas.json). A later mqctl reads the files of an earlier one."]
     for kind in (snapshot.ClusterSnapshot, snapshot.BrokerSnapshot):
-        lines += ["", f"## {kind.__name__}", "", _purpose(kind), "", *_fields(kind)]
+        lines += ["", f"## {kind.__name__}", "", purpose(kind), "", *_fields(kind)]
     lines += [
         "",
         "## What can be missing",
@@ -110,31 +128,8 @@ def snapshot_page() -> str:
     return "\n".join([*lines, ""])
 
 
-def schema_index() -> str:
-    """Returns the list of machine forms."""
-    lines = [
-        "# Machine forms",
-        "",
-        "What `-o json` prints, by the name in its field `schema`. A new number means that a reader has to",
-    ]
-    lines += [
-        "change; fields may be added under the same one. Where a live cluster did not tell everything, `unavailable` is"
-    ]
-    lines += [
-        "there as well: `part`, `scope` and `reason` of what the answer lacks. What is not there is unknown then.",
-        "",
-        "| schema | what | of |",
-        "|---|---|---|",
-    ]
-    for name in sorted(SCHEMAS):
-        file = f"{name.replace('/', '-')}.json"
-        of = "a live cluster" if name in LIVE else "files, or both"
-        lines.append(f"| [{name}]({file}) | {_purpose(SCHEMAS[name])} | {of} |")
-    lines += ["", "Errors are one object on stderr: `error/1` with `exit_code`, `problem`, `reason` and `remedy`."]
-    return "\n".join([*lines, ""])
-
-
-def _purpose(kind: type) -> str:
+def purpose(kind: type) -> str:
+    """Returns the first paragraph of a docstring on one line, for a table."""
     text = (kind.__doc__ or "").partition("\n\n")[0]
     return " ".join(text.split()).replace("|", "\\|")
 

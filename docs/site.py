@@ -1,6 +1,7 @@
 """Builds the documentation site in dist/site, in English and below zh/ in Chinese: `.ci/site`.
 
-Pages are the repository's Markdown files at their own paths, so that links work on the site as they do in a checkout.
+Pages are the repository's Markdown files at their own paths, so that links work on the site as they do in a checkout,
+and the references of docs/built.py: what a page links to in docs/reference.md is there itself.
 The Chinese site has the same pages; one that has a sibling X.zh.md shows that, another its English text. A broken link,
 a page that the navigation does not name, and what a page would fetch from the network fail the build.
 """
@@ -22,6 +23,12 @@ import yaml
 from markdown.extensions.toc import slugify
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from docs import built  # noqa: E402 - the checkout goes before an installed copy
+
+BUILT = {"#commands": "docs/commands.md", "#rules": "docs/rules.md", "#machine-output": "docs/schemas/README.md"}
+"""Pages that are built, by the section of docs/reference.md that speaks of each."""
 _STAGED = ROOT / "build" / "site"
 _SITE = ROOT / "dist" / "site"
 _HOME = "https://github.com/mqctl/mqctl/blob/main/"
@@ -35,8 +42,12 @@ def main() -> int:
     """Builds both sites; returns 1 when one is not as it should be."""
     shutil.rmtree(_STAGED, ignore_errors=True)
     shutil.rmtree(_SITE, ignore_errors=True)
+    references = built.site_pages()
     for language, place in (("en", _SITE), ("zh", _SITE / "zh")):
         pages = _STAGED / language
+        for name, text in references.items():
+            (pages / name).parent.mkdir(parents=True, exist_ok=True)
+            (pages / name).write_text(text, encoding="utf-8")
         for name in markdown_names():
             lay(name, pages, language)
         config = _STAGED / f"mkdocs.{language}.yml"
@@ -54,7 +65,7 @@ def main() -> int:
 
 
 def markdown_names() -> list[str]:
-    """Names of the Markdown files that are pages, without the Chinese siblings."""
+    """Names of the committed Markdown files that are pages, without the Chinese siblings."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     return sorted(name for name in listed if not name.endswith(".zh.md") and (ROOT / name).exists())
@@ -72,6 +83,8 @@ def lay(name: str, pages: Path, language: str) -> None:
         if not linked.is_relative_to(ROOT) or not linked.exists():
             return link[0]  # mkdocs says so
         inside = linked.relative_to(ROOT)
+        if str(inside) == "docs/reference.md" and link[3] in BUILT:
+            return f"[{link[1]}]({os.path.relpath(BUILT[link[3]], Path(name).parent)})"
         if source.name.endswith(".zh.md") and inside.name.endswith(".zh.md"):
             return link[0].replace(".zh.md", ".md")  # within the Chinese site
         if inside.name.endswith(".zh.md") or (source.name.endswith(".zh.md") and str(inside) == name):

@@ -51,7 +51,8 @@ def files() -> tuple[Path, ...]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.split()
     if not listed:  # an unpacked source archive
-        listed = [str(path.relative_to(REPOSITORY)) for path in REPOSITORY.rglob("*.md") if ".venv" not in path.parts]
+        listed = [str(path.relative_to(REPOSITORY)) for path in REPOSITORY.rglob("*.md")]
+        listed = [name for name in listed if not {".venv", "build"} & set(Path(name).parts)]
     return tuple(REPOSITORY / name for name in sorted(listed) if (REPOSITORY / name).exists())
 
 
@@ -76,7 +77,7 @@ def blocks(file: Path) -> Iterator[Block]:
 
 def command_lines(file: Path) -> Iterator[CommandLine]:
     """Yields the mqctl command lines of a file."""
-    name = file.relative_to(REPOSITORY)
+    name = file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file.name
     fenced = list(blocks(file))
     for block in fenced:
         if block.info not in _SHELLS:

@@ -55,13 +55,25 @@ def complaint(line: CommandLine) -> str | None:
 
 @pytest.mark.parametrize("file", markdown.files(), ids=lambda file: str(file.relative_to(REPOSITORY)))
 def test_every_mqctl_line_is_accepted(file: Path) -> None:
-    wrong = [f"{line.where}: mqctl {' '.join(line.words)}: {problem}" for line in markdown.command_lines(file)
-             if (problem := complaint(line)) is not None]  # fmt: skip
+    wrong = complaints(file)
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_lines_are_found(tmp_path: Path) -> None:
-    lines = [line for file in markdown.files() for line in markdown.command_lines(file)]
+@pytest.mark.parametrize("name", ["commands.md", "rules.md", "schemas/README.md"])
+def test_every_mqctl_line_of_the_references_is_accepted(name: str, references: Path) -> None:
+    wrong = complaints(references / "docs" / name)
+    assert not wrong, "\n".join(wrong)
+
+
+def complaints(file: Path) -> list[str]:
+    """Returns what is wrong with the command lines of a file."""
+    return [f"{line.where}: mqctl {' '.join(line.words)}: {problem}" for line in markdown.command_lines(file)
+            if (problem := complaint(line)) is not None]  # fmt: skip
+
+
+def test_the_lines_are_found(references: Path) -> None:
+    files = (*markdown.files(), references / "docs" / "commands.md")
+    lines = [line for file in files for line in markdown.command_lines(file)]
     assert len([line for line in lines if line.whole]) > 200
     assert len([line for line in lines if not line.whole]) > 100
     named = {line.words[:count] for line in lines if line.whole for count in (1, 2, 3)}

@@ -11,24 +11,28 @@ import pytest
 
 from mqctl.cli import catalog
 from mqctl.main import load_command
-from tests.conftest import REPOSITORY
 from tests.shells import require
 
-PAGES = sorted((REPOSITORY / "man").glob("*.1"))
+NAMES = ("mqctl", *(f"mqctl-{word}" for word in catalog.children(())))
 
 
-def test_there_is_a_page_for_each_first_word() -> None:
-    assert {page.name for page in PAGES} == {"mqctl.1", *(f"mqctl-{word}.1" for word in catalog.children(()))}
+@pytest.fixture
+def page(name: str, references: Path) -> Path:
+    return references / "man" / f"{name}.1"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_there_is_a_page_for_each_first_word(references: Path) -> None:
+    assert {page.stem for page in (references / "man").iterdir()} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_mandoc_has_nothing_to_object(page: Path) -> None:
     require("mandoc", "the check of man pages")
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "error", page], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("name", NAMES)
 def test_man_shows_every_command_and_option(page: Path) -> None:
     require("man", "the look at man pages")
     env = {"PATH": os.environ["PATH"], "MANWIDTH": "1000", "LC_ALL": "C.UTF-8", "MAN_DISABLE_SECCOMP": "1"}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from docs import schemas, site
 from docs.settings import VARIABLES
 from tests.conftest import REPOSITORY
 from tests.docs import markdown
@@ -34,7 +36,31 @@ def test_every_field_is_explained_or_plain() -> None:
     assert {name for name, text in rows if not text} <= {"tls_ca", "tls_cert", "tls_key", "tls_server_name"}
 
 
+def dead_links(file: Path) -> list[str]:
+    targets = LINK.findall(re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE))
+    return [target for target in targets if not (file.parent / target).exists()]
+
+
 @pytest.mark.parametrize("file", markdown.files(), ids=lambda file: str(file.relative_to(REPOSITORY)))
 def test_links_lead_somewhere(file: Path) -> None:
-    targets = LINK.findall(re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE))
-    assert [target for target in targets if not (file.parent / target).exists()] == []
+    assert dead_links(file) == []
+
+
+def test_links_of_the_built_references_lead_somewhere(references: Path) -> None:
+    pages = list(references.rglob("*.md"))
+    assert len(pages) == len(site.BUILT)
+    assert [link for page in pages for link in dead_links(page)] == []
+
+
+def test_the_machine_forms_are_those_of_the_contract() -> None:
+    """A difference means that what readers of `-o json` rely on changes: docs/generate.py writes it down."""
+    assert (REPOSITORY / "docs" / "schemas.json").read_text(encoding="utf-8") == schemas.contract()
+
+
+def test_the_contract_is_a_schema_of_every_form() -> None:
+    contract = json.loads(schemas.contract())
+    assert contract["forms"].keys() == schemas.SCHEMAS.keys()
+    referred = set(re.findall(r'"\$ref": "#/\$defs/([^"]+)"', json.dumps(contract)))
+    assert referred == contract["$defs"].keys()
+    assert contract["$defs"]["GroupLag"]["properties"]["group"] == {"type": "string"}
+    assert "group" in contract["$defs"]["GroupLag"]["required"]

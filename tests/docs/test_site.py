@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from markdown.extensions.toc import slugify
 
 from docs import site
 from tests.conftest import REPOSITORY
@@ -34,7 +35,7 @@ def entries(nav: list[Any]) -> Iterator[tuple[str, str]]:
 
 def test_every_page_has_one_place_in_the_navigation() -> None:
     placed = [page for _, page in entries(list(site.navigation(SETTINGS["nav"], {}))) if page]
-    assert sorted(placed) == site.markdown_names()
+    assert sorted(placed) == sorted([*site.markdown_names(), *site.BUILT.values()])
 
 
 def test_the_navigation_speaks_chinese_and_nothing_is_translated_for_nobody() -> None:
@@ -51,6 +52,18 @@ def test_a_page_is_laid_in_its_language_and_leads_to_the_other(tmp_path: Path, l
     assert shown in text
     other = "../zh/docs/kafka.html" if language == "en" else "../../docs/kafka.html"
     assert f'<a href="{other}">' in text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_leads_to_a_section_of_the_reference_leads_to_the_page_that_is_built(
+    tmp_path: Path, language: str
+) -> None:
+    site.lay("README.md", tmp_path, language)
+    site.lay("docs/comparison.md", tmp_path, language)
+    assert "](docs/rules.md)" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "](schemas/README.md)" in (tmp_path / "docs" / "comparison.md").read_text(encoding="utf-8")
+    sections = site.headings((REPOSITORY / "docs" / "reference.md").read_text(encoding="utf-8"))
+    assert {f"#{slugify(section, '-')}" for section in sections} >= site.BUILT.keys()
 
 
 def commands(page: Path) -> set[str]:
