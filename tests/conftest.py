@@ -71,18 +71,20 @@ def _room(item: pytest.Item) -> str:
 
 
 @cache
-def _has_the_session(module: str) -> bool:
-    text = (REPOSITORY / module).read_text(encoding="utf-8")
-    return re.search(r"\b(spark: SparkSession|engine: Engine)\b", text) is not None
+def _has(module: str, pattern: str) -> bool:
+    return re.search(pattern, (REPOSITORY / module).read_text(encoding="utf-8")) is not None
 
 
 def unit_of(nodeid: str) -> str:
     """Returns what a test is dealt out with: its module, which shares its clusters; all modules with the Spark session,
-    so that there is one; nothing where each test waits for a cluster of its own."""
+    so that there is one; all that search the sources, which are parsed once; nothing where each test waits for a
+    cluster of its own."""
     module = nodeid.partition("::")[0]
     if module in _EACH_BY_ITSELF:
         return nodeid
-    return "spark" if module.startswith("tests/spark/") and _has_the_session(module) else module
+    if module.startswith("tests/spark/") and _has(module, r"\b(spark: SparkSession|engine: Engine)\b"):
+        return "spark"
+    return "sources" if _has(module, r"\bimport .*\bin_every_module\b") else module
 
 
 @pytest.hookimpl(optionalhook=True)

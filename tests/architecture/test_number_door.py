@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
-from typing import NamedTuple, TypeGuard
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from tests.conftest import REPOSITORY
+from tests.sources import Source, in_every_module
 
 _DOOR = {"mqctl/model/numbers.py"}
 _BOUNDED = {
@@ -57,64 +57,28 @@ _NUMBERS_ALREADY = {
 """Modules that round, or give a number another kind: clocks, codes, flags, floats for charts, bytes unpacked."""
 
 
-def test_text_of_others_becomes_a_number_through_one_door() -> None:
-    """What reads arrays makes numbers of numbers; any other module that calls `int` or `float` is named here, no other.
-
-    A module of the list that calls neither any more is to leave it.
-    """
-    already = {f"{room}/{module}" for room, modules in _NUMBERS_ALREADY.items() for module in modules}
-    assert {call.path for call in _calls() if not call.of_arrays} == {*_DOOR, *_BOUNDED, *_OURS, *already}
-
-
-def test_readers_of_arrays_read_no_text() -> None:
-    """Their values are those of rows and columns: a piece of a text, or a literal, is for the door."""
-    assert [(call.path, ast.unparse(call.node)) for call in _calls() if call.of_arrays and _is_of_text(call.node)] == []
-
-
-def test_nobody_hands_the_conversion_on() -> None:
-    """`map(int, words)` and `type=int` convert as `int(word)` does; an option of a parser says what is no number."""
-    handed: set[str] = set()
-    for room in ("mqctl", "embedded_broker"):
-        for path in (REPOSITORY / room).rglob("*.py"):
-            source = path.read_text(encoding="utf-8")
-            if "map(int" in source or "map(float" in source or "=int" in source or "=float" in source:
-                calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-                handed |= {path.relative_to(REPOSITORY).as_posix() for call in calls if _hands_on(call)}
-    assert handed == {"embedded_broker/testing/options.py"}
-
-
-def _hands_on(call: ast.Call) -> bool:
-    mapped = call.args[:1] if isinstance(call.func, ast.Name) and call.func.id == "map" else []
-    named = [keyword.value for keyword in call.keywords if keyword.arg in ("type", "key", "converter")]
-    return any(isinstance(value, ast.Name) and value.id in ("int", "float") for value in [*mapped, *named])
-
-
 class _Call(NamedTuple):
     path: str
     of_arrays: bool
-    node: ast.Call
+    text: str
+    is_of_text: bool
 
 
-@cache
-def _calls() -> list[_Call]:
-    calls = []
-    for room in ("mqctl", "embedded_broker"):
-        for path in (REPOSITORY / room).rglob("*.py"):
-            source = path.read_text(encoding="utf-8")
-            if "int(" not in source and "float(" not in source:
-                continue
-            name = path.relative_to(REPOSITORY).as_posix()
-            of_arrays = ("import numpy" in source or "/aggregates/" in name) and name not in _BOUNDED
-            calls += [_Call(name, of_arrays, node) for node in ast.walk(ast.parse(source)) if _is_conversion(node)]
-    return calls
+def _calls(source: Source) -> Iterator[_Call]:
+    if "int(" not in source.text and "float(" not in source.text:
+        return
+    reads_arrays = "import numpy" in source.text or "/aggregates/" in source.name
+    of_arrays = reads_arrays and source.name not in _BOUNDED
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and _is_conversion(node):
+            yield _Call(source.name, of_arrays, ast.unparse(node), _is_of_text(node))
 
 
-def _is_conversion(node: ast.AST) -> TypeGuard[ast.Call]:
+def _is_conversion(call: ast.Call) -> bool:
     return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in ("int", "float")
-        and not any(code in ast.unparse(node) for code in ("exit_code", "ExitCode", "ResponseCode"))
+        isinstance(call.func, ast.Name)
+        and call.func.id in ("int", "float")
+        and not any(code in ast.unparse(call) for code in ("exit_code", "ExitCode", "ResponseCode"))
     )
 
 
@@ -124,3 +88,36 @@ def _is_of_text(call: ast.Call) -> bool:
     argument = call.args[0] if call.args else ast.Constant("")
     names = {it.attr for it in ast.walk(argument) if isinstance(it, ast.Attribute)}
     return bool(names & methods) or isinstance(argument, ast.JoinedStr | ast.Constant)
+
+
+def _handing_on(source: Source) -> Iterator[str]:
+    """Yields the module where it hands the conversion on: `map(int, words)`, `type=int`."""
+    for node in source.nodes:
+        if isinstance(node, ast.Call):
+            mapped = node.args[:1] if isinstance(node.func, ast.Name) and node.func.id == "map" else []
+            named = [keyword.value for keyword in node.keywords if keyword.arg in ("type", "key", "converter")]
+            if any(isinstance(value, ast.Name) and value.id in ("int", "float") for value in [*mapped, *named]):
+                yield source.name
+
+
+_all_calls = in_every_module(_calls)
+_all_handing_on = in_every_module(_handing_on)
+
+
+def test_text_of_others_becomes_a_number_through_one_door() -> None:
+    """What reads arrays makes numbers of numbers; any other module that calls `int` or `float` is named here, no other.
+
+    A module of the list that calls neither any more is to leave it.
+    """
+    already = {f"{room}/{module}" for room, modules in _NUMBERS_ALREADY.items() for module in modules}
+    assert {call.path for call in _all_calls() if not call.of_arrays} == {*_DOOR, *_BOUNDED, *_OURS, *already}
+
+
+def test_readers_of_arrays_read_no_text() -> None:
+    """Their values are those of rows and columns: a piece of a text, or a literal, is for the door."""
+    assert [(call.path, call.text) for call in _all_calls() if call.of_arrays and call.is_of_text] == []
+
+
+def test_nobody_hands_the_conversion_on() -> None:
+    """`map(int, words)` and `type=int` convert as `int(word)` does; an option of a parser says what is no number."""
+    assert set(_all_handing_on()) == {"embedded_broker/testing/options.py"}

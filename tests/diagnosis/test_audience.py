@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import product
 
 from mqctl.diagnosis import RULES, diagnose
 from mqctl.diagnosis.audience import GroupKind, TopicKind
@@ -11,6 +11,7 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from tests.diagnosis.kinds import alive, with_group, with_topic
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, Fault
+from tests.each import each
 
 SPEAKING: dict[str, list[Fault]] = {}
 for _fault in [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]:
@@ -27,15 +28,13 @@ def _topics(fault: Fault, world: ClusterSnapshot) -> list[str | None]:
     return [item.subject.topic for item in diagnosis.findings]
 
 
-@pytest.mark.parametrize("kind", GroupKind)
-@pytest.mark.parametrize("code", [code for code in LIVE_CODES if RULES[code].groups])
+@each("code, kind", product((code for code in LIVE_CODES if RULES[code].groups), GroupKind))
 def test_a_rule_judges_the_kinds_of_groups_that_it_declares(code: str, kind: GroupKind) -> None:
     spoke = any(_topics(fault, with_group(alive(fault.broker), kind)) for fault in SPEAKING[code])
     assert spoke == (kind in RULES[code].groups and (code, kind) not in HEALED)
 
 
-@pytest.mark.parametrize("kind", TopicKind)
-@pytest.mark.parametrize("code", [code for code in LIVE_CODES if RULES[code].topics])
+@each("code, kind", product((code for code in LIVE_CODES if RULES[code].topics), TopicKind))
 def test_a_rule_judges_the_kinds_of_topics_that_it_declares(code: str, kind: TopicKind) -> None:
     (fault, *_), (topic, *_) = SPEAKING[code], _topics(SPEAKING[code][0], alive(SPEAKING[code][0].broker))
     assert topic is not None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Value
 from tests.diagnosis.access_faults import SCENES as ACCESS_SCENES
@@ -22,6 +20,7 @@ from tests.diagnosis.setting_faults import SCENES as SETTING_SCENES
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, HEALTHY, HOUR, MINUTE, NOW, Fault, cluster, offset
 from tests.diagnosis.stack_faults import DOUBLE_SCENES as STACK_DOUBLE_SCENES
 from tests.diagnosis.stack_faults import SCENES as STACK_SCENES
+from tests.each import each
 
 DOUBLES = [*DOUBLE_SCENES, *SETTING_DOUBLE_SCENES, *STACK_DOUBLE_SCENES]
 ONES = [
@@ -128,7 +127,7 @@ def test_every_sentence_has_its_numbers() -> None:
     assert NUMBERS.keys() == {fault.label for fault in ALL_FAULTS}
 
 
-@pytest.mark.parametrize("fault", ALL_FAULTS, ids=lambda fault: fault.label)
+@each("fault", ALL_FAULTS)
 def test_the_numbers_are_those_of_the_fault(fault: Fault) -> None:
     (finding,) = diagnose(cluster(fault.broker), only=(fault.code,), settings=fault.settings).findings
     evidence = {item.name: item.value for item in finding.evidence}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-
-import pytest
+from itertools import product
 
 from mqctl.diagnosis import RULES, Settings, diagnose
 from mqctl.model.snapshot import ClusterSnapshot
@@ -13,6 +12,7 @@ from tests.diagnosis import live_faults as live
 from tests.diagnosis.group_faults import popping
 from tests.diagnosis.live_snapshots import NOW, with_second
 from tests.diagnosis.snapshots import HEALTHY, HOUR, TRANSACTIONS, cluster, offset, pending
+from tests.each import each
 
 # What ends a state by itself: RebalanceLockManager, ProcessQueue, RebalanceService, PullMessageProcessor and
 # PopReviveService of 4.9.8 and 5.3.3.
@@ -152,7 +152,7 @@ def test_every_guard_is_compared_with_what_it_guards() -> None:
     assert not guards & NO_STATE.keys()
 
 
-@pytest.mark.parametrize("code", [code for code, entry in RULES.items() if entry.least_window is not None])
+@each("code", [code for code, entry in RULES.items() if entry.least_window is not None])
 def test_two_looks_that_a_command_offers_are_enough(code: str) -> None:
     """What a rule needs is never more than `--window 2m`, the window that a reason names."""
     least = RULES[code].least_window
@@ -160,8 +160,7 @@ def test_two_looks_that_a_command_offers_are_enough(code: str) -> None:
     assert least(Settings()) <= 2 * 60_000
 
 
-@pytest.mark.parametrize("scale", [1, 20])
-@pytest.mark.parametrize("state", STATES, ids=[f"{state.code}-{state.lasts_ms // 60_000}" for state in STATES])
+@each("state, scale", product(STATES, [1, 20]))
 def test_a_rule_speaks_before_its_state_is_over_and_not_while_it_is_usual(state: Passing, scale: int) -> None:
     settings = Settings(time_scale=scale)
 
@@ -175,7 +174,7 @@ def test_a_rule_speaks_before_its_state_is_over_and_not_while_it_is_usual(state:
     assert spoke(state.lasts_ms - 1)
 
 
-@pytest.mark.parametrize("scale", [1, 20])
+@each("scale", [1, 20])
 def test_queues_of_a_killed_orderly_member_are_told_as_long_as_its_lock_lives(scale: int) -> None:
     (world,) = (world for code, variant, world, _ in live.SCENES if (code, variant) == ("MQ309", "locked"))
     (finding,) = diagnose(world, settings=Settings(time_scale=scale)).findings
@@ -183,7 +182,7 @@ def test_queues_of_a_killed_orderly_member_are_told_as_long_as_its_lock_lives(sc
     assert over == NOW + (LOCK_LIVES + REBALANCE) // scale
 
 
-@pytest.mark.parametrize("scale", [1, 20])
+@each("scale", [1, 20])
 def test_a_transaction_is_judged_from_its_first_check_to_its_last(scale: int) -> None:
     """The first check comes within 66 s, the fifteenth and last one 14 minutes later."""
     for age_ms, severe in ((60_000, False), (70_000, True), (15 * 60_000, True)):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from docs.rule_worlds import WORLDS
 from mqctl.diagnosis import RULES, diagnose
 from tests.diagnosis.group_faults import popped_by_one_broker, popped_undeclared
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
 from tests.diagnosis.twins import TWINS
+from tests.each import each
 
 # Owners and members that came or went a moment ago are looked at again: said, and no finding.
 LOOKED_AT_AGAIN = {"MQ206", "MQ309", "MQ501"}
@@ -27,7 +26,7 @@ def test_both_worlds_of_every_rule_are_told() -> None:
     assert all(speaks and silent and speaks != silent for speaks, silent in WORLDS.values())
 
 
-@pytest.mark.parametrize("code", TWINS)
+@each("code", TWINS)
 def test_a_rule_is_silent_in_its_likeliest_false_alarm(code: str) -> None:
     twin = TWINS[code]
     diagnosis = diagnose(cluster(twin.state), settings=twin.settings)

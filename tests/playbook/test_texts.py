@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,7 @@ from mqctl.playbook.parameters import bound
 from mqctl.playbook.places import load_playbook, slugs
 from mqctl.render.findings import playbook_command
 from tests.conftest import REPOSITORY
+from tests.each import each
 
 SLUGS = slugs()
 FILES = ("README.md", "README.zh.md", "playbook.yaml", "run.sh")
@@ -81,7 +82,7 @@ def values(playbook: Playbook) -> dict[str, str]:
     return {item.name: _VALUES.get(item.type, f"some-{item.name}") for item in playbook.parameters}
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@each("slug", SLUGS)
 def test_a_playbook_is_whole(slug: str) -> None:
     directory = REPOSITORY / "playbooks" / slug
     assert sorted(item.name for item in directory.iterdir()) == sorted(FILES)
@@ -89,7 +90,7 @@ def test_a_playbook_is_whole(slug: str) -> None:
     assert playbook.answers == tuple(sorted(code for code, rule in RULES.items() if rule.playbook == slug))
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@each("slug", SLUGS)
 def test_what_findings_tell_are_its_parameters(slug: str) -> None:
     required, optional = PLAYBOOKS[slug]
     known = {"group", "topic", "broker", "store"}
@@ -99,8 +100,7 @@ def test_what_findings_tell_are_its_parameters(slug: str) -> None:
     assert all(item.name in known for item in load_playbook(slug).parameters if item.required)
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-@pytest.mark.parametrize("given", ["all", "required"])
+@each("slug, given", product(SLUGS, ["all", "required"]))
 def test_every_step_parses(slug: str, given: str) -> None:
     playbook = load_playbook(slug)
     chosen = {item.name for item in playbook.parameters if given == "all" or item.required}
@@ -116,7 +116,7 @@ def test_every_step_parses(slug: str, given: str) -> None:
             parses([*template.filled(step.command, lines_bound, unknown=True), "--execute"])
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@each("slug", SLUGS)
 def test_every_command_line_in_its_words_parses(slug: str) -> None:
     playbook = load_playbook(slug)
     for lang in Lang:
@@ -130,8 +130,7 @@ def test_every_command_line_in_its_words_parses(slug: str) -> None:
             assert "mqctl" not in re.sub(r"`[^`]*`", "", text), "command lines stand between backticks"
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+@each("slug, name", product(SLUGS, ["README.md", "README.zh.md"]))
 def test_every_command_line_of_its_readme_parses(slug: str, name: str) -> None:
     text = (REPOSITORY / "playbooks" / slug / name).read_text(encoding="utf-8")
     lines = command_lines(text)
@@ -143,7 +142,7 @@ def test_every_command_line_of_its_readme_parses(slug: str, name: str) -> None:
                 parses(words[1:])
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@each("slug", SLUGS)
 def test_the_readmes_tell_the_same(slug: str) -> None:
     english, chinese = (
         (REPOSITORY / "playbooks" / slug / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md")
@@ -159,11 +158,11 @@ def test_the_readmes_tell_the_same(slug: str) -> None:
     assert not re.search("[\u4e00-\u9fff][,;:!?]|[,;!?][\u4e00-\u9fff]", re.sub(r"`[^`]*`", "`", chinese)), slug
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-@pytest.mark.parametrize("given", ["all", "required"])
+@each("slug, given", product(SLUGS, ["all", "required"]))
 def test_its_script_runs_with_nothing_but_mqctl(slug: str, given: str, tmp_path: Path) -> None:
     playbook = load_playbook(slug)
     shim, seen = tmp_path / "mqctl", tmp_path / "seen"
+    seen.unlink(missing_ok=True)
     (tmp_path / "shim.py").write_text(_SHIM)
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{tmp_path / "shim.py"}" "$@"\n')
     shim.chmod(0o755)
@@ -224,7 +223,7 @@ def test_the_example_of_the_documentation_is_a_playbook(tmp_path: Path, monkeypa
             parses(shlex.split(line)[1:])
 
 
-@pytest.mark.parametrize("code", sorted(RULES))
+@each("code", sorted(RULES))
 def test_the_line_that_doctor_prints_runs_the_playbook_of_its_rule(code: str) -> None:
     finding = Finding(
         code=code,
@@ -243,7 +242,7 @@ def test_the_line_that_doctor_prints_runs_the_playbook_of_its_rule(code: str) ->
         assert ("--namesrv" in words) == source.startswith("--namesrv")
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@each("slug", SLUGS)
 def test_rules_that_a_step_names_can_be_judged_by_what_it_asks(slug: str) -> None:
     """Its source shows them, and its two looks lie as far apart as they need, unless somebody wants them closer."""
     playbook = load_playbook(slug)

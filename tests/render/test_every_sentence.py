@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
+from itertools import product
 from string import Formatter
 
 import pytest
@@ -24,7 +25,8 @@ from mqctl.render.messages.zh import RULES as ZH
 from mqctl.render.messages.zh.heads import HEADS, TITLES
 from mqctl.render.sentences import spoken_text
 from mqctl.render.timeline import sentence as event_sentence
-from tests.conftest import REPOSITORY
+from tests.each import each
+from tests.sources import Source, in_every_module
 
 COUNTS = (0, 1, 2)
 CATALOGUES = {Lang.EN: (EN, EN_PHRASES), Lang.ZH: (ZH, ZH_PHRASES)}
@@ -67,7 +69,7 @@ def written() -> Iterator[tuple[str, str, Lang]]:
                 yield code, variant, lang
 
 
-@pytest.mark.parametrize(("code", "variant", "lang"), [*written()])
+@each("code, variant, lang", written())
 def test_n11_sentences_of_rules_agree_with_their_counts(code: str, variant: str, lang: Lang) -> None:
     text = CATALOGUES[lang][0][code]
     commands = [command for command in (EN[code].next_command, EN[code].live_command) if command]
@@ -87,8 +89,7 @@ def test_n11_sentences_of_rules_agree_with_their_counts(code: str, variant: str,
             check(sentence, lang)
 
 
-@pytest.mark.parametrize("about", ["reports", "drill", "bench"])
-@pytest.mark.parametrize("lang", Lang)
+@each("lang, about", product(Lang, ["reports", "drill", "bench"]))
 def test_n11_sentences_of_reports_agree_with_their_counts(lang: Lang, about: str) -> None:
     words = import_module(f"mqctl.render.messages.{lang}.{about}").SENTENCES
     assert words.keys() == import_module(f"mqctl.render.messages.en.{about}").SENTENCES.keys()
@@ -119,13 +120,13 @@ TWO_CAUSES = {
 }
 
 
-@pytest.mark.parametrize("code", TWO_CAUSES)
+@each("code", TWO_CAUSES)
 def test_a_rule_whose_evidence_fits_two_causes_names_both_and_what_tells_them_apart(code: str) -> None:
     missing = [word for word in TWO_CAUSES[code] if word not in EN[code].advice]
     assert missing == [], EN[code].advice
 
 
-@pytest.mark.parametrize("lang", Lang)
+@each("lang", Lang)
 def test_n11_reasons_agree_with_their_counts(lang: Lang) -> None:
     for key in Reason:
         names = places(CATALOGUES[lang][1][f"why_{key}"])
@@ -135,7 +136,7 @@ def test_n11_reasons_agree_with_their_counts(lang: Lang) -> None:
             assert lang is Lang.EN or re.search("[\u4e00-\u9fff]", sentence), sentence
 
 
-@pytest.mark.parametrize("code", EN)
+@each("code", EN)
 def test_n11_a_sentence_tells_a_count_once(code: str) -> None:
     """`{lost_count:was/were}` brings its number, `{lost_count:/was/were}` follows one that has told it."""
     text = EN[code]
@@ -153,7 +154,7 @@ def test_n11_a_sentence_tells_a_count_once(code: str) -> None:
 OF_SEVERAL = re.compile(r"brokers|alike_of|timeline_(groups|times|page_lines)|event_member-\w+|(reason_keys|keys)_\w+")
 
 
-@pytest.mark.parametrize("lang", Lang)
+@each("lang", Lang)
 def test_n11_phrases_of_advice_and_reports_agree_with_their_counts(lang: Lang) -> None:
     """Bounds, remedies, events, and what stands around findings; why something is not judged has a test of its own."""
     for key, template in CATALOGUES[lang][1].items():
@@ -165,8 +166,7 @@ def test_n11_phrases_of_advice_and_reports_agree_with_their_counts(lang: Lang) -
             check(template.format_map({**figures, **dict.fromkeys(figures.keys() & {"group", "topic"}, "Pay")}), lang)
 
 
-@pytest.mark.parametrize("lang", Lang)
-@pytest.mark.parametrize("kind", EventKind)
+@each("kind, lang", product(EventKind, Lang))
 def test_n11_events_agree_with_their_counts(kind: EventKind, lang: Lang) -> None:
     for count in COUNTS:
         event = TimelineEvent(
@@ -178,8 +178,7 @@ def test_n11_events_agree_with_their_counts(kind: EventKind, lang: Lang) -> None
             check(event_sentence(moment, lang, many=count), lang)
 
 
-@pytest.mark.parametrize("name", scenario_names())
-@pytest.mark.parametrize("lang", Lang)
+@each("name, lang", product(scenario_names(), Lang))
 def test_n11_titles_of_scenarios_are_plain(name: str, lang: Lang) -> None:
     title_of = load_scenario(name).title
     check(title_of if lang is Lang.EN else spoken_text(title_of, lang), lang)
@@ -198,7 +197,7 @@ LISTED = re.compile(
 )
 
 
-@pytest.mark.parametrize("code", EN)
+@each("code", EN)
 def test_n11_no_verb_follows_names_of_which_there_may_be_one_or_more(code: str) -> None:
     """`broker-a, broker-b does not` was said of two brokers."""
     text = EN[code]
@@ -224,23 +223,34 @@ def test_both_languages_say_the_same_things() -> None:
         assert phrase != ZH_PHRASES[key], key
 
 
-@pytest.mark.parametrize("lang", Lang)
+@each("lang", Lang)
 def test_titles_and_explanations_have_no_places_left(lang: Lang) -> None:
     for code in RULES:
         check(title(code, lang), lang)
         check(explain(code, lang), lang)
+        assert len(explain(code, lang)) > len(title(code, lang)) > 0, code
+
+
+def heads_and_titles(source: Source) -> Iterator[tuple[str, str]]:
+    """Yields the heads of columns in a module, and the titles of tables with what stands for an empty one."""
+    if not source.name.startswith("mqctl/"):
+        return
+    for node in source.nodes:
+        if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Column", "Table")):
+            continue
+        if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            yield "head", str(node.args[1].value)
+        for item in node.keywords:
+            if item.arg in ("none", "empty", "title") and isinstance(item.value, ast.Constant) and item.value.value:
+                yield "title", str(item.value.value)
+
+
+all_heads_and_titles = in_every_module(heads_and_titles)
 
 
 def test_n11_every_head_has_its_chinese() -> None:
-    heads, titles = set(), set()
-    for file in sorted((REPOSITORY / "mqctl").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Column", "Table")):
-                continue
-            if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-                heads.add(node.args[1].value)
-            keywords = (item.value for item in node.keywords if item.arg in ("none", "empty", "title"))
-            titles |= {item.value for item in keywords if isinstance(item, ast.Constant) and item.value}
-    keys = {head for head in heads if "_" in str(head)}  # a CSV column is headed by its key
+    heads = {text for kind, text in all_heads_and_titles() if kind == "head"}
+    titles = {text for kind, text in all_heads_and_titles() if kind == "title"}
+    keys = {head for head in heads if "_" in head}  # a CSV column is headed by its key
     assert heads - keys - HEADS.keys() == set()
     assert titles - TITLES.keys() - HEADS.keys() == set()

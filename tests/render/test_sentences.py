@@ -10,8 +10,6 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from mqctl import errors
 from mqctl.allocation.locks import LockState
 from mqctl.errors import MqctlError
@@ -30,7 +28,9 @@ from mqctl.render.messages.zh.words import WORDS
 from mqctl.render.scenarios import RunningScenario, running_document
 from mqctl.render.sentences import FILES, PLACE, chinese_sentences, spoken_text, talk
 from mqctl.stacks.motion import Motion
-from tests.conftest import REPOSITORY, Outcome
+from tests.conftest import Outcome
+from tests.each import each
+from tests.sources import Source, in_every_module
 
 FAILURES = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, MqctlError)}
 FAILURES |= {"TlsError"}
@@ -98,7 +98,7 @@ NO_SENTENCES = {"Column", "Table", "TypeVar", "Option", "Argument", "getattr", "
 OF_BROKERS = {"Check signature failed", "No PlainAccessResource for", "No acl config for"}
 """What brokers say, and is looked for in their answers."""
 WRITES = re.compile(r"(Error|tell|note|counted|Gap|miss)\(")
-"""What a module without sentences lacks: it is not parsed."""
+"""What a module without sentences lacks: its calls are not looked at."""
 ONLY_NAMES = {"{} to {}", "{} on {}/{}", "{} {}thread{}", "{} of {}", "{} at {}", "{}: {}", "{} {} of {}", "{} and {}"}
 """Names and nothing else: what stands between them says little in any language."""
 OF_HELP = re.compile(r"(Given up|Only this|With this) .*\.")
@@ -131,57 +131,49 @@ def planned() -> frozenset[str]:
     """Every sentence of plans, of changes and of talk."""
     return frozenset(
         line
-        for text in _written()
+        for text in all_written()
         for line in (LEAD.sub("", line) for line in text.split("\n"))
         if " " in line.strip() and re.search(r"[a-z]{2}", line.replace("{}", ""))
         if not COMMAND.fullmatch(line) and not OF_HELP.fullmatch(line) and line not in ONLY_NAMES | OF_BROKERS
     )
 
 
-def _written() -> Iterator[str]:
-    rooms = [REPOSITORY / "mqctl" / room for room in PLAN_ROOMS]
-    for file, calls in sources().items():
-        if any(file.is_relative_to(room) for room in rooms):
-            yield from templates(ast.parse(file.read_text(encoding="utf-8")))
-        for name, node in calls:
-            if name in ("tell", "note"):
-                yield from (text for part in node.args for text in templates(part))
-            elif name == "counted":
-                yield from templates(node)
-            elif name in ("Gap", "miss"):
-                texts = (item.value for item in node.keywords if item.arg in ("reason", "remedy"))
-                yield from (text for part in (*node.args[1:], *texts) for text in templates(part))
+def written(source: Source) -> Iterator[str]:
+    """Yields the texts of a module of which its plans, changes, gaps and talk are made."""
+    if any(Path(source.name).is_relative_to(f"mqctl/{room}") for room in PLAN_ROOMS):
+        yield from templates(source.tree)
+    for name, node in calls(source):
+        if name in ("tell", "note"):
+            yield from (text for part in node.args for text in templates(part))
+        elif name == "counted":
+            yield from templates(node)
+        elif name in ("Gap", "miss"):
+            texts = (item.value for item in node.keywords if item.arg in ("reason", "remedy"))
+            yield from (text for part in (*node.args[1:], *texts) for text in templates(part))
 
 
-@cache
-def sources() -> dict[Path, list[tuple[str, ast.Call]]]:
-    """Calls of functions by name in each module."""
-    return {file: list(_calls(file)) for file in sorted((REPOSITORY / "mqctl").rglob("*.py"))}
-
-
-def _calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
-    text = file.read_text(encoding="utf-8")
-    if not WRITES.search(text):
+def calls(source: Source) -> Iterator[tuple[str, ast.Call]]:
+    """Yields the calls of functions by name in a module of mqctl."""
+    if not source.name.startswith("mqctl/") or not WRITES.search(source.text):
         return
-    for node in ast.walk(ast.parse(text)):
+    for node in source.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
             yield (node.func.id if isinstance(node.func, ast.Name) else node.func.attr), node
 
 
-@cache
-def raised() -> frozenset[str]:
-    return frozenset(_raised())
-
-
-def _raised() -> Iterator[str]:
-    """Yields each sentence of a failure in the sources: problem, reason, remedy; `{}` stands for what is filled in."""
-    for name, node in (call for calls in sources().values() for call in calls):
+def failing(source: Source) -> Iterator[str]:
+    """Yields each sentence of a failure in a module: problem, reason, remedy; `{}` stands for what is filled in."""
+    for name, node in calls(source):
         if name in FAILURES:
             texts = [*node.args[:1], *(item.value for item in node.keywords if item.arg in ("reason", "remedy"))]
             either = (template(one) for text in texts for one in alternatives(text))
             yield from (
                 text for text in either if re.search(r"[a-zA-Z]", text.replace("{}", "")) and text not in ONLY_NAMES
             )
+
+
+all_written = in_every_module(written)
+all_failing = in_every_module(failing)
 
 
 def alternatives(node: ast.expr) -> tuple[ast.expr, ...]:
@@ -199,7 +191,7 @@ def template(node: ast.expr) -> str:
 
 
 def test_every_failure_has_its_chinese() -> None:
-    missing = {text for text in raised() if text not in _known() and not COMMAND.fullmatch(text)}
+    missing = {text for text in all_failing() if text not in _known() and not COMMAND.fullmatch(text)}
     assert missing == set(), "add them to mqctl/render/messages/zh/errors.txt"
 
 
@@ -233,7 +225,7 @@ def test_what_a_scenario_has_planted_is_chinese() -> None:
 
 
 def test_no_sentence_is_left_over() -> None:
-    known = {*raised(), *planned(), *ELSEWHERE, *declared()}
+    known = {*all_failing(), *planned(), *ELSEWHERE, *declared()}
     assert {text for text in _known() if text not in known and not OF_TYPER.match(text)} == set()
     assert chinese_sentences("errors").keys() & chinese_sentences("plans").keys() == set()
 
@@ -248,8 +240,8 @@ def _known() -> dict[str, str]:
     return {english: chinese for file in FILES for english, chinese in chinese_sentences(file).items()}
 
 
-@pytest.mark.parametrize(
-    ("text", "chinese"),
+@each(
+    "text, chinese",
     [
         ("there is no topic orders in /a b", "没有 Topic orders（在 /a b 中）"),
         ("did you mean a or b? mqctl group list --all", "是不是 a or b？mqctl group list --all"),
@@ -293,7 +285,7 @@ def test_a_failure_is_told_in_the_language_of_the_command_line(mqctl: Callable[.
 STATES = (Trend, LagState, LockState, ReplicaState, GivenUp, RetryState, TrackState, Motion)
 
 
-@pytest.mark.parametrize("states", STATES)
+@each("states", STATES)
 def test_n11_every_word_of_a_state_has_its_chinese(states: type[StrEnum]) -> None:
     assert [state for state in states if state not in WORDS] == []
 
