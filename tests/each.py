@@ -59,7 +59,8 @@ def each(names: str, cases: Iterable[Any] | Callable[[], Iterable[Any]]) -> Call
 def _label(value: object) -> str:
     """Returns what names a case: its label, name or text; of a long one the beginning."""
     text = getattr(value, "label", None) or getattr(value, "__name__", None) or str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    shown = text if text.isprintable() and text else repr(text)
+    return shown if len(shown) <= 100 else f"{shown[:97]}..."
 
 
 def _told(error: BaseException) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mqctl.allocation.rooms import inferred_rule
+from tests.each import each
 
 
-@pytest.mark.parametrize(
-    ("brokers", "clients", "rule"),
+@each(
+    "brokers, clients, rule",
     [
         (("HT-a", "CP-a"), ("HT-client-1", "CP-client-1"), "prefix:-"),
         (("HT-a", "CP-a"), ("HT-client-1", "HT-client-2"), "prefix:-"),  # CP is lost

@@ -12,6 +12,7 @@ import pytest
 from mqctl import __version__
 from mqctl.cli import catalog
 from tests.conftest import REPOSITORY, Outcome
+from tests.each import each
 
 Run = Callable[..., Outcome]
 
@@ -37,7 +38,7 @@ def test_the_help_fits_a_screen(mqctl: Run) -> None:
         assert max(map(len, shown)) <= 80, noun
 
 
-@pytest.mark.parametrize("entry", catalog.ENTRIES, ids=lambda entry: " ".join(entry.path))
+@each("entry", catalog.ENTRIES)
 def test_help_begins_with_examples(mqctl: Run, entry: catalog.Entry) -> None:
     outcome = mqctl(*entry.path, "--help")
     assert outcome.exit_code == 0

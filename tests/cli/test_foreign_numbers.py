@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import product
 
 import pytest
 
@@ -16,6 +17,7 @@ from mqctl.operations.allocation.what_if import new_broker, new_room
 from mqctl.plan.plan_file import read_plan
 from mqctl.plan.range_file import read_ranges
 from mqctl.stacks.names import understand
+from tests.each import each
 
 LONG = "9" * 5_000
 ODD = (LONG, "\u00b2", "\u0663", "1_0", "+1", "1e3", "-5", "0x1")
@@ -31,8 +33,7 @@ REFUSE: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("what", REFUSE)
-@pytest.mark.parametrize("text", ODD, ids=lambda text: ascii(text)[:8])
+@each("what, text", product(REFUSE, ODD))
 def test_what_is_no_number_is_refused_by_name(what: str, text: str) -> None:
     with pytest.raises((MqctlError, ValueError)) as caught:
         REFUSE[what](text)

@@ -14,6 +14,7 @@ from mqctl.cli.catalog_mqadmin import TABLE
 from mqctl.cli.guesses import _OF_A_NAME, _OURS
 from mqctl.main import load_command
 from tests.conftest import Outcome
+from tests.each import each
 
 Run = Callable[..., Outcome]
 
@@ -23,8 +24,8 @@ def following(outcome: Outcome) -> str:
     return outcome.stderr.partition("next: ")[2].strip()
 
 
-@pytest.mark.parametrize(
-    ("typed", "ours"),
+@each(
+    "typed, ours",
     [
         ("consumerProgress -g G", "mqctl group lag -g G"),
         ("consumerProgress", "mqctl group lag"),
@@ -75,8 +76,8 @@ def test_every_sub_command_is_answered_unless_it_is_a_word_of_ours(mqctl: Run) -
             assert entry.name in mqctl(entry.name).stderr
 
 
-@pytest.mark.parametrize(
-    ("typed", "ours"),
+@each(
+    "typed, ours",
     [
         ("delay list", "mqctl delay backlog"),
         ("delay list --store /x", "mqctl delay backlog --store /x"),
@@ -147,7 +148,7 @@ TAILS = (
 )
 
 
-@pytest.mark.parametrize("tail", TAILS)
+@each("tail", TAILS)
 def test_a_line_to_type_parses_whatever_was_typed(tail: str) -> None:
     for ours in {*_OURS.values(), *_OF_A_NAME.values()}:
         meant = carried(ours, tail.split(), load_command)
@@ -204,8 +205,8 @@ def test_other_words_have_near_ones_as_before(mqctl: Run) -> None:
     assert "No such command 'nonsense'" in mqctl("nonsense").stderr
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
+@each(
+    "typed, said",
     [
         ("group lag --consumer-group G", "(Possible options: --group)"),
         ("group lag --interval 5s", "(Possible options: --every)"),

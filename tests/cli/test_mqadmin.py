@@ -12,6 +12,7 @@ from mqctl.cli import catalog
 from mqctl.cli.catalog_mqadmin import TABLE, CommandCoverage
 from mqctl.main import load_command
 from tests.conftest import Outcome
+from tests.each import each
 
 Run = Callable[..., Outcome]
 VALUES = {"N": "1", "TIME": "-1h"}
@@ -30,7 +31,7 @@ def test_the_names_are_those_of_the_recorded_help(full_golden: Path) -> None:
     assert {page.stem.removeprefix("help_") for page in pages} - {"all"} == {e.name for e in TABLE if e.in_4_9}
 
 
-@pytest.mark.parametrize("line", sorted({line for entry in TABLE for line in entry.ours}))
+@each("line", sorted({line for entry in TABLE for line in entry.ours}))
 def test_what_is_named_instead_is_what_the_parser_takes(line: str) -> None:
     words = [VALUES.get(word, word) for word in line.split()]
     path = max((path for path in catalog.BY_PATH if tuple(words[: len(path)]) == path), key=len)

@@ -8,13 +8,14 @@ import pytest
 
 from mqctl.cli.times import parse_instant, parse_span_ms
 from mqctl.errors import UsageError
+from tests.each import each
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone(timedelta(hours=8)))
 NOW_MS = int(NOW.timestamp() * 1000)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("now", NOW),
         ("-2h", NOW - timedelta(hours=2)),

@@ -71,7 +71,13 @@ def test_a_store_in_rocksdb_is_unknown_not_empty_without_the_library(
     assert mqctl("store", "verify", "--store", store, env=without_rocksdict).exit_code == 3
 
 
-@pytest.mark.parametrize("name", [*STORES, "store-5.3.3-rocksdb-auth"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("store-killed", "store-5.3.3", "store-5.3.3-rocksdb-auth"),
+        *(pytest.param(name, marks=pytest.mark.long) for name in STORES if name not in ("store-killed", "store-5.3.3")),
+    ],
+)
 def test_no_command_changes_the_store(mqctl: Run, store_copy: Store, tmp_path: Path, name: str) -> None:
     store = store_copy(name)
     before = fingerprint(store)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Outcome
+from tests.each import each
 
 Run = Callable[..., Outcome]
 ROOMS = ("--queues", 4, "--clients", 4, "--rooms", "HT,CP")
@@ -119,8 +120,8 @@ def test_all_strategies_stand_side_by_side(mqctl: Run, tmp_path: Path) -> None:
     assert compared["AVG"]["moved_count"] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
+@each(
+    "words, said",
     [
         (("--queues", 4), "--clients"),
         (("--rate", 4, "-g", "G", "-t", "T"), "--queues"),
@@ -282,7 +283,7 @@ def test_producers_in_rooms_fill_their_own_and_go_round_all_without_one(mqctl: R
     assert after == {"HT-broker-a": 15, "CP-broker-a": 45}
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [
         ("--selector", "hash"),

@@ -24,6 +24,7 @@ from mqctl.render.advice import advice_document
 from mqctl.render.document import Paragraphs
 from tests.diagnosis.live_faults import after, standing_at, taking_turns
 from tests.diagnosis.live_snapshots import BROKERS, LIVE, MINUTE, NOW, held, saying
+from tests.each import each
 
 Offsets = tuple[int, int]
 
@@ -274,7 +275,7 @@ def test_a_window_shorter_than_consumers_commit_is_not_trusted() -> None:
     assert scaled.queues[0].movement is Movement.STALLED
 
 
-@pytest.mark.parametrize("lang", Lang)
+@each("lang", Lang)
 def test_people_read_a_reason_for_every_remedy(lang: Lang) -> None:
     scenes = [
         (state((600, 3_000), *[DONE] * 3), state((0, 1_000), *[DONE] * 3)),

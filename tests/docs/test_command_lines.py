@@ -12,9 +12,9 @@ import typer
 from mqctl.cli import catalog
 from mqctl.errors import UsageError
 from mqctl.main import load_command
-from tests.conftest import REPOSITORY
 from tests.docs import markdown
 from tests.docs.markdown import CommandLine
+from tests.each import each
 
 PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9_:.-]*|<[^>]+>")
 
@@ -53,7 +53,7 @@ def complaint(line: CommandLine) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("file", markdown.files(), ids=lambda file: str(file.relative_to(REPOSITORY)))
+@each("file", markdown.files)
 def test_every_mqctl_line_is_accepted(file: Path) -> None:
     wrong = complaints(file)
     assert not wrong, "\n".join(wrong)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.conftest import REPOSITORY
+from tests.each import each
 from tests.live.mqadmin.replay import runs
 
 PAGE = (REPOSITORY / "docs" / "comparison.md").read_text(encoding="utf-8")
@@ -23,7 +22,7 @@ def test_there_are_twelve() -> None:
     assert [question.partition(".")[0] for question, _ in QUESTIONS] == [str(number) for number in range(1, 13)]
 
 
-@pytest.mark.parametrize(("question", "section"), QUESTIONS, ids=lambda value: value.partition("\n")[0][:30])
+@each("question, section", QUESTIONS)
 def test_every_tool_answers_and_ours_falls_short_somewhere(question: str, section: str) -> None:
     cells = rows(section)
     assert list(cells) == TOOLS, question

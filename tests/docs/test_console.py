@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.docs import markdown
 from tests.docs.console import Session, same, steps
+from tests.each import each
 from tests.rings import rest_is_long
 
 pytestmark = pytest.mark.slow
@@ -60,8 +61,8 @@ def test_no_output_stands_where_it_is_not_compared() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
-    ("expected", "found", "equal"),
+@each(
+    "expected, found, equal",
     [
         ("a  b", "a b\n", True),
         ("a", "b", False),

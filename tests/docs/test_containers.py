@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from mqctl import __version__
@@ -15,6 +14,7 @@ from mqctl.cli.catalog import BY_PATH
 from mqctl.main import load_command
 from mqctl.operations.checks.checks_file import load_expectations
 from tests.conftest import REPOSITORY
+from tests.each import each
 
 MANIFESTS = sorted((REPOSITORY / "docs" / "examples" / "kubernetes").glob("*.yaml"))
 IMAGE = f"mqctl:{__version__}"
@@ -33,7 +33,7 @@ def pods(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from pods(value)
 
 
-@pytest.mark.parametrize("file", MANIFESTS, ids=lambda file: file.stem)
+@each("file", MANIFESTS)
 def test_a_manifest_starts_commands_that_exist_with_no_rights_beyond_its_volumes(file: Path) -> None:
     manifests = documents(file)
     assert all({"apiVersion", "kind", "metadata"} <= document.keys() for document in manifests)

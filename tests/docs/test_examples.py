@@ -8,7 +8,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from mqctl.main import load_command
@@ -17,6 +16,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.checks_file import load_expectations
 from mqctl.render.metrics import families
 from tests.conftest import REPOSITORY
+from tests.each import each
 
 EXAMPLES = REPOSITORY / "docs" / "examples"
 UNITS = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in {".service", ".timer"})
@@ -65,7 +65,7 @@ def test_the_workflow_runs_commands_that_exist() -> None:
         parse(words)
 
 
-@pytest.mark.parametrize("name", UNITS)
+@each("name", UNITS)
 def test_units(name: str) -> None:
     problems = unit(name)
     assert problems["Unit"]["Description"]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
 from docs.literature_page import Clause, page, sections
 from mqctl.local.scenario_files import scenario_names
 from mqctl.model.lang import Lang
 from tests.conftest import REPOSITORY
+from tests.each import each
 
 CLAUSES = [clause for section in sections() for clause in section.clauses]
 
 
-@pytest.mark.parametrize("clause", CLAUSES, ids=lambda clause: clause.en)
+@each("clause", CLAUSES)
 def test_what_a_clause_names_is_there(clause: Clause) -> None:
     assert clause.tests
     for named in clause.tests:

@@ -7,34 +7,30 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mqctl.cli import catalog
 from mqctl.main import load_command
+from tests.each import each
 from tests.shells import require
 
 NAMES = ("mqctl", *(f"mqctl-{word}" for word in catalog.children(())))
-
-
-@pytest.fixture
-def page(name: str, references: Path) -> Path:
-    return references / "man" / f"{name}.1"
 
 
 def test_there_is_a_page_for_each_first_word(references: Path) -> None:
     assert {page.stem for page in (references / "man").iterdir()} == set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_mandoc_has_nothing_to_object(page: Path) -> None:
+@each("name", NAMES)
+def test_mandoc_has_nothing_to_object(references: Path, name: str) -> None:
     require("mandoc", "the check of man pages")
+    page = references / "man" / f"{name}.1"
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "error", page], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_man_shows_every_command_and_option(page: Path) -> None:
+@each("name", NAMES)
+def test_man_shows_every_command_and_option(references: Path, name: str) -> None:
     require("man", "the look at man pages")
+    page = references / "man" / f"{name}.1"
     env = {"PATH": os.environ["PATH"], "MANWIDTH": "1000", "LC_ALL": "C.UTF-8", "MAN_DISABLE_SECCOMP": "1"}
     done = subprocess.run(
         ["man", "--warnings=w", "-P", "cat", "-l", page], capture_output=True, text=True, env=env, check=False

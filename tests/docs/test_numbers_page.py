@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Callable
 
 import jmespath
-import pytest
 
 from docs.numbers_page import SUMS, Sum, page
 from mqctl.model.lang import Lang
 from tests.conftest import Outcome
+from tests.each import each
 
 
-@pytest.mark.parametrize("item", SUMS, ids=lambda item: item.what[0])
+@each("item", SUMS)
 def test_the_sum_comes_out(mqctl: Callable[..., Outcome], item: Sum) -> None:
     assert (item.path is None) != (item.computed is None)
     if item.computed is not None:
@@ -25,7 +25,7 @@ def test_the_sum_comes_out(mqctl: Callable[..., Outcome], item: Sum) -> None:
     assert jmespath.search(item.path, outcome.json) == item.value
 
 
-@pytest.mark.parametrize("item", SUMS, ids=lambda item: item.what[0])
+@each("item", SUMS)
 def test_the_sum_on_the_page_names_its_result(item: Sum) -> None:
     """A value that changes without its sentence would leave the page wrong."""
     values = item.value if isinstance(item.value, list | tuple) else [item.value]

@@ -17,6 +17,7 @@ from markdown.extensions.toc import slugify
 
 from docs import site
 from tests.conftest import REPOSITORY
+from tests.each import each
 
 SETTINGS: dict[str, Any] = yaml.safe_load((REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"))
 
@@ -76,7 +77,7 @@ def commands(page: Path) -> set[str]:
 CHINESE = [page for place in ("*", "docs/**/*", "playbooks/*/*") for page in sorted(REPOSITORY.glob(f"{place}.zh.md"))]
 
 
-@pytest.mark.parametrize("page", CHINESE, ids=lambda page: str(page.relative_to(REPOSITORY)))
+@each("page", CHINESE)
 def test_a_chinese_page_names_the_same_commands_under_the_same_number_of_headings(page: Path) -> None:
     english = page.with_name(page.name.replace(".zh.md", ".md"))
     assert commands(page) ^ commands(english) == set()

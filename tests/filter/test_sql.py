@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqctl.filter.sql import EvaluationError, SqlSyntaxError, compile_sql
+from tests.each import each
 
 THROWS = "throws"
 A5 = {"a": "5"}
@@ -21,8 +22,8 @@ def outcome(expression: str, properties: dict[str, str]) -> bool | str | None:
         return THROWS
 
 
-@pytest.mark.parametrize(
-    ("expression", "properties", "expected"),
+@each(
+    "expression, properties, expected",
     [
         # three values
         ("a = 5 AND b = 6", {"a": "4"}, False),
@@ -107,7 +108,7 @@ def test_evaluation(expression: str, properties: dict[str, str], expected: bool 
     assert compile_sql(expression).matches(properties) is (expected is True)
 
 
-@pytest.mark.parametrize(
+@each(
     "expression",
     [
         "",

@@ -19,6 +19,7 @@ from mqctl import __version__
 from mqctl.model.forms import FORMS
 from mqctl.operations.checks.checks_file import load_expectations
 from tests.conftest import REPOSITORY, Outcome
+from tests.each import each
 
 Run = Callable[..., Outcome]
 KEPT = REPOSITORY / "tests" / "model" / "forms"
@@ -50,7 +51,7 @@ def kept(kind: str, form: int) -> Path:
     return apart.get((kind, form), KEPT / f"{kind}-{form}{suffix}")
 
 
-@pytest.mark.parametrize("kind", FORMS)
+@each("kind", FORMS)
 def test_a_file_of_every_form_is_kept(kind: str) -> None:
     assert [kept(kind, form).exists() for form in range(1, FORMS[kind] + 2)] == [True] * FORMS[kind] + [False]
 

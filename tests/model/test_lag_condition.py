@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mqctl.errors import UsageError
 from mqctl.model.lag import LagState, QueueLag
 from mqctl.model.lag_condition import Facts, GroupFacts, Known, facts_of, parse_condition
+from tests.each import each
 
 
 def facts(**lags: tuple[int, int]) -> Facts:
@@ -19,8 +20,8 @@ def facts(**lags: tuple[int, int]) -> Facts:
 TWO = facts(a=(5, 2_000), b=(50, 100))
 
 
-@pytest.mark.parametrize(
-    ("text", "truth"),
+@each(
+    "text, truth",
     [
         ("lag<100", True),
         ("lag<50", False),
@@ -40,8 +41,8 @@ def test_what_conditions_mean(text: str, truth: bool | None) -> None:
     assert parse_condition(text).holds(TWO) is truth
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
+@each(
+    "text, said",
     [
         ("", "a comparison is missing at the end"),
         ("lag", "one of < <= > >= = != is missing at the end"),
@@ -116,8 +117,8 @@ def row(state: LagState, *, lag: int | None, age: int | None, end: int | None = 
     )
 
 
-@pytest.mark.parametrize(
-    ("rows", "complete", "truth"),
+@each(
+    "rows, complete, truth",
     [
         ([row(LagState.BEHIND, lag=3, age=5)], True, True),
         ([row(LagState.BEHIND, lag=3, age=5)], False, None),

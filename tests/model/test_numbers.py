@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mqctl.model.numbers import MOST_INT64, decimal, fraction
+from tests.each import each
 
 
 @given(st.integers(-MOST_INT64, MOST_INT64))
@@ -16,16 +16,12 @@ def test_every_64_bit_number_comes_through(number: int) -> None:
     assert decimal(str(number)) == (number if number >= 0 else None)
 
 
-@pytest.mark.parametrize(
-    "text", [None, "", "-", "+1", " 1", "1 ", "1_000", "²", "٣", "1e3", "inf", "nan", "0x10", "9" * 5_000, "9" * 20]
-)
+@each("text", [None, "", "-", "+1", " 1", "1 ", "1_000", "²", "٣", "1e3", "inf", "nan", "0x10", "9" * 5_000, "9" * 20])
 def test_what_is_no_number_is_none(text: str | None) -> None:
     assert decimal(text, -MOST_INT64) is None
 
 
-@pytest.mark.parametrize(
-    "text", [None, "", "-", ".5", "5.", "1e3", "inf", "nan", "٣", "1_0", "9" * 5_000, "0." + "1" * 100, "9" * 20]
-)
+@each("text", [None, "", "-", ".5", "5.", "1e3", "inf", "nan", "٣", "1_0", "9" * 5_000, "0." + "1" * 100, "9" * 20])
 def test_what_is_no_fraction_is_none(text: str | None) -> None:
     assert fraction(text) is None
 

@@ -29,6 +29,7 @@ from mqctl.protocol.frame import RemotingCommand, decode
 from mqctl.protocol.message_batch import decode_batch, encode_batch
 from mqctl.protocol.message_record import decode_messages, encode_message
 from mqctl.protocol.requests import REQUESTS
+from tests.each import each
 from tests.protocol.conftest import RecordedFrame
 
 CONFIG_CODECS: dict[str, tuple[Any, Any]] = {
@@ -143,8 +144,8 @@ def test_defaults_fill_what_is_missing_or_null() -> None:
     assert heartbeat.producer_data_set == ()
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
+@each(
+    "kind, text",
     [
         (HeartbeatData, "{}"),
         (HeartbeatData, ""),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zlib
 from dataclasses import replace
+from itertools import product
 
 import lz4.frame
 import pytest
@@ -18,6 +19,7 @@ from mqctl.protocol.body import BodyError
 from mqctl.protocol.compression import Compression, CompressionError, compress, decompress
 from mqctl.protocol.unpacking import Unpacker
 from tests.conftest import REPOSITORY
+from tests.each import each
 from tests.store.builder import message
 
 _LIMIT = 8 << 20
@@ -31,6 +33,7 @@ import lz4.frame, zlib, zstandard
 from mqctl.protocol.bodies_client import ConsumerIds
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.compression import CompressionError, decompress
+from tests.each import each
 
 def peak():
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -79,8 +82,7 @@ def test_a_bomb_costs_no_more_than_its_limit(kind: str) -> None:
     assert measured["grew"] <= _LIMIT + _SLACK, f"{measured['grew'] >> 20} MiB"
 
 
-@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 131_072, 1_000_000])
-@pytest.mark.parametrize("kind", list(Compression))
+@each("kind, size", product(Compression, [0, 1, 65_535, 65_536, 65_537, 131_072, 1_000_000]))
 def test_the_limit_is_exact(kind: Compression, size: int) -> None:
     body = bytes(size)
     packed, flag = compress(body, kind)

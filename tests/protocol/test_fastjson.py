@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.protocol.fastjson import FastjsonError, ObjectKey, dump_bytes, dumps, java_double, loads, queue_key
+from tests.each import each
 
 FILES = ["topics", "subscriptionGroup", "consumerOffset", "delayOffset", "consumerFilter"]
 
@@ -42,8 +43,8 @@ def test_recorded_bodies_are_rewritten_byte_for_byte(full_golden: Path) -> None:
         assert dumps(loads(body)) == body
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@each(
+    "text, value",
     [
         ("{0:10,1:2}", {0: 10, 1: 2}),
         ('{"0":10}', {"0": 10}),
@@ -155,8 +156,8 @@ def test_pretty_form_of_a_broadcast_offset_file() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@each(
+    "value, text",
     [
         (0.0, "0.0"), (0.5, "0.5"), (1e-7, "1.0E-7"), (1e7, "1.0E7"), (123456789.125, "1.23456789125E8"),
         (0.001, "0.001"), (-0.00012, "-1.2E-4"), (float("nan"), "null"), (float("inf"), "null"), (1e22, "1.0E22"),

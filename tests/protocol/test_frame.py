@@ -18,6 +18,7 @@ from mqctl.protocol.frame import (
     decode,
     encode,
 )
+from tests.each import each
 from tests.protocol.conftest import RecordedFrame
 
 
@@ -109,7 +110,7 @@ def test_names_of_fields_that_are_numbers_become_text() -> None:
     assert decode(encode(command)) == command
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         struct.pack(">i", -1),

@@ -26,6 +26,7 @@ from mqctl.protocol.message_record import (
     encode_message,
 )
 from mqctl.protocol.properties import format_properties, format_settings, parse_properties, parse_settings
+from tests.each import each
 from tests.protocol.conftest import RecordedFrame
 
 DOCUMENTED = bytes.fromhex(
@@ -61,7 +62,7 @@ def test_recorded_records_carry_the_crc_of_their_body(recorded_frames: list[Reco
     assert count > 5
 
 
-@pytest.mark.parametrize("cut", range(0, len(DOCUMENTED), 7))
+@each("cut", range(0, len(DOCUMENTED), 7))
 def test_torn_records_raise_the_declared_error(cut: int) -> None:
     if cut:
         with pytest.raises(RecordError):
@@ -169,7 +170,7 @@ def test_message_ids() -> None:
         str(UniqueId("here", 0, 0, 0, 0))
 
 
-@pytest.mark.parametrize("kind", list(Compression))
+@each("kind", list(Compression))
 def test_every_compression_round_trips_and_is_bounded(kind: Compression) -> None:
     body = b"hello world " * 500
     packed, bits = compress(body, kind)

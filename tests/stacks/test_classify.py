@@ -14,6 +14,7 @@ from mqctl.stacks.frame_text import java_frame
 from mqctl.stacks.names import Role, understand
 from mqctl.stacks.rule_table import CLASS_RULES
 from mqctl.stacks.rules import StackClass, user_rules
+from tests.each import each
 from tests.stacks.samples import DUMPS, FILES, dumps
 
 LABELS: dict[str, list[str]] = json.loads((DUMPS / "labels.json").read_text(encoding="utf-8"))
@@ -31,7 +32,7 @@ def _thread(*calls: str, state: ThreadState = ThreadState.WAITING, code: str | N
     return StackThread(name="t", state=state, frames=(first, *(frame for frame in frames[1:] if frame)))
 
 
-@pytest.mark.parametrize("name", DECIDING)
+@each("name", DECIDING)
 def test_every_labelled_thread_is_called_by_what_it_does(name: str) -> None:
     judged = 0
     for dump in dumps(name):
@@ -86,8 +87,8 @@ def test_a_socket_is_told_by_phase_and_by_the_library_below_a_wrapper() -> None:
     assert (connecting.cls, connecting.phase) == (StackClass.HTTP, "connect")
 
 
-@pytest.mark.parametrize(
-    ("calls", "state", "cls"),
+@each(
+    "calls, state, cls",
     [
         (("java.net.Inet6AddressImpl.lookupAllHostAddr(Native Method)", "java.net.InetAddress.getByName(I.java:1)",
           "okhttp3.Dns.lookup(Dns.kt:1)", "shop.A.b(A.java:1)"), ThreadState.RUNNABLE, StackClass.DNS),
@@ -115,8 +116,8 @@ def test_well_known_stacks(calls: tuple[str, ...], state: ThreadState, cls: Stac
     assert classify_thread(_thread(*calls, state=state)).cls == cls
 
 
-@pytest.mark.parametrize(
-    ("code", "state", "cls"),
+@each(
+    "code, state, cls",
     [
         ("time.sleep(5)", ThreadState.IDLE, StackClass.SLEEP),
         ("with self._lock:", ThreadState.IDLE, StackClass.LOCK),
@@ -167,8 +168,8 @@ def test_a_users_rules_come_first_and_may_name_classes_of_their_own() -> None:
     assert (thread_class.cls, thread_class.rule, str(thread_class.line)) == ("acme", "gateway", "shop.A.b(A.java:1)")
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
+@each(
+    "content, words",
     [
         (None, "a mapping"),
         ({"rule": []}, "nothing is called rule"),

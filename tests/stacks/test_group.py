@@ -11,6 +11,7 @@ from mqctl.stacks.group import Motion, StackGroup, StackReport, report_threads
 from mqctl.stacks.names import Role, understand
 from mqctl.stacks.normal import normal_name
 from mqctl.stacks.rules import StackClass
+from tests.each import each
 from tests.stacks.samples import dumps
 
 
@@ -123,8 +124,8 @@ def test_a_deadlock_is_suspected_where_nobody_else_could_hold_the_locks() -> Non
     assert report_threads([with_holder, with_holder]).suspected == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "role", "pool", "number", "cut"),
+@each(
+    "name, role, pool, number, cut",
     [
         ("ConsumeMessageThread_7", Role.CONSUME, None, 7, False),
         ("ConsumeMessageThread_order-service_12", Role.CONSUME, "order-service", 12, False),

@@ -77,7 +77,7 @@ json.dump({
 @pytest.mark.parametrize(
     ("kind", "threads", "note"),
     [
-        ("usual", 30_000, ""),
+        pytest.param("usual", 30_000, "", marks=pytest.mark.long),
         pytest.param("distinct", 3_000, "too many different calls", marks=pytest.mark.long),
         ("one_line", 0, ""),
         ("deep", 1, "only the innermost 1024 calls"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mqctl.model.dump import Deadlock, DumpTool, LockUse, StackDump, StackThread, ThreadState
 from mqctl.stacks.collecting import DumpLimits
 from mqctl.stacks.parse import read_dumps, read_stream
+from tests.each import each
 from tests.stacks.samples import DUMPS, FILES, dumps, text
 
 EXPECTED = {
@@ -30,7 +31,7 @@ def _thread(dump: StackDump, name: str) -> StackThread:
     return parsed_thread
 
 
-@pytest.mark.parametrize("name", FILES)
+@each("name", FILES)
 def test_every_recorded_dump_is_read_whole(name: str) -> None:
     read = dumps(name)
     tool, counts = EXPECTED[name]
@@ -112,7 +113,7 @@ def test_two_dumps_without_heads_are_told_apart_by_their_threads() -> None:
     assert [len(dump.threads) for dump in read_dumps(once + once, source="x")] == [43, 43]
 
 
-@pytest.mark.parametrize("name", FILES)
+@each("name", FILES)
 def test_windows_line_ends_and_utf_16_read_the_same(name: str) -> None:
     plain = dumps(name)
     windows = text(name).replace("\n", "\r\n")
@@ -122,7 +123,7 @@ def test_windows_line_ends_and_utf_16_read_the_same(name: str) -> None:
         assert read_stream(stream, source=name) == plain, encoding
 
 
-@pytest.mark.parametrize("name", FILES)
+@each("name", FILES)
 def test_a_cut_dump_is_told_as_such(name: str) -> None:
     whole = text(name)
     read = read_dumps(whole[: len(whole) * 2 // 5] + "x", source=name)

@@ -23,6 +23,7 @@ from mqctl.store.kernel import headers
 from mqctl.store.texts import property_spans, topic_codes
 from mqctl.store.timer import chain, read_timer_check, timer_log, used_slots
 from mqctl.store.verify import verify
+from tests.each import each
 
 ALL = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-rolled-clean", "store-5.3.3"]
 Find = Callable[[str], Path]
@@ -64,7 +65,7 @@ def test_queue_bounds_and_times_equal_mqadmin(
             assert shown == updated
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_bisection_finds_the_written_end_a_linear_scan_finds(golden_store: Find, name: str) -> None:
     opened = StoreDirectory.open(golden_store(name))
     for topic, queue_id in opened.queue_ids():
@@ -72,7 +73,7 @@ def test_bisection_finds_the_written_end_a_linear_scan_finds(golden_store: Find,
             assert written_entries(file.buffer) == written_entries_linear(file.buffer)
 
 
-@pytest.mark.parametrize("name", ALL)
+@each("name", ALL)
 def test_entries_lead_to_their_records_and_extensions_to_their_times(golden_store: Find, name: str) -> None:
     opened = StoreDirectory.open(golden_store(name))
     seen = 0
@@ -98,6 +99,7 @@ def test_entries_lead_to_their_records_and_extensions_to_their_times(golden_stor
 def test_properties_topics_and_index_agree_with_the_decoder(golden_store: Find, name: str) -> None:
     opened = StoreDirectory.open(golden_store(name))
     names = ["TAGS", "KEYS", "UNIQ_KEY", "DELAY", "TRAN_PREPARED_QUEUE_OFFSET", "REAL_TOPIC"]
+    indexes = opened.index_files()
     known = 0
     for file in opened.commit_log.files:
         rows = headers(file.buffer, opened.commit_log.walk(file).positions)
@@ -109,13 +111,13 @@ def test_properties_topics_and_index_agree_with_the_decoder(golden_store: Find, 
         assert [topics.names[code] for code in topics.codes] == [record.topic for record in records]
         for record in records:
             for key in [*record.keys, *([record.unique_key] if record.unique_key else [])]:
-                hits = [index.lookup(record.topic, key) for index in opened.index_files()]
+                hits = [index.lookup(record.topic, key) for index in indexes]
                 known += any(record.physical_offset in hit for hit in hits)
     expected = {"store-clean": 598, "store-killed": 2_038, "store-killed-recovered-clean": 2_105, "store-5.3.3": 652}
     assert known == expected.get(name, 6_500)
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name != "store-killed"])
+@each("name", [name for name in ALL if name != "store-killed"])
 def test_a_cleanly_stopped_store_verifies_without_any_remark(golden_store: Find, name: str) -> None:
     report = verify(StoreDirectory.open(golden_store(name)))
     assert report.damages == ()

@@ -11,7 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from mqctl.protocol.fastjson import loads
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
 from tests.conftest import Outcome
+from tests.each import each
 from tests.store.builder import StoreBuilder, message
 from tests.store.test_being_written import HOLDER as STORE_HOLDER
 
@@ -339,19 +340,6 @@ STORE_COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("name", STORE_COMMANDS)
-def test_every_command_reads_the_recorded_store_and_leaves_it(
-    mqctl: Run, store_copy: Callable[[str], Path], name: str
-) -> None:
-    store = store_copy(ROCKS)
-    words = LINES.get(name, "--no-spark" if name.startswith("report") else "").format(store=store).split()
-    before = hashes(store)
-    outcome = mqctl(*name.split(), "--store", store, *words)
-    assert hashes(store) == before
-    assert outcome.exit_code == ENDS.get(name, 0), outcome.stderr
-    assert "RocksDB" not in outcome.stderr
-
-
 FULL_HOLDER = """
 import sys, rocksdict
 opened = []
@@ -377,9 +365,9 @@ def said(outcome: Outcome, store: Path) -> tuple[int, str, str]:
     return outcome.exit_code, out, err
 
 
-def test_every_command_says_beside_a_holder_of_all_locks_what_it_says_without(
-    mqctl: Run, store_copy: Callable[[str], Path], tmp_path: Path
-) -> None:
+@pytest.fixture
+def held(store_copy: Callable[[str], Path], tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """Gives a recorded store all of whose locks a process holds, and a copy of it without one."""
     store, copy = store_copy(ROCKS), tmp_path / "without"
     places = sorted(str(path.parent) for path in store.rglob("CURRENT"))
     assert len(places) == 6
@@ -392,20 +380,27 @@ def test_every_command_says_beside_a_holder_of_all_locks_what_it_says_without(
         os.waitpid(holder.pid, os.WUNTRACED)
         try:
             shutil.copytree(store, copy)
-            before = state(store)
-            for name in STORE_COMMANDS:
-                lines = LINES.get(name, "--no-spark" if name.startswith("report") else "")
-                form = "" if name in WITHOUT_JSON else " -o json"
-                beside, alone = (
-                    said(mqctl(*name.split(), "--store", at, *(lines.format(store=at) + form).split()), at)
-                    for at in (store, copy)
-                )
-                assert beside == alone, name
-                assert beside[0] == ENDS.get(name, 0), (name, beside)
-            assert state(store) == before
+            yield store, copy
         finally:
             holder.send_signal(signal.SIGCONT)
         holder.stdin.close()
+
+
+@each("name", STORE_COMMANDS)
+def test_every_command_says_beside_a_holder_of_all_locks_what_it_says_without(
+    mqctl: Run, held: tuple[Path, Path], name: str
+) -> None:
+    before = state(held[0]), hashes(held[1])
+    options = LINES.get(name, "--no-spark" if name.startswith("report") else "")
+    form = "" if name in WITHOUT_JSON else " -o json"
+    beside, alone = (
+        said(mqctl(*name.split(), "--store", store, *(options.format(store=store) + form).split()), store)
+        for store in held
+    )
+    assert beside == alone
+    assert alone[0] == ENDS.get(name, 0), alone
+    assert "RocksDB" not in alone[2]
+    assert (state(held[0]), hashes(held[1])) == before
 
 
 def to_a_terabyte(file: Path) -> None:

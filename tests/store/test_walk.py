@@ -15,6 +15,7 @@ from mqctl.store import walk as walking
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Stop, headers
 from mqctl.store.walk import walk
+from tests.each import each
 from tests.store.builder import StoreBuilder, message, record_bytes
 from tests.store.reference_loop import loop
 
@@ -27,7 +28,7 @@ STORES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "records", "end"), STORES)
+@each("name, records, end", STORES)
 def test_walk_equals_the_loop_on_recorded_stores(
     golden_store: Callable[[str], Path], name: str, records: int, end: int
 ) -> None:
@@ -40,7 +41,7 @@ def test_walk_equals_the_loop_on_recorded_stores(
     assert (total, log.max_offset) == (records, end)
 
 
-@pytest.mark.parametrize("name", [name for name, _, _ in STORES])
+@each("name", [name for name, _, _ in STORES])
 def test_headers_equal_the_decoded_records(golden_store: Callable[[str], Path], name: str) -> None:
     log = StoreDirectory.open(golden_store(name)).commit_log
     for file in log.files:
