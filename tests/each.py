@@ -26,6 +26,7 @@ def each(names: str, cases: Iterable[Any] | Callable[[], Iterable[Any]]) -> Call
 
     Raises:
         AssertionError: names each case that failed, with its message and line; or there is no case.
+        pytest.skip.Exception: a case was skipped, and none failed.
     """
     parameters = [name.strip() for name in names.split(",")]
     given = list(cases) if isinstance(cases, Iterable) else cases
@@ -34,11 +35,14 @@ def each(names: str, cases: Iterable[Any] | Callable[[], Iterable[Any]]) -> Call
         @wraps(test)
         def all_cases(**fixtures: Any) -> None:
             failures: list[tuple[str, BaseException]] = []
+            skipped: BaseException | None = None
             known = given if isinstance(given, list) else list(given())
             for case in known:
                 values = case if len(parameters) > 1 else (case,)
                 try:
                     test(**fixtures, **dict(zip(parameters, values, strict=True)))
+                except pytest.skip.Exception as error:
+                    skipped = error
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised below, with all others
                     failures.append((" ".join(map(_label, values)), error))
             assert known, "there is no case"
@@ -47,6 +51,8 @@ def each(names: str, cases: Iterable[Any] | Callable[[], Iterable[Any]]) -> Call
                 raise AssertionError(
                     "\n".join([f"{len(failures)} of {len(known)} cases failed:", *lines])
                 ) from failures[0][1]
+            if skipped:
+                raise skipped
 
         own = inspect.signature(test)
         fixtures = [value for name, value in own.parameters.items() if name not in parameters]

@@ -24,6 +24,20 @@ def test_every_case_is_tried_and_every_failure_is_named() -> None:
     assert failures[-1].endswith("KeyError: 'ms'")
 
 
+@each("number", [1, 2, 3])
+def partly(number: int, last: int) -> None:
+    if number == 2:
+        pytest.skip("two")
+    assert number < last
+
+
+def test_a_skip_hides_no_failure_and_is_no_success() -> None:
+    with pytest.raises(AssertionError, match="1 of 3 cases failed"):
+        partly(last=3)
+    with pytest.raises(pytest.skip.Exception, match="two"):
+        partly(last=4)
+
+
 def test_a_loop_over_nothing_is_no_success() -> None:
     with pytest.raises(AssertionError, match="there is no case"):
         each("code", [])(lambda code: None)()
