@@ -54,8 +54,7 @@ def read_node(file: Path) -> Node:
     except OSError as error:
         raise ConfigurationError(problem, reason=error.strerror or str(error), remedy="name another file") from error
     except UnreadableYaml as error:
-        where = f" in line {error.line}" if error.line is not None else ""  # its text may tell a secret
-        raise ConfigurationError(problem, reason=f"it is no YAML{where}", remedy="mend it") from None
+        raise ConfigurationError(problem, reason=error.discreet, remedy="mend it") from None
     if node is None:
         return {}
     if not isinstance(node, dict):

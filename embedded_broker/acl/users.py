@@ -93,7 +93,7 @@ class Users:
         try:
             value = json.loads(text)
             name, password = str(value[name_field]), str(value[secret_field])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ConfigurationError(
                 "the first user cannot be made",
                 reason=f"no JSON object with {name_field} and {secret_field}",

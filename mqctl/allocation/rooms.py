@@ -75,6 +75,8 @@ def _matching(pattern: str) -> RoomOf:
         compiled = re.compile(pattern)
     except re.error as error:
         raise UsageError(f"cannot read the room rule regex:{pattern}", reason=str(error)) from error
+    except RecursionError as error:
+        raise UsageError("cannot read the room rule regex:...", reason="it is nested too deeply") from error
 
     def room(name: str) -> str | None:
         match = compiled.search(name)

@@ -151,7 +151,7 @@ def read_declaration(line: bytes, number: int) -> Declaration:
     try:
         declaration: Declaration = _DECODER.decode(line)
         return declaration
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInputError(f"could not read line {number} of the history", reason=of_decoder(error)) from error
 
 

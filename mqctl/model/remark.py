@@ -28,6 +28,8 @@ def on_one_line(name: str) -> str:
 
 def of_decoder(error: Exception) -> str:
     """Returns what a decoder says of foreign data: a value that it repeats is cut, and its place is not."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
     words, at, place = str(error).rpartition(_AT)
     return f"{on_one_line(words)}{at}{on_one_line(place)}"
 

@@ -129,7 +129,7 @@ def value_of(text: str) -> Value:
     """Returns a setting as it stands in a file: numbers, yes or no, lists and tables are not quoted."""
     try:
         value: Value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value
 

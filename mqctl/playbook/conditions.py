@@ -22,9 +22,11 @@ _BELONGS_TO_FIRST = frozenset(
 def problem(expression: str) -> str | None:
     """Returns why an expression cannot be read, in one line; None when it can."""
     try:
-        jmespath.compile(expression)
+        looked_up(expression)
     except JMESPathError as error:
         return " ".join(str(error).split())
+    except RecursionError:
+        return "it is nested too deeply"
     return None
 
 
@@ -78,3 +80,5 @@ def _ask(expression: str, document: object) -> object:
         return jmespath.search(expression, document)
     except JMESPathError as error:
         raise BadInputError(f"could not ask {expression!r}", reason=" ".join(str(error).split())) from error
+    except RecursionError as error:
+        raise BadInputError(f"could not ask {expression!r}", reason="it is nested too deeply") from error

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import yaml
 
-from mqctl.protocol.yaml_text import UnreadableYaml, check_text
+from mqctl.protocol.yaml_text import TOO_DEEP, UnreadableYaml, check_text
 
 _MOST_PLACES = 100_000
 """Aliases let a small text stand for any number of values."""
@@ -45,7 +45,7 @@ def read_yaml(text: str) -> tuple[object, dict[str, int]]:
     except UnreadableYaml as error:
         raise YamlProblem(str(error), error.line) from error
     except RecursionError as error:
-        raise YamlProblem("it is nested too deep, or holds itself", None) from error
+        raise YamlProblem(TOO_DEEP, None) from error
 
 
 def line_of(path: str, lines: dict[str, int]) -> int | None:

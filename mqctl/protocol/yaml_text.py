@@ -11,6 +11,8 @@ from typing import TypeVar
 T = TypeVar("T")
 MAX_DEPTH = 64
 """Levels of nesting that are read; nothing that people write comes near."""
+TOO_DEEP = f"it is nested too deeply: more than {MAX_DEPTH} levels"
+"""The reason, whichever limit was met first: this one, libyaml's (1,000 levels from 0.2.6 on) or Python's stack."""
 
 
 class UnreadableYaml(ValueError):
@@ -24,6 +26,13 @@ class UnreadableYaml(ValueError):
         super().__init__(reason)
         self.line = line
 
+    @property
+    def discreet(self) -> str:
+        """The reason without a word of the text, which may be a secret."""
+        if str(self) == TOO_DEEP:
+            return TOO_DEEP
+        return "it is no YAML" if self.line is None else f"it is no YAML in line {self.line}"
+
 
 def decode_yaml(data: bytes | str, wanted: type[T]) -> T:
     """Reads `data` as a `wanted`. Raises UnreadableYaml."""
@@ -32,6 +41,8 @@ def decode_yaml(data: bytes | str, wanted: type[T]) -> T:
     check_text(data)
     try:
         return msgspec.yaml.decode(data, type=wanted)
+    except RecursionError as error:
+        raise UnreadableYaml(TOO_DEEP) from error
     except (msgspec.DecodeError, *_STUMBLED) as error:
         raise UnreadableYaml(_one_line(error)) from error
 
@@ -43,9 +54,10 @@ def load_yaml(data: bytes | str, *, last_counts: bool = False) -> object:
     check_text(data, last_counts=last_counts)
     try:
         value: object = yaml.safe_load(data)
+    except RecursionError as error:
+        raise UnreadableYaml(TOO_DEEP) from error
     except (yaml.YAMLError, *_STUMBLED) as error:
-        mark = getattr(error, "problem_mark", None)
-        raise UnreadableYaml(_one_line(error), mark.line + 1 if mark is not None else None) from error
+        raise UnreadableYaml(_one_line(error), _line(error)) from error
     return value
 
 
@@ -54,9 +66,14 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()).replace(' in "<byte string>",', " at").replace(' in "<unicode string>",', " at")
 
 
+def _line(error: Exception) -> int | None:
+    mark = getattr(error, "problem_mark", None)
+    return mark.line + 1 if mark is not None else None
+
+
 # What PyYAML's constructors stumble over and let through: `2026-99-99` is a ValueError, `!!bool x` a KeyError,
 # `!!int ''` an IndexError, `!!timestamp x` an AttributeError, a moment before the year 1 an OverflowError.
-_STUMBLED = (ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
+_STUMBLED = (ValueError, ArithmeticError, LookupError, AttributeError)
 
 
 def check_text(data: bytes | str, *, last_counts: bool = False) -> None:
@@ -89,10 +106,15 @@ def check_text(data: bytes | str, *, last_counts: bool = False) -> None:
             if isinstance(event, begins):
                 levels.append(_Level(is_mapping=isinstance(event, yaml.MappingStartEvent)))
             if len(levels) - 1 > MAX_DEPTH:
-                raise UnreadableYaml(f"it is nested more than {MAX_DEPTH} levels deep", line)
-    except (yaml.YAMLError, ValueError) as error:
-        if isinstance(error, UnreadableYaml):
-            raise
+                raise UnreadableYaml(TOO_DEEP, line)
+    except UnreadableYaml:
+        raise
+    except yaml.scanner.ScannerError as error:
+        # libyaml reads ahead, and meets its own limit before it yields the events that are counted here.
+        if "nesting" in (error.problem or ""):
+            raise UnreadableYaml(TOO_DEEP, _line(error)) from error
+    except (yaml.YAMLError, ValueError):
+        pass
 
 
 class _Level:

@@ -51,7 +51,7 @@ def snapshot_at(recording: Recording, moment_ms: int) -> ClusterSnapshot:
 def _decoded_snapshot(recording: Recording, look: Look, kinds: Collection[RowKind] | None = None) -> ClusterSnapshot:
     try:
         snapshot = _snapshot(recording, look, recording.state_at(look.moment_ms, kinds))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadInputError(
             f"could not read the recording {recording.place.text}",
             reason=of_decoder(error),

@@ -127,5 +127,5 @@ class Query:
                 "kernels": Kernels(value.get("kernels", Kernels.AUTO)),
             }
             return cls(cuts, **{**value, **names})
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise UsageError(f"read option query={text}", reason=f"it is not a JSON of cuts: {error}") from error

@@ -176,6 +176,8 @@ def _rule(number: int, item: object, problems: list[str]) -> ClassRule | None:
             re.compile(expression)
         except re.error as error:
             entry.problems.append(f"code {expression}: {error}")
+        except RecursionError:
+            entry.problems.append("an expression of code is nested too deeply")
     if not any(lists.values()):
         entry.problems.append("it has no condition: calls, top, code or states")
     if entry.problems:

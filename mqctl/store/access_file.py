@@ -49,8 +49,7 @@ def read_access_file(path: Path) -> AccessFileContent:
     except OSError as error:
         raise refused(problem, error) from error
     except UnreadableYaml as error:
-        where = f" in line {error.line}" if error.line is not None else ""  # its text may tell a secret
-        raise BadInputError(problem, reason=f"it is no YAML{where}") from None
+        raise BadInputError(problem, reason=error.discreet) from None
     values = node if isinstance(node, dict) else {}
     version = next(iter(_mappings(values, "dataVersion")), {})
     accounts = [item for item in _mappings(values, "accounts") if item.get("accessKey") is not None]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.protocol.yaml_text import UnreadableYaml, check_text
+from mqctl.protocol.yaml_text import UnreadableYaml, check_text, decode_yaml
 from tests.conftest import Outcome
 
 # Nine lines that stand for 43 million values.
@@ -43,6 +43,29 @@ def test_odd_yaml_is_no_bug_of_mqctl(tmp_path: Path, text: str) -> None:
     for reader in readers:
         with pytest.raises(MqctlError):
             reader(file)
+
+
+# Just beyond mqctl's own limit, and far beyond libyaml's, which reads ahead of what it yields.
+DEEP = {
+    "brackets": "[" * 70 + "]" * 70,
+    "many brackets": "[" * 5_000,
+    "braces": "{a: " * 5_000,
+    "dashes": "- " * 5_000,
+    "question marks": "? " * 5_000,
+    "lines": "\n".join(" " * level + "a:" for level in range(1_100)),
+}
+
+
+@pytest.mark.parametrize("text", DEEP.values(), ids=list(DEEP))
+def test_what_is_nested_too_deeply_is_called_so_whatever_limit_it_meets(text: str) -> None:
+    from mqctl.playbook.yaml_places import YamlProblem, read_yaml
+
+    with pytest.raises(UnreadableYaml, match="nested too deeply"):
+        decode_yaml(text, object)
+    with pytest.raises(YamlProblem, match="nested too deeply"):
+        read_yaml(text)
+    with pytest.raises(YamlProblem, match="nested too deeply"):
+        read_yaml("a: &a [*a]\n")
 
 
 def test_odd_yaml_through_the_command_line(mqctl: Callable[..., Outcome], tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def _noted(location: str, now: Iterable[SeenBroker], now_ms: int) -> tuple[SeenB
             return tuple(fresh[name] for name in sorted(fresh))
         fresh |= {item.name: _sized(item, fresh.get(item.name)) for item in now}
         write_whole(place, msgspec.json.encode([fresh[name] for name in sorted(fresh)]), sweep="*")
-    except (OSError, MqctlError, msgspec.MsgspecError):
+    except (OSError, MqctlError, msgspec.MsgspecError, RecursionError):
         return ()
     return tuple(fresh[name] for name in sorted(fresh))
 

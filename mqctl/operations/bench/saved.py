@@ -25,5 +25,5 @@ def read_run(file: Path) -> BenchRun:
         if schema != BENCH_SCHEMA:
             raise BadInputError(problem, reason=f"its schema is {schema}", remedy="write one with -o json > FILE")
         return msgspec.convert(document, BenchRun)
-    except (msgspec.MsgspecError, UnicodeError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise BadInputError(problem, reason=of_decoder(error), remedy="write one with -o json > FILE") from error

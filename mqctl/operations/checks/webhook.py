@@ -117,6 +117,9 @@ def webhook_of(url: str | None, template: Path | None) -> Webhook | None:
         json.loads(_filled(text, dict.fromkeys(_FIELDS, "0")))
     except ValueError as error:
         raise UsageError(f"the template {template} is no JSON", reason=str(error), remedy="see --help") from error
+    except RecursionError as error:
+        reason = "it is nested too deeply"
+        raise UsageError(f"the template {template} is no JSON", reason=reason, remedy="see --help") from error
     return Webhook(url, text)
 
 

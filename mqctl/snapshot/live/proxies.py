@@ -143,7 +143,7 @@ def _address(item: ProxyHeartbeat) -> str:
     """Returns where a client's connection to its proxy comes from, as far as that is told."""
     try:
         channel = json.loads(item.channel_data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "?"
     address = channel.get("remoteAddress") if isinstance(channel, dict) else None
     return address if isinstance(address, str) else "?"

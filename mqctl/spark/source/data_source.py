@@ -231,7 +231,7 @@ def _list(options: Mapping[str, str], key: str) -> list[object]:
     text = options.get(key, "[]")
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, list):
         raise UsageError(f"read option {key}={text}", reason="it must be a JSON list")

@@ -10,12 +10,15 @@ import pytest
 
 from embedded_broker import Answer, EmbeddedCluster
 from embedded_broker.acl.file import read_node
-from mqctl.errors import ConfigurationError
+from mqctl.drill.declarations import read_declaration
+from mqctl.errors import BadInputError, ConfigurationError, MqctlError
 from mqctl.plan.plan_file import read_plan
 from mqctl.plan.range_file import read_ranges
+from mqctl.plan.settings_file import value_of
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.protocol.codes import RequestCode
-from tests.conftest import Outcome
+from mqctl.store.access_file import read_access_file
+from tests.conftest import REPOSITORY, Outcome
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Run
@@ -112,18 +115,53 @@ def test_yaml_that_others_wrote(live: Run, tmp_path: Path) -> None:
     ):
         outcome = live(*words)
         assert outcome.exit_code in {64, 65, 78}, (words, outcome.exit_code, outcome.stderr)
-        assert "nested" in outcome.stderr, (words, outcome.stderr)
+        assert "nested too deeply" in outcome.stderr, (words, outcome.stderr)
     profiles.parent.mkdir(parents=True, exist_ok=True)
     profiles.write_text(DEEP_YAML)
     shown = live("profile", "list")
-    assert (shown.exit_code, "nested" in shown.stderr) == (78, True), shown.stderr
+    assert (shown.exit_code, "nested too deeply" in shown.stderr) == (78, True), shown.stderr
 
 
 def test_an_access_list(tmp_path: Path) -> None:
     file = tmp_path / "plain_acl.yml"
     file.write_text(DEEP_YAML)
-    with pytest.raises(ConfigurationError, match="it is no YAML"):
+    with pytest.raises(ConfigurationError, match="nested too deeply"):
         read_node(file)
+    with pytest.raises(BadInputError, match="nested too deeply"):
+        read_access_file(file)
     file.write_text("accounts: 2026-99-99")
     with pytest.raises(ConfigurationError, match="it is no YAML"):
         read_node(file)
+
+
+NESTED_PATTERN, NESTED_PATH, NESTED_JSON = "(" * 5_000, "!" * 5_000 + "a", "[" * 50_000
+"""A regular expression, an expression of JMESPath, and JSON."""
+
+
+def test_what_else_others_write(live: Run, tmp_path: Path) -> None:
+    template, rules, run = tmp_path / "deep.json", tmp_path / "rules.yaml", tmp_path / "run.json"
+    playbook, check = tmp_path / "own" / "playbook.yaml", tmp_path / "check.yaml"
+    template.write_text(NESTED_JSON)
+    run.write_text(f'{{"schema": "bench.run/1", "x": {NESTED_JSON}')
+    rules.write_text(f'rules:\n- {{class: slow, code: ["{NESTED_PATTERN}"]}}\n')
+    check.write_text("groups: {}\n")
+    playbook.parent.mkdir()
+    backlog = (REPOSITORY / "playbooks" / "backlog" / "playbook.yaml").read_text()
+    playbook.write_text(backlog.replace("sum(groups[].lag_count)", f"'{NESTED_PATH}'"))
+    for words in (
+        ("check", check, "--webhook", "http://127.0.0.1:1/", "--webhook-template", template),
+        ("stacks", "dump", "-g", "G", "--rules-file", rules),
+        ("bench", "compare", run, run),
+        ("playbook", "show", playbook.parent),
+        ("allocation", "simulate", "-t", "Pay", "-g", "G", "--room-rule", f"regex:{NESTED_PATTERN}"),
+    ):
+        outcome = live(*words)
+        assert outcome.exit_code in {64, 65, 78}, (words[:2], outcome.exit_code, outcome.stderr)
+        assert "nested too deeply" in outcome.stderr, (words[:2], outcome.stderr)
+
+
+def test_what_else_brokers_and_histories_say() -> None:
+    assert value_of(NESTED_JSON) == NESTED_JSON
+    with pytest.raises(MqctlError, match="line 7") as refused:
+        read_declaration(f'{{"type": "ended", "x": {NESTED_JSON}'.encode(), 7)
+    assert refused.value.reason == "it is nested too deeply"
