@@ -13,8 +13,9 @@ _HEAD = """# Dependencies
 
 Generated from the comments of `pyproject.toml` by `docs/generate.py`. Tests hold that each has a reason and a licence
 that allows its use beside Apache-2.0, and that `requirements.lock` pins all of them, and what they need in turn, by
-version and hash. `.ci/run` installs from that lock, or says that it cannot be had here and goes on with what
-`pyproject.toml` allows (CI_LOCKED=require: fails); `.ci/lock` writes it.
+version and hash. `.ci/run` tests with the newest versions that `pyproject.toml` allows, as a new clone gets them, and
+runs a part of the tests with the locked ones; where the lock cannot be installed it says so (CI_LOCKED=require: fails).
+`.ci/lock` writes the lock, `.ci/newest.py` compares it with the newest versions.
 
 Nothing is imported that a command does not need: see [what start-up may cost](figures.md).
 """
@@ -29,6 +30,8 @@ _SECTIONS = {
     "bench": "Extra `bench`: histograms of `bench`",
     "keyring": "Extra `keyring`: keys from the system's keyring",
     "dev": "Extra `dev`: tests and checks, never installed for users",
+    "interop": "Extra `interop`: clients, servers and a browser of others that tests use",
+    "site": "Extra `site`: the documentation site",
 }
 
 

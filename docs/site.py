@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import rjieba
 import yaml
-from markdown.extensions.toc import slugify
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -111,6 +109,8 @@ def headings(text: str) -> list[str]:
 
 def with_anchors(text: str, english: list[str]) -> str:
     """A Chinese page whose headings have the anchors of the English ones, so that links to them lead to either."""
+    from markdown.extensions.toc import slugify
+
     for own, other in zip(headings(text), english, strict=True):
         text = re.sub(rf"^(#+ {re.escape(own)})$", rf"\1 {{#{slugify(other, '-')}}}", text, count=1, flags=re.MULTILINE)
     return text
@@ -145,6 +145,8 @@ def navigation(entries: list[Any], titles: dict[str, str]) -> Iterator[Any]:
 
 def set_words_apart(index: Path) -> None:
     """Puts blanks of no width between the Chinese words of a search index: the search finds what a word begins with."""
+    import rjieba
+
     found = msgspec.json.decode(index.read_bytes())
     for entry in found["docs"]:
         for part in ("title", "text"):

@@ -1,7 +1,7 @@
 """A real browser for tests of pages: whatever a page asks for beyond itself fails the test.
 
 Chromium is taken from MQCTL_TEST_CHROMIUM, from `playwright install chromium`, from the PATH, or from where the npm
-package `@sparticuz/chromium` unpacks itself (the temporary directory); without any the test says so and is skipped.
+package `@sparticuz/chromium` unpacks itself (the temporary directory); without any the test is skipped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.requires import leave_out, need_extra
 
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1_280, "height": 900}
 
@@ -38,16 +38,18 @@ def chromium() -> str | None:
 @contextmanager
 def page_of(file: Path, viewport: dict[str, int]) -> Iterator[Any]:
     """Opens a file; any request for anything else fails the test."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    need_extra("interop", "playwright")
+    from playwright.sync_api import sync_playwright
+
     path = chromium()
     if path is None:
-        pytest.skip("no Chromium: set MQCTL_TEST_CHROMIUM or run `playwright install chromium`")
+        leave_out("it needs Chromium: install it, set MQCTL_TEST_CHROMIUM or run `playwright install chromium`")
     arguments = ["--no-sandbox", "--single-process", "--no-zygote", "--headless=shell"]
     requests: list[str] = []
-    with playwright.sync_playwright() as play:
+    with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=path, args=arguments)
         try:
-            page = browser.new_page(viewport=viewport)
+            page = browser.new_page(viewport={"width": viewport["width"], "height": viewport["height"]})
             page.on("request", lambda request: requests.append(request.url))
             page.on("pageerror", lambda error: requests.append(str(error)))
             page.goto(file.as_uri())

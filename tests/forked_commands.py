@@ -203,7 +203,8 @@ def main() -> None:
     for room in (*_ROOMS, *_UPPER_ROOMS, *sys.argv[2:]):
         package = importlib.import_module(f"mqctl.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(module.name)
+            with suppress(ModuleNotFoundError):  # what an extra brings that is not installed
+                importlib.import_module(module.name)
     for body in importlib.import_module("mqctl.protocol.bodies").BODIES.values():
         body._codec()  # made when it is first used, from annotations: a third of what a small command costs
     if "spark" in sys.argv[2:]:

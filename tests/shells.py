@@ -10,16 +10,14 @@ import os
 import pty
 import select
 import shlex
-import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import REPOSITORY
+from tests.requires import need_program
 
 SHELLS = ("bash", "zsh", "fish")
 _LIMIT_S = 60
@@ -32,16 +30,6 @@ _START = {
     "zsh": ("zsh", "-f", "-i"),
     "fish": ("fish", "--no-config", "-i"),
 }
-
-
-def require(program: str, what: str) -> None:
-    """Skips, saying what is left out, where `program` is not installed; `.ci/run` sets MQCTL_TEST_ALL and fails."""
-    if shutil.which(program) is not None:
-        return
-    message = f"{program} is not installed: {what} was left out"
-    if os.environ.get("MQCTL_TEST_ALL"):
-        pytest.fail(message)
-    pytest.skip(message)
 
 
 def _set_up(shell: str, home: Path) -> str:
@@ -59,7 +47,7 @@ def typed(shell: str, line: str, home: Path, env: Mapping[str, str] | None = Non
         home: an empty directory of the test's own, that is the working directory as well.
         env: added to the environment of the shell.
     """
-    require(shell, f"its completion of `{line.expandtabs(1)}`")
+    need_program(shell)
     program = home / "bin" / "mqctl"
     program.parent.mkdir(exist_ok=True)
     written = home / "written"

@@ -27,6 +27,7 @@ from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from tests.client.consuming import LONG_S, Heard, create_topic, quick, quick_client, send, wait_until
+from tests.requires import need_extra
 
 QUEUE = MessageQueue("T", "broker-a", 0)
 
@@ -45,6 +46,7 @@ class SetClock(ClientClock):
 @pytest.fixture
 def redis_url() -> Iterator[str]:
     """A server in this process that speaks Redis's protocol on a port of its own."""
+    need_extra("interop", "fakeredis")
     from fakeredis import TcpFakeServer
 
     server = TcpFakeServer(("127.0.0.1", 0), server_type="redis")

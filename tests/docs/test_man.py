@@ -10,7 +10,7 @@ from typing import Any
 from mqctl.cli import catalog
 from mqctl.main import load_command
 from tests.each import each
-from tests.shells import require
+from tests.requires import need_program
 
 NAMES = ("mqctl", *(f"mqctl-{word}" for word in catalog.children(())))
 
@@ -21,7 +21,7 @@ def test_there_is_a_page_for_each_first_word(references: Path) -> None:
 
 @each("name", NAMES)
 def test_mandoc_has_nothing_to_object(references: Path, name: str) -> None:
-    require("mandoc", "the check of man pages")
+    need_program("mandoc")
     page = references / "man" / f"{name}.1"
     done = subprocess.run(["mandoc", "-T", "lint", "-W", "error", page], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -29,7 +29,7 @@ def test_mandoc_has_nothing_to_object(references: Path, name: str) -> None:
 
 @each("name", NAMES)
 def test_man_shows_every_command_and_option(references: Path, name: str) -> None:
-    require("man", "the look at man pages")
+    need_program("man")
     page = references / "man" / f"{name}.1"
     env = {"PATH": os.environ["PATH"], "MANWIDTH": "1000", "LC_ALL": "C.UTF-8", "MAN_DISABLE_SECCOMP": "1"}
     done = subprocess.run(

@@ -18,6 +18,7 @@ from markdown.extensions.toc import slugify
 from docs import site
 from tests.conftest import REPOSITORY
 from tests.each import each
+from tests.requires import need_extra
 
 SETTINGS: dict[str, Any] = yaml.safe_load((REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"))
 
@@ -48,6 +49,8 @@ def test_the_navigation_speaks_chinese_and_nothing_is_translated_for_nobody() ->
     ("language", "shown"), [("en", "RocketMQ for people who know Kafka"), ("zh", "写给熟悉 Kafka 的人")]
 )
 def test_a_page_is_laid_in_its_language_and_leads_to_the_other(tmp_path: Path, language: str, shown: str) -> None:
+    if language == "zh":
+        need_extra("site", "markdown")
     site.lay("docs/kafka.md", tmp_path, language)
     text = (tmp_path / "docs" / "kafka.md").read_text(encoding="utf-8")
     assert shown in text
@@ -86,6 +89,7 @@ def test_a_chinese_page_names_the_same_commands_under_the_same_number_of_heading
 
 
 def test_a_chinese_page_leads_to_chinese_pages(tmp_path: Path) -> None:
+    need_extra("site", "markdown")
     site.lay("docs/tasks/stuck-group.md", tmp_path, "zh")
     assert "](../concepts/allocation.md)" in (tmp_path / "docs/tasks/stuck-group.md").read_text(encoding="utf-8")
 
@@ -106,6 +110,7 @@ def test_what_a_page_would_fetch_is_seen(tmp_path: Path, tag: str) -> None:
 
 
 def test_chinese_words_stand_apart_in_the_search_index(tmp_path: Path) -> None:
+    need_extra("site", "rjieba")
     index = tmp_path / "search_index.json"
     index.write_text(
         '{"config": {}, "docs": [{"title": "消费堆积", "text": "<p><code>group lag</code> 重置位点</p>"}]}'

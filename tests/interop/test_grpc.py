@@ -22,6 +22,7 @@ from tests.embedded_broker.test_grpc import make_topic
 from tests.embedded_broker.wire import Peer
 from tests.interop.clients import Client, Event
 from tests.interop.node_client import grpc_command
+from tests.requires import need_extra
 
 _KINDS = ("python", "node")
 _AGAIN_SECONDS = 60
@@ -52,6 +53,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 @pytest.fixture(scope="module")
 def clients(cluster: EmbeddedCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Client]]:
     """A process each, with a producer of all types of topics: that of Node waits for ever if settings come too soon."""
+    need_extra("interop", "rocketmq.v5")
     commands = {"node": grpc_command(), "python": [sys.executable, str(Path(__file__).parent / "grpc_driver.py")]}
     with ExitStack() as stack:
         started = [
@@ -201,6 +203,7 @@ def test_transactions_end_as_they_are_told_or_as_the_check_says(client: Client, 
 
 
 def test_the_consumer_of_the_readme_runs_as_printed_but_for_the_port(cluster: EmbeddedCluster) -> None:
+    need_extra("interop", "rocketmq.v5")
     make_topic(cluster, "orders")
     with Peer(cluster.broker().address) as peer:
         assert peer.call(send("orders"), b"hello").code == 0
@@ -214,6 +217,7 @@ def test_the_consumer_of_the_readme_runs_as_printed_but_for_the_port(cluster: Em
 
 
 def test_the_test_in_the_guide_runs(tmp_path: Path) -> None:
+    need_extra("interop", "rocketmq.v5")
     guide = (REPOSITORY / "docs" / "embedded-broker.md").read_text()
     block = guide.partition("<!-- gRPC test -->\n```python\n")[2].partition("```")[0]
     (tmp_path / "test_guide.py").write_text(block)

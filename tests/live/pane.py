@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.conftest import REPOSITORY
-from tests.shells import require
+from tests.requires import need_program
 
 _LIMIT_S = 90
 _PATIENCE_S = 0.05
@@ -54,7 +54,7 @@ class Pane:
 @contextmanager
 def pane(words: tuple[str, ...], env: Mapping[str, str], home: Path, *, columns: int, rows: int) -> Iterator[Pane]:
     """Runs mqctl in a terminal of that size."""
-    require("tmux", "the screen in a real terminal")
+    need_program("tmux")
     settings = {
         "PATH": os.environ["PATH"],
         "TERM": "screen-256color",

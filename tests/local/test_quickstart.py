@@ -16,6 +16,7 @@ import pytest
 from mqctl.local.scenario_files import load_scenario
 from mqctl.render.scenarios import HEALTHY, meanings
 from tests.conftest import REPOSITORY, Outcome
+from tests.requires import need_extra
 
 Run = Callable[..., Outcome]
 _SECONDS = 120
@@ -63,6 +64,7 @@ def told(page: str) -> str:
 @pytest.mark.long
 @pytest.mark.spark
 def test_every_step_is_shown_with_what_was_typed_and_what_it_means(quickstart: Run, state: Path) -> None:
+    need_extra("spark", "pyspark")
     outcome = quickstart("quickstart")
     page = outcome.stdout
     assert outcome.exit_code == 0, page[-2000:] + outcome.stderr

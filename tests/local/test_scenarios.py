@@ -19,6 +19,7 @@ from mqctl.local.scenario_files import load_scenario, read_scenario, scenario_na
 from mqctl.local.stage import Stage
 from mqctl.render.scenarios import RunningScenario, ScenarioRow, running_document
 from tests.conftest import Outcome
+from tests.requires import need_extra
 from tests.rings import rest_is_long
 
 _SECONDS = 90
@@ -41,7 +42,10 @@ def expected(finding: Any, look: DoctorRun) -> bool:
     "name", rest_is_long(scenario_names(), "backlog", "hot-key", "pop-stuck", "stuck-consumer", "tag-loss")
 )
 def test_doctor_shows_what_is_declared(name: str, mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
-    stage = Stage(load_scenario(name), tmp_path / "stage")
+    scenario = load_scenario(name)
+    if any(consumer.client == "grpc" for consumer in scenario.consumers):
+        need_extra("interop", "rocketmq.v5")
+    stage = Stage(scenario, tmp_path / "stage")
     with stage:
         for when in ("last", "back") if stage.scenario.ends_well else ("last",):
             if when == "back":

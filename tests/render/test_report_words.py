@@ -7,8 +7,6 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import Outcome
 from tests.each import each
 
@@ -50,7 +48,6 @@ def test_machines_read_english_and_the_environment_names_a_language_too(mqctl: R
 
 
 def test_a_page_is_written_in_its_language(mqctl: Run, golden_store: Store, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the spark extra is not installed")
     store = golden_store("store-5.3.3")
     outcome = mqctl("report", "run", "--store", store, "--no-spark", "--html", tmp_path / "zh.html", "--lang", "zh")
     assert outcome.exit_code == 0

@@ -10,6 +10,7 @@ import pytest
 
 from mqctl.spark.engines import Engine, PlainEngine
 from mqctl.spark.session.open import SessionSettings, open_session
+from tests.requires import need_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     with open_session(SessionSettings(environ=os.environ, master="local[2]")) as session:
         yield session
 
@@ -26,8 +27,14 @@ def spark() -> Iterator[SparkSession]:
 def engine(request: pytest.FixtureRequest) -> Engine:
     if request.param == "plain":
         return PlainEngine()
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     from mqctl.spark.reports.combining import SparkEngine
 
     session: SparkSession = request.getfixturevalue("spark")
     return SparkEngine(session)
+
+
+@pytest.fixture
+def numba() -> None:
+    """For tests of compiled functions."""
+    need_extra("spark", "numba")

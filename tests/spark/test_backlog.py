@@ -18,6 +18,7 @@ from mqctl.spark.engines import PlainEngine
 from mqctl.spark.scan import planning
 from mqctl.spark.scan.planning import QueueRange, ranges, shares
 from mqctl.spark.selection import Selection
+from tests.requires import need_extra
 from tests.spark.plain_backlog import Found, plain_backlog
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ STORES = ["store-clean", "store-killed", "store-killed-recovered-clean", "store-
 
 
 def run(spark: SparkSession, wanted: Selection, by: str) -> list[BacklogRow]:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     from mqctl.model.backlog import BacklogBy
     from mqctl.spark.reports.backlog import backlog_rows
     from mqctl.spark.reports.combining import SparkEngine
@@ -256,7 +257,6 @@ def test_long_queues_are_cut_and_dealt_evenly(monkeypatch: pytest.MonkeyPatch) -
 def test_a_cut_queue_has_the_figures_of_a_whole_one(
     store_copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("pyarrow", reason="the spark extra is not installed")
     from mqctl.spark.aggregates.backlog_figures import Segment, behind
 
     store = store_copy("store-rolled-clean")

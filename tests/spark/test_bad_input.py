@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import lz4.frame
 import pytest
+import zstandard
 
 from mqctl.model.report_rows import StoreRead
 from mqctl.model.reports import SkewReport
@@ -143,8 +145,8 @@ def test_a_topic_with_ten_thousand_queues(tmp_path: Path) -> None:
 
 def test_the_longest_keys_and_thousands_of_properties(tmp_path: Path) -> None:
     """A record has room for 32,767 bytes of properties: no key can be longer."""
-    columns = pytest.importorskip("mqctl.spark.source.columns", reason="the spark extra is not installed")
     from mqctl.spark.scan.log_splits import Coverage, LogSplit, chunks
+    from mqctl.spark.source import columns
 
     builder = StoreBuilder(commit_log_file_bytes=1 << 18)
     long = "k" * 32_700
@@ -169,11 +171,9 @@ def test_the_longest_keys_and_thousands_of_properties(tmp_path: Path) -> None:
 
 
 def test_bodies_of_every_codec_count_as_they_are_stored(tmp_path: Path) -> None:
-    lz4 = pytest.importorskip("lz4.frame")
-    zstandard = pytest.importorskip("zstandard")
     plain = b"abc" * 500
     bodies = {
-        0x100: lz4.compress(plain),
+        0x100: lz4.frame.compress(plain),
         0x200: zstandard.ZstdCompressor().compress(plain),
         0x300: zlib.compress(plain),
         0x000: zlib.compress(plain),

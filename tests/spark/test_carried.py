@@ -9,6 +9,7 @@ import pytest
 from mqctl.errors import BadInputError, NotFoundError, StorageError
 from mqctl.spark.carried import CarriedError, carrying, delivered, delivered_error
 from mqctl.store.mapping_guard import BadSpotError
+from tests.requires import need_extra
 
 
 def test_error_arrives_with_its_kind_parts_and_host() -> None:
@@ -41,15 +42,16 @@ def test_anything_else_is_a_storage_error_in_sparks_words(text: str) -> None:
 
 
 def test_an_interruption_over_which_spark_stumbles_is_one() -> None:
-    protocol = pytest.importorskip("py4j.protocol", reason="the spark extra is not installed")
+    need_extra("spark", "py4j.protocol")
+    from py4j.protocol import Py4JNetworkError
 
     def collect() -> None:
         try:
             raise KeyboardInterrupt
         finally:
-            raise protocol.Py4JNetworkError("Answer from Java side is empty")
+            raise Py4JNetworkError("Answer from Java side is empty")
 
     with pytest.raises(KeyboardInterrupt), delivered():
         collect()
     with pytest.raises(StorageError), delivered():
-        raise protocol.Py4JNetworkError("Answer from Java side is empty")
+        raise Py4JNetworkError("Answer from Java side is empty")

@@ -20,6 +20,7 @@ import pytest
 
 from mqctl.spark.session.java import find_java, shim_home
 from tests.conftest import REPOSITORY, Outcome
+from tests.requires import need_extra
 from tests.store.builder import StoreBuilder, message
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -84,7 +85,7 @@ def daemon(environ: dict[str, str], words: list[str], sign: str) -> Iterator[str
 
 @pytest.fixture(scope="module")
 def master() -> Iterator[str]:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     with tempfile.TemporaryDirectory(prefix="mq-", ignore_cleanup_errors=True) as name:
         environ = environment(Path(name))
         quiet = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
@@ -138,7 +139,7 @@ def test_a_standalone_cluster_gives_the_same_figures(
 
 @pytest.mark.long
 def test_spark_submit_runs_the_package_from_an_archive(store: Path, tmp_path: Path, mqctl: Run) -> None:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     archive, program = tmp_path / "mqctl.zip", tmp_path / "run_mqctl.py"
     with zipfile.ZipFile(archive, "w") as packed:
         for path in (REPOSITORY / "mqctl").rglob("*.py"):

@@ -12,6 +12,7 @@ import pytest
 
 from mqctl.render.backlog import BacklogReport
 from tests.conftest import REPOSITORY, Outcome
+from tests.requires import need_extra
 from tests.spark.plain_backlog import plain_backlog
 
 pytestmark = [pytest.mark.spark]
@@ -23,7 +24,7 @@ NO_HOME = {"HOME": ""}
 
 
 def test_json_figures_equal_group_lag_and_the_slow_reference(mqctl: Run, golden_store: Callable[[str], Path]) -> None:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     store = golden_store("store-killed")
     before = {path: path.stat().st_mtime_ns for path in store.rglob("*")}
     options = ("--store", store, "--all", "--by", "queue", "--master", "local[2]", "-o", "json")
@@ -48,7 +49,7 @@ def test_json_figures_equal_group_lag_and_the_slow_reference(mqctl: Run, golden_
 
 
 def test_unknown_group_is_not_found(mqctl: Run, golden_store: Callable[[str], Path]) -> None:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     options = ("--store", golden_store("store-killed"), "--master", "local[1]", "-g", "GC_kill", "-g", "GC_nobody")
     outcome = mqctl("report", "backlog", *options, env=NO_HOME)
     assert (outcome.exit_code, outcome.stdout) == (66, "")

@@ -24,7 +24,7 @@ from mqctl.spark.selection import EVERYTHING, Bounds, Selection
 from tests.spark.test_backlog import STORES, set_offsets
 from tests.store.builder import StoreBuilder, message, record_bytes
 
-pytest.importorskip("numba", reason="the spark extra is not installed")
+pytestmark = pytest.mark.usefixtures("numba")
 Flat = dict[tuple[str, int, int, str], tuple[dict[str | None, tuple[int, ...]], int, dict[int, tuple[int, int]]]]
 
 

@@ -24,7 +24,7 @@ from mqctl.spark.selection import Bounds, Selection
 from tests.spark.test_backlog import STORES
 from tests.store.builder import StoreBuilder, message, record_bytes
 
-pytest.importorskip("numba", reason="the spark extra is not installed")
+pytestmark = pytest.mark.usefixtures("numba")
 CUTS = (
     Cut("all", ()),
     Cut("queues", (Dim.TOPIC, Dim.QUEUE)),

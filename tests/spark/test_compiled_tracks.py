@@ -32,9 +32,8 @@ from tests.store.builder import StoreBuilder, message
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-split_tracks = pytest.importorskip(
-    "mqctl.spark.aggregates.compiled.split_tracks", reason="the spark extra is not installed"
-)
+pytestmark = pytest.mark.usefixtures("numba")
+SPLIT_TRACKS = "mqctl.spark.aggregates.compiled.split_tracks"
 BOTH_KINDS = Query((), bucket_ms=250, unique_keys=True)
 NAMES = TRACK.names or ()
 START_MS = 1_795_218_000_000
@@ -105,8 +104,8 @@ def test_more_tracks_than_buckets_have_room_for(tmp_path: Path, monkeypatch: pyt
         if not number % 50:
             builder.append(message(topic, 1, b"", {**key, MARKS[number % len(MARKS)]: "x"}))
     wanted = Selection((str(builder.write(tmp_path)),))
-    monkeypatch.setattr(split_tracks, "FLUSH_MESSAGES", 700)
-    monkeypatch.setattr(split_tracks, "_LEAST_ROOM", 20)
+    monkeypatch.setattr(f"{SPLIT_TRACKS}.FLUSH_MESSAGES", 700)
+    monkeypatch.setattr(f"{SPLIT_TRACKS}._LEAST_ROOM", 20)
     packed = both(wanted, buckets=7)
     both(wanted, buckets=1)
     assert sum(each.own_messages for each in packed[14].coverage) == 60 - sum(not n % 11 for n in range(0, 3_000, 50))
@@ -118,7 +117,7 @@ def test_keys_that_must_be_decoded_to_be_hashed(tmp_path: Path, monkeypatch: pyt
         name = ("订单", "ключ", "x" * 300, "plain", "\U0001f600")[number % 5]
         builder.append(message("T", number % 3, b"", {"KEYS": f"{name}{number % 9}", "UNIQ_KEY": f"{name}{number}"}))
     wanted = Selection((str(builder.write(tmp_path)),))
-    monkeypatch.setattr(split_tracks, "_ODD_ROOM", 10)
+    monkeypatch.setattr(f"{SPLIT_TRACKS}._ODD_ROOM", 10)
     packed = both(wanted, buckets=2)
     hashes = {row[NAMES.index("hash")] for own in packed.values() if own.kind == BUSINESS for row in own.rows}
     assert len(hashes) == 45

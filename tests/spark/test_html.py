@@ -18,7 +18,6 @@ Run = Callable[..., Outcome]
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, mqctl: Run) -> Path:
-    pytest.importorskip("matplotlib", reason="the spark extra is not installed")
     directory = tmp_path_factory.mktemp("page")
     write_planted(directory, 2 << 20, body_bytes=300, file_bytes=1 << 20)
     page = directory / "report.html"

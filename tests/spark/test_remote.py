@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -29,9 +30,9 @@ from mqctl.spark.selection import Bounds, Selection
 from mqctl.store.ranged import BLOCK_BYTES, Ranged
 from tests.conftest import Outcome
 from tests.recording.worlds import BEGIN_MS, DAY_MS, HOUR_MS, broker, look
+from tests.requires import need_extra
 from tests.store.builder import StoreBuilder, message
 
-fsspec = pytest.importorskip("fsspec", reason="the spark extra is not installed")
 Run = Callable[..., Outcome]
 STORES = ["store-clean", "store-killed", "store-rolled-clean", "store-killed-recovered-clean", "store-5.3.3"]
 
@@ -222,8 +223,10 @@ def test_a_file_url_is_a_directory(golden_store: Callable[[str], Path], mqctl: R
 @pytest.fixture(scope="module")
 def s3() -> Iterator[dict[str, str]]:
     """A server that speaks S3's protocol; the environment that leads there."""
-    server_of = pytest.importorskip("moto.server", reason="moto is not installed")
-    server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    need_extra("interop", "moto.server", "flask", "flask_cors", "s3fs")
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     yield {
@@ -284,7 +287,7 @@ def test_a_store_in_s3(
 @pytest.mark.spark
 @pytest.mark.long
 def test_executors_open_urls_themselves(golden_store: Callable[[str], Path], mqctl: Run, s3: dict[str, str]) -> None:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     store = golden_store("store-killed")
     uploaded(s3, store, "executors")
     common = ["report", "skew", "-o", "json"]

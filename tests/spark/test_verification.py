@@ -14,6 +14,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
 from tests.conftest import Outcome
+from tests.requires import need_extra
 from tests.spark.test_command import NO_HOME
 from tests.store.test_verify_windows import made
 
@@ -46,7 +47,7 @@ def test_a_damaged_store_has_the_same_findings(spark: SparkSession, tmp_path: Pa
 
 
 def test_commands_say_the_same(mqctl: Run, tmp_path: Path) -> None:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    need_extra("spark", "pyspark")
     root = damaged(tmp_path)
     here = mqctl("store", "verify", "--store", root, "-o", "json")
     there = mqctl("store", "verify", "--store", root, "--spark", "-o", "json", env=NO_HOME)

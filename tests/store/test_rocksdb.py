@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rocksdict
 
 from mqctl.cli.catalog import ENTRIES, options_of
 from mqctl.protocol.fastjson import loads
@@ -25,8 +26,6 @@ from tests.conftest import Outcome
 from tests.each import each
 from tests.store.builder import StoreBuilder, message
 from tests.store.test_being_written import HOLDER as STORE_HOLDER
-
-rocksdict = pytest.importorskip("rocksdict", reason="the rocksdb extra is not installed")
 
 Run = Callable[..., Outcome]
 ROCKS = "store-5.3.3-rocksdb-auth"

@@ -20,6 +20,7 @@ from mqctl.store import kernel, log_rows, verify_index, verify_log
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import VerifyPart, VerifyPlan, VerifyReport, verify, verify_part
 from tests.conftest import Outcome
+from tests.requires import need_extra
 from tests.store.builder import StoreBuilder, message, write_big_store
 
 pytestmark = pytest.mark.slow
@@ -78,7 +79,7 @@ def test_an_index_file_that_is_deleted_meanwhile_is_not_taken_for_another(tmp_pa
 
 def by_compiled(root: Path, records: int) -> VerifyReport:
     """Verifies with the compiled twin, which small stores are not worth, in chunks of so many records."""
-    pytest.importorskip("numba", reason="the spark extra is not installed")
+    need_extra("spark", "numba")
     with windows(records), pytest.MonkeyPatch.context() as patch:
         patch.setattr(log_rows, "WORTH_BYTES", 0)
         patch.setattr(log_rows, "_CHUNK_ROWS", records)

@@ -330,7 +330,6 @@ def test_the_store_of_thousands_of_groups_is_answered_within_two_screens(
 
 
 def test_the_page_for_a_ticket_says_its_verdict_first(ask: Run, shift: EmbeddedCluster, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the spark extra is not installed")
     page = tmp_path / "page.html"
     offsets = shift.data_dir / "broker-a" / "config" / "consumerOffset.json"
     wait_until(lambda: _SLOW in offsets.read_text() and "@billing" in offsets.read_text(), "offsets on disk")

@@ -16,6 +16,7 @@ from embedded_broker import EmbeddedCluster
 from tests.live.conftest import Run
 from tests.live.connection.ops_account import KEYS, LIST, SECRET, asked, guarded, key_file_of
 from tests.live.playbook.test_playbook_run import write
+from tests.requires import need_extra
 from tests.spark.test_java import fake_java
 
 __all__ = ["asked", "guarded"]
@@ -145,6 +146,7 @@ def test_programs_that_dump_stacks_do_not_see_keys(asked: Run, tmp_path: Path) -
 
 @pytest.mark.spark
 def test_spark_does_not_see_keys(asked: Run, golden_store: Callable[[str], Path], tmp_path: Path) -> None:
+    need_extra("spark", "pyspark")
     notes = tmp_path / "notes"
     home = fake_java(tmp_path / "jdk", "17.0.9", release=True)
     noting(home / "bin" / "java", notes)
