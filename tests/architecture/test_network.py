@@ -16,6 +16,7 @@ from tests.conftest import REPOSITORY
 from tests.forked_commands import possible
 from tests.live.conftest import Run
 from tests.live.test_nouns import ASKED
+from tests.requires import need_extra
 
 _HOOK = "from tests import network_notes; network_notes.install()\n"
 
@@ -44,6 +45,7 @@ def watched(directory: Path, *words: str, env: dict[str, str] | None = None) -> 
 
 
 def test_importing_every_module_touches_no_network(tmp_path: Path) -> None:
+    need_extra("spark", "pyspark", "numba")
     probe = (
         "import importlib, pkgutil\n"
         "for root in ('mqctl', 'embedded_broker'):\n"

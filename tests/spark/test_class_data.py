@@ -6,10 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mqctl.spark.session.java import Java
 from mqctl.spark.session.open import _class_data_options
+from tests.requires import need_extra
 
 COMPLETE, TORN = b"\xf0\x0b\xab\xa2" + bytes(60), bytes(64)
+
+
+@pytest.fixture(autouse=True)
+def _spark() -> None:
+    """The name of an archive says which Spark it is of."""
+    need_extra("spark", "pyspark")
 
 
 def runtime(home: Path) -> Java:

