@@ -5,13 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from mqctl.errors import PermissionDeniedError, RefusedError, StorageError
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.store.plain_files import open_regular, read_whole
-from mqctl.store.whole_file import sync_directory
+from mqctl.store.whole_file import open_within, replace_within
 
 FILES = ("config/delayOffset.json", "config/delayOffset.json.bak")
 
@@ -42,7 +42,7 @@ def alone(store: Path) -> Iterator[None]:
     """
     path = store / "lock"
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     except PermissionError as error:
         raise PermissionDeniedError(
             f"could not open {path}", reason="permission denied", remedy="run as the broker's user"
@@ -89,28 +89,16 @@ def write(store: Path, texts: Mapping[str, str | None]) -> None:
     """
     for name in reversed(FILES):
         path, text = store / name, texts.get(name)
-        fresh = path.with_name(f"{path.name}.mqctl")
         try:
-            if text is None:
-                path.unlink(missing_ok=True)
-                continue
             path.parent.mkdir(parents=True, exist_ok=True)
-            with fresh.open("wb") as stream:
-                stream.write(text.encode())
-                stream.flush()
-                os.fsync(stream.fileno())
-            if path.exists():
-                known = path.stat()
-                fresh.chmod(known.st_mode & 0o7777)
-                if os.geteuid() == 0:
-                    os.chown(fresh, known.st_uid, known.st_gid)
-            fresh.replace(path)
-            sync_directory(path.parent)
+            directory = open_within(path.parent)
+            try:
+                replace_within(directory, path.name, None if text is None else text.encode())
+            finally:
+                os.close(directory)
         except OSError as error:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
             raise StorageError(
                 f"could not write {path}",
                 reason=error.strerror or str(error),
-                remedy="free its disk, then repair again, or undo the change",
+                remedy="free its disk, or put a regular file in a link's place; then repair again, or undo the change",
             ) from error

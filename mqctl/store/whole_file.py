@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import secrets
+import stat
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -17,6 +18,61 @@ from pathlib import Path
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.new")
 _ABANDONED_S = 3_600
 _NO_SYNC_OF_DIRECTORIES = (errno.EINVAL, errno.ENOTSUP)
+
+
+def replace_within(directory: int, name: str, data: bytes | None) -> None:
+    """Replaces or removes a file of somebody else's store, as root too: no link that stands there is followed.
+
+    The new file has the owner and the permissions of the one that it replaces; where there is none, those of its
+    directory's owner and 0644.
+
+    Args:
+        directory: descriptor of the directory (`open_within`).
+        name: the file's name in it, without a slash.
+        data: what it is to hold; None removes it.
+
+    Raises:
+        OSError: the operating system refuses, or something that is no regular file has the name; what was there stays.
+    """
+    try:
+        known = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        known = None
+    if known is not None and not stat.S_ISREG(known.st_mode):
+        raise OSError(errno.EINVAL, "it is a link or no regular file, and is left alone", name)
+    if data is None:
+        if known is not None:
+            os.unlink(name, dir_fd=directory)
+            _sync_names(directory)
+        return
+    temporary = f".{name}.{secrets.token_hex(8)}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, 0o600, dir_fd=directory)
+    try:
+        try:
+            _write_all(descriptor, data)
+            if os.geteuid() == 0:
+                owner = known or os.fstat(directory)
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+            os.fchmod(descriptor, known.st_mode & 0o777 if known else 0o644)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=directory)
+        raise
+    _sync_names(directory)
+
+
+def open_within(directory: Path) -> int:
+    """Opens a directory of somebody else's store for `replace_within`; the caller closes the descriptor.
+
+    Raises:
+        OSError: the operating system refuses, or the name is a link: it could lead out of the store.
+    """
+    return os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def write_whole(file: Path, data: bytes, *, mode: int = 0o666, sweep: str = "") -> None:
@@ -32,12 +88,10 @@ def write_whole(file: Path, data: bytes, *, mode: int = 0o666, sweep: str = "") 
     """
     _make(file.parent)
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         try:
-            written = 0
-            while written < len(data):
-                written += os.write(descriptor, data[written:])
+            _write_all(descriptor, data)
             os.fsync(descriptor)
             now_s = os.fstat(descriptor).st_mtime
         finally:
@@ -56,12 +110,23 @@ def sync_directory(directory: Path) -> None:
     """Makes the names in a directory last, where its file system can. Raises OSError."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        _sync_names(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_names(directory: int) -> None:
+    try:
+        os.fsync(directory)
     except OSError as error:
         if error.errno not in _NO_SYNC_OF_DIRECTORIES:
             raise
-    finally:
-        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    written = 0
+    while written < len(data):
+        written += os.write(descriptor, data[written:])
 
 
 def _make(directory: Path) -> None:

@@ -173,11 +173,13 @@ class Layer:
             setattr(os, name, function)
         builtins.open = io.open = self._real_open
 
-    def _ours(self, path: object) -> Path | None:
-        """Returns a path, or that of a descriptor, if it is below the root."""
+    def _ours(self, path: object, directory: int | None = None) -> Path | None:
+        """Returns a path, or that of a descriptor, if it is below the root; a name may be one within a directory."""
         if isinstance(path, int):
             with suppress(OSError):
                 path = os.readlink(f"/proc/self/fd/{path}")  # noqa: PTH115 - the layer is below pathlib
+        elif directory is not None and isinstance(path, str):
+            path = Path(os.readlink(f"/proc/self/fd/{directory}")) / path  # noqa: PTH115
         if not isinstance(path, str | os.PathLike):
             return None
         path_meant = Path(os.path.abspath(os.fspath(path)))  # noqa: PTH100 - names that do not exist yet, links as they are
@@ -186,7 +188,7 @@ class Layer:
     # What stands in for functions of os
 
     def open(self, path: Any, flags: int, *more: Any, **named: Any) -> int:
-        ours = self._ours(path)
+        ours = self._ours(path, named.get("dir_fd"))
         if ours is not None and flags & (os.O_WRONLY | os.O_RDWR):
             self._disk.touch(ours)
             if not ours.exists() or flags & os.O_TRUNC:
@@ -228,7 +230,8 @@ class Layer:
         self._real["ftruncate"](descriptor, size)
 
     def replace(self, source: Any, target: Any, **named: Any) -> None:
-        before, after = self._ours(source), self._ours(target)
+        before = self._ours(source, named.get("src_dir_fd"))
+        after = self._ours(target, named.get("dst_dir_fd"))
         if before is not None and after is not None:
             self._disk.touch(before)
             self._disk.touch(after)
@@ -240,7 +243,7 @@ class Layer:
     rename = replace
 
     def unlink(self, path: Any, **named: Any) -> None:
-        ours = self._ours(path)
+        ours = self._ours(path, named.get("dir_fd"))
         if ours is not None:
             self._disk.touch(ours)
             self._instant("unlink", ours)

@@ -175,3 +175,42 @@ def test_messages_of_a_backup_are_sent_to_a_cluster(standing: Standing, state: R
         done = state("delay", "repair", "--resend", "--store", standing.cluster.broker().store, *words, env=env)
         assert (done.exit_code, done.json["state"]) == (0, "confirmed"), done.stderr
         assert codes(state("delay", "check", "-o", "json", env=env)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("config/delayOffset.json.mqctl", False),
+        ("config/delayOffset.json", True),
+        ("config/delayOffset.json.bak", True),
+        ("lock", True),
+        ("config", True),
+    ],
+)
+def test_a_planted_link_is_never_written_through(
+    state: Run, store_copy: Callable[[str], Path], tmp_path: Path, name: str, refused: bool
+) -> None:
+    """Whoever owns a store must not have the operator, root above all, write, make or chmod a file elsewhere."""
+    root = record(store_copy(RECOVERED), GOOD | {1: 9})
+    (root / "lock").unlink(missing_ok=True)
+    elsewhere = tmp_path / "elsewhere"
+    if name == "config":
+        (root / name).rename(elsewhere)
+    elif refused and name != "lock":
+        (root / name).replace(elsewhere)
+    elif name != "lock":
+        elsewhere.write_text("precious")
+    (root / name).symlink_to(elsewhere)
+    if elsewhere.is_file():
+        elsewhere.chmod(0o600)
+
+    def look() -> list[tuple[str, int, bytes]]:
+        files = [elsewhere, *sorted(elsewhere.iterdir())] if elsewhere.is_dir() else [elsewhere]
+        return [(one.name, one.stat().st_mode, one.read_bytes()) for one in files if one.is_file()]
+
+    before = look()
+    outcome = state("delay", "repair", "--store", root, "--execute", "--confirm", root.name)
+    assert (outcome.exit_code != 0) is refused, outcome
+    assert "Traceback" not in outcome.stderr and "bug" not in outcome.stderr, outcome
+    assert look() == before
+    assert (root / name).is_symlink()
