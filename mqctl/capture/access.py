@@ -19,6 +19,7 @@ import psutil
 
 from mqctl.capture.processes import PROC, LocalProcess, Runtime, loaded, runtime_of
 from mqctl.errors import MqctlError, NotFoundError, PermissionDeniedError, RefusedError
+from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.numbers import decimal, hexadecimal
 
 _CAP_SYS_PTRACE = 1 << 19
@@ -96,10 +97,11 @@ def obstacle(process: psutil.Process | LocalProcess, proc: Path = PROC) -> Mqctl
         return ptrace_obstacle(facts)
     if runtime is Runtime.JVM:
         return attach_obstacle(facts) or _signal_obstacle(pid, proc)
+    again = command_line("mqctl stacks dump --pid {}", pid)
     return RefusedError(
         f"process {pid} has no stacks",
         reason="it does not seem to run Python or a Java virtual machine",
-        remedy=f"if it is a consumer: {_BROKER_REMEDY}; if it is another user's: sudo mqctl stacks dump --pid {pid}",
+        remedy=f"if it is a consumer: {_BROKER_REMEDY}; if it is another user's: sudo {again}",
     )
 
 
@@ -128,7 +130,7 @@ def ptrace_obstacle(facts: Facts) -> PermissionDeniedError | None:
     """Tells why py-spy could not look into a process, and what would let it; None when it can."""
     if facts.may_attach or (facts.may_attach is None and facts.is_root):
         return None
-    again = f"mqctl stacks dump --pid {facts.pid}"
+    again = command_line("mqctl stacks dump --pid {}", facts.pid)
     if facts.ptrace_scope == 3:
         reason = "kernel.yama.ptrace_scope is 3: no process may look into another one until the next boot"
         remedy = _BROKER_REMEDY
@@ -144,7 +146,7 @@ def ptrace_obstacle(facts: Facts) -> PermissionDeniedError | None:
     elif facts.foreign:
         reason = f"it belongs to {facts.user}, and this runs as {facts.own_user}"
         needs_root = facts.ptrace_scope or facts.container is not None
-        remedy = f"sudo {again}" if needs_root else f"sudo -u {facts.user} {again}, or sudo {again}"
+        remedy = f"sudo {again}" if needs_root else f"sudo -u {shell_word(facts.user)} {again}, or sudo {again}"
     elif facts.ptrace_scope == 2:
         reason = "kernel.yama.ptrace_scope is 2: only administrators may look into other processes"
         remedy = f"sudo {again}"
@@ -161,12 +163,12 @@ def attach_obstacle(facts: Facts) -> PermissionDeniedError | None:
     """Tells why a Java virtual machine would not speak to this user; None when it would."""
     if facts.is_root or not facts.foreign:
         return None
-    again = f"mqctl stacks dump --pid {facts.pid}"
-    own = f"sudo -u {facts.user}"
+    again = command_line("mqctl stacks dump --pid {}", facts.pid)
+    own = f"sudo -u {shell_word(facts.user)}"
     remedy = f"sudo {again}, or {own} {again}; or {own} jcmd {facts.pid} Thread.print -l > DUMP and {_FILE_REMEDY}"
     if facts.container is not None:
         name = facts.container[:12] or "CONTAINER"
-        remedy = f"docker exec {name} jcmd 1 Thread.print -l > DUMP and {_FILE_REMEDY}; or sudo {again}"
+        remedy = f"docker exec {shell_word(name)} jcmd 1 Thread.print -l > DUMP and {_FILE_REMEDY}; or sudo {again}"
     return PermissionDeniedError(
         f"could not attach to the Java process {facts.pid}",
         reason=f"it belongs to {facts.user}, mqctl runs as {facts.own_user}; a JVM answers only its own user and root",

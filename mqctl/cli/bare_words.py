@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from difflib import get_close_matches
 from itertools import pairwise
 
 from mqctl.cli import catalog
 from mqctl.cli.carried import Load, carried, left_out
 from mqctl.errors import MqctlError, UsageError
+from mqctl.model.command_line import shell_words
 from mqctl.model.names import RETRY_PREFIX
 
 _PATIENCE = "2s"
@@ -34,7 +34,7 @@ def refuse_option(path: tuple[str, ...], words: list[str], verb: str | None, loa
         both = (noun, *words[first + 1 : first + 2])
         end = first + (2 if both in catalog.BY_PATH else 1)
         line = ["mqctl", *words[first:end], *words[:first], *words[end:]]
-        raise UsageError(f"{words[0]} belongs behind the command", remedy=shlex.join(line))
+        raise UsageError(f"{words[0]} belongs behind the command", remedy=shell_words(line))
 
 
 def refuse_name(path: tuple[str, ...], words: list[str], load: Load) -> None:

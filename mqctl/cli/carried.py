@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import typer
 from mqctl.cli import catalog
 from mqctl.cli.exit import names_secret
 from mqctl.errors import MqctlError
+from mqctl.model.command_line import shell_words
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand
@@ -54,7 +54,7 @@ def carried(commands: str, words: Sequence[str], load: Load) -> Carried:
 
 def left_out(words: Sequence[str]) -> str:
     """Returns the sentence that names what a line lacks of what was typed; empty where it lacks nothing."""
-    return f"without a counterpart: {shlex.join(words)}" if words else ""
+    return f"without a counterpart: {shell_words(words)}" if words else ""
 
 
 def _carried(ours: list[str], words: list[str], load: Load) -> Carried:
@@ -67,7 +67,7 @@ def _carried(ours: list[str], words: list[str], load: Load) -> Carried:
         reading.take(words)
     reading.complete()
     line = ["mqctl", *ours[:length], *reading.bare, *reading.fixed, *reading.kept]
-    return Carried(whole, shlex.join(line), reading.lost)
+    return Carried(whole, shell_words(line), reading.lost)
 
 
 class _Reading:

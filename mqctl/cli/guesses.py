@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from difflib import get_close_matches
 
 from mqctl.cli import catalog
 from mqctl.cli.carried import Load, carried, left_out
 from mqctl.errors import UsageError
+from mqctl.model.command_line import shell_words
 
 _OURS: dict[tuple[str, ...], str] = {
     ("delay", "list"): "delay backlog",
@@ -149,7 +149,7 @@ def refuse_guess(path: tuple[str, ...], words: list[str], load: Load) -> None:
         meant = carried(ours, rest, load)
         quoted, own = f"`{typed}`", f"`{meant.command}`"  # in backticks no word of theirs is translated
         if meant.left_out:
-            lost = shlex.join(meant.left_out)
+            lost = shell_words(meant.left_out)
             raise UsageError(
                 f"no command {quoted}",
                 reason=f"in mqctl it is {own}; without a counterpart: {lost}",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from itertools import pairwise
 
 from mqctl.cli.catalog_mqadmin import TABLE, SubCommand
+from mqctl.model.command_line import shell_word
 
 _LONG = {
     "namesrvAddr": "n",
@@ -112,11 +112,11 @@ def _filled(line: str, given: dict[str, str]) -> str:
     for word in line.split():
         key = words[-1] if words and words[-1] in given else word
         if word.isupper() and key in given:
-            words.append(shlex.quote(given[key]))
+            words.append(shell_word(given[key]))
             used.add(key)
         else:
             words.append(word)
     for key, value in given.items():
         if key not in used and key.startswith("-"):
-            words += [key, shlex.quote(value)]
+            words += [key, shell_word(value)]
     return " ".join(words)

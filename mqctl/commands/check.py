@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.cli.times import parse_span_ms
 from mqctl.diagnosis.expectations import hold
 from mqctl.errors import UsageError
+from mqctl.model.command_line import shell_words
 from mqctl.model.expectation import CheckResult, CheckState, Expectations, exit_code, worst
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.checks_file import load_expectations
@@ -129,7 +129,7 @@ def _with_group(name: str) -> str:
     words = sys.argv[1:]
     rest = [word for place, word in enumerate(words) if place != words.index(name)] if name in words else ["check"]
     limits = [] if any(word.startswith(("--max", "--require")) for word in rest) else ["--require-members"]
-    return shlex.join(["mqctl", rest[0], "-g", name, *rest[1:], *limits])
+    return shell_words(["mqctl", rest[0], "-g", name, *rest[1:], *limits])
 
 
 def _webhook(url: str | None, template: Path | None) -> Webhook | None:

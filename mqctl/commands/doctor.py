@@ -3,7 +3,6 @@ allows."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -52,6 +51,7 @@ from mqctl.diagnosis.coverage import coverage, earned, with_standing
 from mqctl.diagnosis.known import Judged, set_aside
 from mqctl.diagnosis.scope import groups_of, of_topics, topics_of, within
 from mqctl.errors import UsageError
+from mqctl.model.command_line import shell_words
 from mqctl.model.finding import Severity
 from mqctl.model.lang import Lang
 from mqctl.model.names import is_retry_topic
@@ -322,10 +322,10 @@ def _show(
 def _source(state: ClusterSnapshot, options: LiveOptions) -> str | None:
     """Returns the options that lead to the cluster; that of a recording is asked as it is now."""
     if state.past is not None:
-        return f"--namesrv {shlex.quote(state.origin.location)}"
+        return shell_words(["--namesrv", state.origin.location])
     option = next_source(state, options.namesrv, options.profile)
-    named = "".join(f" --proxy {shlex.quote(address)}" for address in options.proxies or ())
-    return None if option is None else option + named
+    named = [shell_words(["--proxy", address]) for address in options.proxies or ()]
+    return None if option is None else " ".join([option, *named])
 
 
 def _told(state: ClusterSnapshot, diagnosis: Diagnosis) -> Diagnosis:

@@ -7,7 +7,17 @@ from dataclasses import replace
 
 from mqctl.diagnosis.expected_groups import hold_groups
 from mqctl.diagnosis.expected_slaves import hold_slaves
-from mqctl.diagnosis.expecting import amount, exact, meant_by, none_like, span_text, unknown, why_missed
+from mqctl.diagnosis.expecting import (
+    Checked,
+    amount,
+    exact,
+    meant_by,
+    none_like,
+    result,
+    span_text,
+    unknown,
+    why_missed,
+)
 from mqctl.diagnosis.gone_brokers import GoneBroker, gone_brokers, registered_names
 from mqctl.model.config import perm_text
 from mqctl.model.counts import counted
@@ -30,7 +40,7 @@ def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult
     results: list[CheckResult] = []
     if snapshot.without_brokers:
         said = "the name servers answer and list no broker"
-        results.append(CheckResult(check="registered", subject="name servers", state=CheckState.CRITICAL, message=said))
+        results.append(result("registered", Checked("name servers"), CheckState.CRITICAL, said))
     gone = brokers_missed(snapshot, expected)
     results += [_not_registered(item) for item in gone if item.name not in expected.brokers]
     if expected.cluster is not None:
@@ -72,29 +82,29 @@ def brokers_missed(snapshot: ClusterSnapshot, expected: Expectations) -> list[Go
 def _not_registered(gone: GoneBroker) -> CheckResult:
     message = f"{why_missed(gone)}: its queues are out of reach"
     state = CheckState.CRITICAL if gone.belongs else CheckState.UNKNOWN
-    return CheckResult(check="registered", subject=f"broker {gone.name}", state=state, message=message)
+    return result("registered", Checked("broker", gone.name), state, message)
 
 
 def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     known = sorted({broker.cluster for broker in snapshot.brokers if broker.cluster})
     if known == [name]:
-        return CheckResult(check="cluster", subject=f"cluster {name}", state=CheckState.OK, message="it is the one")
+        return result("cluster", Checked("cluster", name), CheckState.OK, "it is the one")
     state = CheckState.CRITICAL if known else CheckState.UNKNOWN
     said = f"the brokers belong to {', '.join(known)}" if known else "no broker reports its cluster"
-    return CheckResult(check="cluster", subject=f"cluster {name}", state=state, message=said)
+    return result("cluster", Checked("cluster", name), state, said)
 
 
 def _broker(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     entries = [broker for broker in snapshot.brokers if broker.name == name]
-    subject = f"broker {name}"
+    subject = Checked("broker", name)
     if not entries:
-        return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message="it is not registered")
+        return result("answers", subject, CheckState.CRITICAL, "it is not registered")
     gap = next((gap for broker in entries if (gap := broker.lacks(Part.RUNTIME))), None)
     if gap is not None and gap.said_no:
         return unknown("answers", subject, gap)  # it is there; our keys are what is wrong
     if gap is not None:
-        return CheckResult(check="answers", subject=subject, state=CheckState.CRITICAL, message=gap.reason)
-    return CheckResult(check="answers", subject=subject, state=CheckState.OK, message="it answers")
+        return result("answers", subject, CheckState.CRITICAL, gap.reason)
+    return result("answers", subject, CheckState.OK, "it answers")
 
 
 def _broker_count(snapshot: ClusterSnapshot, least: int) -> CheckResult:
@@ -103,8 +113,8 @@ def _broker_count(snapshot: ClusterSnapshot, least: int) -> CheckResult:
     count = len(names - silent.keys())
     said = f"{count} of {len(names)} registered answer, declared at least {least}"
     if count < least <= len(names) and all(gap.said_no for gap in silent.values()):
-        return unknown("brokers", "cluster brokers", next(iter(silent.values())))
-    return exact("brokers", "cluster brokers", count >= least, said)
+        return unknown("brokers", Checked("cluster brokers"), next(iter(silent.values())))
+    return exact("brokers", Checked("cluster brokers"), count >= least, said)
 
 
 def _each_topic(snapshot: ClusterSnapshot, declared: Sequence[TopicExpectation]) -> Iterator[TopicExpectation]:
@@ -121,7 +131,7 @@ def _each_topic(snapshot: ClusterSnapshot, declared: Sequence[TopicExpectation])
 def _disks(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
     for broker in snapshot.brokers:
         share = read_runtime(broker.runtime).disk_used_share
-        subject = f"broker {broker.name}" + (f" ({broker.broker_id})" if broker.broker_id else "")
+        subject = Checked("broker", broker.name, broker.broker_id or 0)
         if share is None:
             gap = broker.lacks(Part.RUNTIME)
             yield unknown("disk", subject, gap or "it does not report this")
@@ -130,14 +140,14 @@ def _disks(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
 
 
 def _topic(snapshot: ClusterSnapshot, expected: TopicExpectation) -> Iterator[CheckResult]:
-    subject = f"topic {expected.topic}"
+    subject = Checked("topic", expected.topic)
     configs = [config for broker in snapshot.brokers for config in broker.topics if config.name == expected.topic]
     gap = next((gap for broker in snapshot.brokers if (gap := broker.lacks(Part.TOPICS))), None)
     if not configs:
         if gap is not None:
             yield unknown("exists", subject, gap)
         else:
-            yield CheckResult(check="exists", subject=subject, state=CheckState.CRITICAL, message="there is none")
+            yield result("exists", subject, CheckState.CRITICAL, "there is none")
         return
     if expected.queue_count is not None:
         count = sum(config.read_queue_count for config in configs)
@@ -161,15 +171,15 @@ def _silence(snapshot: ClusterSnapshot, topic: str, limit: Limit) -> CheckResult
     queues = [queue for broker in snapshot.brokers for queue in broker.queues if queue.topic == topic]
     newest = max((queue.last_store_time_ms or 0 for queue in queues), default=0)
     if not newest:
-        return unknown("silent_for", f"topic {topic}", "the time of the newest message is not known")
+        return unknown("silent_for", Checked("topic", topic), "the time of the newest message is not known")
     quiet_ms = max(0, snapshot.origin.observed_at_ms - newest)
     said = f"the last message was stored {span_text(quiet_ms)} ago"
-    return amount("silent_for", f"topic {topic}", quiet_ms, limit, said, unit="ms")
+    return amount("silent_for", Checked("topic", topic), quiet_ms, limit, said, unit="ms")
 
 
 def _delay(snapshot: ClusterSnapshot, limit: Limit) -> Iterator[CheckResult]:
     for broker in snapshot.brokers:
-        subject = f"broker {broker.name}"
+        subject = Checked("broker", broker.name)
         if broker.broker_id:
             continue
         if broker.delay is None:

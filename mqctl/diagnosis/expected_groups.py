@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mqctl.diagnosis.expecting import amount, exact, meant_by, none_like, span_text, unknown
+from mqctl.diagnosis.expecting import Checked, amount, exact, meant_by, none_like, result, span_text, unknown
 from mqctl.diagnosis.gone_brokers import GoneBroker
 from mqctl.model.counts import counted
 from mqctl.model.expectation import CheckResult, CheckState, GroupExpectation
@@ -84,7 +84,7 @@ class _Looked:
 
 
 def _one(looked: _Looked, expected: GroupExpectation) -> Iterator[CheckResult]:
-    subject = f"group {expected.group}"
+    subject = Checked("group", expected.group)
     if expected.lag_count is not None or expected.lag_ms is not None:
         yield from _lag(looked, expected, subject)
     members = looked.members.get(expected.group, [])
@@ -109,7 +109,7 @@ def _one(looked: _Looked, expected: GroupExpectation) -> Iterator[CheckResult]:
     yield from _dead_letters(looked, expected, subject)
 
 
-def _lag(looked: _Looked, expected: GroupExpectation, subject: str) -> Iterator[CheckResult]:
+def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Iterator[CheckResult]:
     gaps = looked.lag_gaps
     # Of what is equal an application's topic is named, not the group's own retries.
     lags = sorted(looked.lags.get(expected.group, []), key=lambda lag: lag.topic.startswith(RETRY_PREFIX))
@@ -134,14 +134,14 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: str) -> Iterator[
             if unit
             else f"{counted(round(most or 0), 'message')} behind on {topic}"
         )
-        result = None if most is None else amount(name, subject, most, limit, said, unit=unit)
-        if result is None or (result.state is not CheckState.CRITICAL and (gaps or len(known) < len(values))):
+        checked = None if most is None else amount(name, subject, most, limit, said, unit=unit)
+        if checked is None or (checked.state is not CheckState.CRITICAL and (gaps or len(known) < len(values))):
             yield unknown(name, subject, gaps[0] if gaps else "not known for every topic")
         else:
-            yield result
+            yield checked
 
 
-def _members(subject: str, count: int, expected: GroupExpectation, gap: Gap | None) -> CheckResult:
+def _members(subject: Checked, count: int, expected: GroupExpectation, gap: Gap | None) -> CheckResult:
     least, most = expected.members_min, expected.members_max
     wanted = " and ".join(
         part for part in (f"at least {least}" if least is not None else "", f"at most {most}" if most else "") if part
@@ -151,10 +151,10 @@ def _members(subject: str, count: int, expected: GroupExpectation, gap: Gap | No
         return unknown("members", subject, gap)
     state = CheckState.OK if good else CheckState.CRITICAL
     said = f"{count} online, declared {wanted}"
-    return CheckResult(check="members", subject=subject, state=state, message=said, value=count)
+    return result("members", subject, state, said, value=count)
 
 
-def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: str) -> Iterator[CheckResult]:
+def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Iterator[CheckResult]:
     if expected.dead_letter_count is not None:
         count, gap = looked.dead_letters(expected.group, held=True)
         if gap is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.expecting import amount, unknown
+from mqctl.diagnosis.expecting import Checked, amount, result, unknown
 from mqctl.model.expectation import CheckResult, CheckState, Limit
 from mqctl.model.gap import Part
 from mqctl.model.replicas import Replica, ReplicaState, replicas
@@ -31,24 +31,24 @@ def hold_slaves(snapshot: ClusterSnapshot, count: int | None, behind_bytes: Limi
 
 
 def _count(slaves: list[Replica], name: str, count: int) -> CheckResult:
-    subject = f"broker {name}"
+    subject = Checked("broker", name)
     following = sum(item.state not in _ILL and item.state is not ReplicaState.UNKNOWN for item in slaves)
     silent = sum(item.state is ReplicaState.UNKNOWN for item in slaves)
     said = f"{following} of {len(slaves)} registered slaves follow, declared {count}"
     if following < count <= following + silent:
         return unknown("slaves", subject, said)
     state = CheckState.OK if following >= count else CheckState.CRITICAL
-    return CheckResult(check="slaves", subject=subject, state=state, message=said, value=following)
+    return result("slaves", subject, state, said, value=following)
 
 
 def _behind(snapshot: ClusterSnapshot, replica: Replica, limit: Limit) -> CheckResult:
-    subject = f"broker {replica.name} ({replica.broker_id})"
+    subject = Checked("broker", replica.name, replica.broker_id)
     if replica.state in _ILL:
-        return CheckResult(
-            check="slave_behind",
-            subject=subject,
-            state=CheckState.CRITICAL,
-            message=_ILL[replica.state],
+        return result(
+            "slave_behind",
+            subject,
+            CheckState.CRITICAL,
+            _ILL[replica.state],
             value=replica.behind_bytes,
             unit="bytes",
             limit=limit,

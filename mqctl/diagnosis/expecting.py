@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from mqctl.diagnosis.gone_brokers import GoneBroker
 from mqctl.model.counts import counted
@@ -34,29 +35,73 @@ def why_missed(gone: GoneBroker) -> str:
     return "it is not registered any more, and was within a day (removed on purpose? say how many there are: --brokers)"
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What an expectation is about.
+
+    Attributes:
+        kind: `group`, `topic`, `broker`, `cluster`; of what has no name its words: `name servers`.
+        name: as it is, blanks included.
+        broker_id: of a slave.
+    """
+
+    kind: str
+    name: str | None = None
+    broker_id: int = 0
+
+    def __str__(self) -> str:
+        number = f"({self.broker_id})" if self.broker_id else None
+        return " ".join(part for part in (self.kind, self.name, number) if part is not None)
+
+
 def none_like(noun: str, pattern: str, why: Gap | None = None) -> CheckResult:
     """Returns the result of a pattern that means nobody, or nobody knows whom: that was not looked at."""
-    return unknown("exists", f"{noun} {pattern}", why or f"no {noun} looks like this")
+    return unknown("exists", Checked(noun, pattern), why or f"no {noun} looks like this")
 
 
-def amount(check: str, subject: str, value: float, limit: Limit, said: str, *, unit: str = "") -> CheckResult:
+def amount(check: str, subject: Checked, value: float, limit: Limit, said: str, *, unit: str = "") -> CheckResult:
     state = CheckState.OK
     if limit.critical is not None and value > limit.critical:
         state = CheckState.CRITICAL
     elif limit.warning is not None and value > limit.warning:
         state = CheckState.WARNING
-    return CheckResult(check=check, subject=subject, state=state, message=said, value=value, unit=unit, limit=limit)
+    return result(check, subject, state, said, value=value, unit=unit, limit=limit)
 
 
-def exact(check: str, subject: str, good: bool, said: str) -> CheckResult:  # noqa: FBT001 - the one thing it is about
+def exact(check: str, subject: Checked, good: bool, said: str) -> CheckResult:  # noqa: FBT001 - the one thing it is about
     state = CheckState.OK if good else CheckState.CRITICAL
-    return CheckResult(check=check, subject=subject, state=state, message=said)
+    return result(check, subject, state, said)
 
 
-def unknown(check: str, subject: str, why: Gap | str) -> CheckResult:
+def unknown(check: str, subject: Checked, why: Gap | str) -> CheckResult:
     gap = why if isinstance(why, Gap) else None
     message = why.reason if isinstance(why, Gap) else why
-    return CheckResult(check=check, subject=subject, state=CheckState.UNKNOWN, message=message, gap=gap)
+    return result(check, subject, CheckState.UNKNOWN, message, gap=gap)
+
+
+def result(
+    check: str,
+    subject: Checked,
+    state: CheckState,
+    message: str,
+    *,
+    value: float | None = None,
+    unit: str = "",
+    limit: Limit | None = None,
+    gap: Gap | None = None,
+) -> CheckResult:
+    return CheckResult(
+        check=check,
+        subject=str(subject),
+        kind=subject.kind,
+        name=subject.name,
+        state=state,
+        message=message,
+        value=value,
+        unit=unit,
+        limit=limit or Limit(),
+        gap=gap,
+    )
 
 
 def span_text(span_ms: float) -> str:

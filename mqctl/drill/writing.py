@@ -15,6 +15,7 @@ import numpy as np
 from mqctl.drill.declarations import HistoryDeclaration, QueueNamed, declared_line
 from mqctl.drill.history import HEAD, Kind, event_line
 from mqctl.errors import BadInputError, MqctlError, StorageError
+from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal
 
 _FATES = {"f": Kind.FAILED, "u": Kind.UNKNOWN, "t": Kind.COMMITTED, "r": Kind.ROLLED_BACK}
@@ -234,7 +235,7 @@ class HistoryWriter:
             self.trouble = self.trouble or StorageError(
                 f"could not write {self.path}",
                 reason=error.strerror or str(error),
-                remedy=f"mqctl drill check {self.path}",
+                remedy=command_line("mqctl drill check {}", self.path),
             )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ import msgspec
 
 from mqctl.errors import RefusedError
 from mqctl.execute.record_files import who
+from mqctl.model.command_line import shell_words
 from mqctl.store.plain_files import read_whole
 
 Told = Callable[[str], None]
@@ -77,7 +77,7 @@ def command_text(words: list[str]) -> str:
         if Path(word).name == "mqctl" and number > 0:
             words = ["mqctl", *words[number + 1 :]]
             break
-    text = "".join(character if character.isprintable() else "?" for character in shlex.join(words))
+    text = shell_words(words)
     return text if len(text) <= _LONGEST_COMMAND else f"{text[:_LONGEST_COMMAND]}..."
 
 

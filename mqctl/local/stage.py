@@ -26,6 +26,7 @@ from mqctl.local.planting import Planting
 from mqctl.local.processes import Child
 from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, DoctorRun, Scenario
 from mqctl.local.state import Ready
+from mqctl.model.command_line import shell_words
 from mqctl.model.numbers import decimal
 
 _JOIN_SECONDS = 60
@@ -285,7 +286,7 @@ class Stage:
                 raise DeadlineError(
                     f"the scenario {self.scenario.name} did not reach its declared state within {limit_s:g} s",
                     reason="; ".join(str(seen) for seen in left),
-                    remedy=f"look at it: mqctl {' '.join(self.doctor_words(left[0].look))}",
+                    remedy=f"look at it: {shell_words(['mqctl', *self.doctor_words(left[0].look)])}",
                 )
             sleep(_POLL_S)
 

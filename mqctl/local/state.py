@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from mqctl.errors import BadInputError, StorageError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal
 from mqctl.model.remark import of_decoder
 from mqctl.store.plain_files import read_whole
@@ -184,5 +185,5 @@ class LocalStates:
             raise StorageError(
                 f"could not remove the state of the local cluster {name}, whose process has ended",
                 reason=f"{file}: {error.strerror or error}",
-                remedy=f"mqctl local down --name {name} once more, or remove the file",
+                remedy=f"{command_line('mqctl local down --name {}', name)} once more, or remove the file",
             ) from error

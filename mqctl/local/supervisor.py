@@ -17,6 +17,7 @@ import msgspec
 from mqctl.errors import DeadlineError, ExitCode, MqctlError, NotFoundError, RefusedError, StorageError, UsageError
 from mqctl.execute.alone import Told, held_alone
 from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_ms
+from mqctl.model.command_line import command_line
 from mqctl.model.names_alike import meant
 
 READY_SECONDS = 30
@@ -234,10 +235,11 @@ class Supervisor:
                     remedy=meant(broker, names, "mqctl local status"),
                 )
             if not state.alive or state.ready.control is None:
+                down, up = (command_line(f"mqctl local {verb} --name {{}}", name) for verb in ("down", "up"))
                 raise RefusedError(
                     f"the local cluster {name} takes no commands",
                     reason="it was started with --no-control" if state.alive else "its process has ended",
-                    remedy=f"mqctl local down --name {name}; mqctl local up --name {name}",
+                    remedy=f"{down}; {up}",
                 )
             if one.listens != wanted:
                 control(state.ready.control, verb, name=broker)
@@ -247,10 +249,11 @@ class Supervisor:
         """Raises RefusedError when a cluster of this name runs."""
         known = self.states.load(name)
         if known is not None and known.alive:
+            down = command_line("mqctl local down --name {}", name)
             raise RefusedError(
                 f"the local cluster {name} runs already",
                 reason=f"pid {known.ready.pid}, name server {known.ready.namesrv}",
-                remedy=f"mqctl local status; mqctl local down --name {name}; or choose another --name",
+                remedy=f"mqctl local status; {down}; or choose another --name",
             )
 
     @contextmanager

@@ -96,7 +96,9 @@ class CheckResult:
 
     Attributes:
         check: what was looked at, a word of the file: `lag_time`, `members`.
-        subject: of what: `group order-service`.
+        subject: of what, in words: `group order-service`.
+        kind: what the subject is: `group`, `topic`, `broker`, `cluster`; of what has no name its words: `name servers`.
+        name: the name alone, blanks included; None for what has none.
         value: the number found, in `unit`; None for what is no number, or not known.
         unit: `ms`, `share`, `bytes`, or empty for a count.
         message: one sentence without a final full stop.
@@ -108,6 +110,8 @@ class CheckResult:
     subject: str
     state: CheckState
     message: str
+    kind: str = ""
+    name: str | None = None
     value: float | None = None
     unit: str = ""
     limit: Limit = field(default_factory=Limit)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from mqctl.errors import UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.message import SHARDING_KEY, Message
 from mqctl.model.names import LONGEST_TOPIC, RETRY_PREFIX
 from mqctl.model.numbers import decimal
@@ -45,14 +46,17 @@ def follower_group(old: str, new: str) -> str:
     return group
 
 
-def follow_command(old: str, new: str, selector: str) -> str:
-    """Returns the command that plans to follow."""
-    return f"mqctl replay follow -t {old} --to {new} --key-selector {selector}"
+_FOLLOW = "mqctl replay follow -t {} --to {} --key-selector {} {} --execute --confirm {}"
+
+
+def follow_command(old: str, new: str, selector: str, reader: str) -> str:
+    """Returns the command that starts a follower where a group has got to."""
+    return command_line(_FOLLOW, old, new, selector, ["--from-group", reader], new)
 
 
 def follow_again(old: str, new: str, selector: str) -> str:
     """Returns the command that goes on where a follower stopped."""
-    return f"mqctl replay follow -t {old} --to {new} --key-selector {selector} --execute --confirm {new}"
+    return command_line(_FOLLOW, old, new, selector, [], new)
 
 
 def ordering_key(message: Message, queue: MessageQueue) -> str:

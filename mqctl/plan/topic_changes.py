@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from mqctl.errors import RefusedError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
 from mqctl.model.counts import counted
 from mqctl.model.queue import MessageQueue
@@ -79,10 +80,11 @@ def next_config(
         if config.write_queue_count > read and request.read_queues is None:
             read, note = config.read_queue_count, f"drain the other queues, then run it again to read only {read}"
         elif config.write_queue_count > read:
+            update = command_line("mqctl topic update -t {} --write-queues {}", config.name, read)
             raise RefusedError(
                 f"the queues of {config.name} on {broker_name} cannot be removed yet",
                 reason=f"producers write to {config.write_queue_count} of them",
-                remedy=f"mqctl topic update -t {config.name} --write-queues {read}; or --queues {read}, twice",
+                remedy=f"{update}; or --queues {read}, twice",
             )
         else:
             _refuse_unread(config, read, broker_name, use)
@@ -100,10 +102,11 @@ def next_config(
 def _refuse_unread(config: TopicConfig, read: int, broker_name: str, use: TopicUse) -> None:
     going = [MessageQueue(config.name, broker_name, number) for number in range(read, config.read_queue_count)]
     if left := use.unread(going):
+        skip = command_line("mqctl offset reset -g GROUP -t {} --to-latest", config.name)
         raise RefusedError(
             f"queues {read} to {config.read_queue_count - 1} of {config.name} on {broker_name} cannot be removed yet",
             reason="; ".join(left),
-            remedy=f"let the groups drain them, or skip: mqctl offset reset -g GROUP -t {config.name} --to-latest",
+            remedy=f"let the groups drain them, or skip: {skip}",
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mqctl.errors import UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal
 from mqctl.model.playbook import Argument, Parameter, ParameterType, Playbook
 
@@ -23,7 +24,7 @@ def bound(playbook: Playbook, given: Sequence[str]) -> dict[str, Argument]:
     """
     values: dict[str, Argument] = {item.name: item.default for item in playbook.parameters}
     by_name = {item.name: item for item in playbook.parameters}
-    remedy = f"mqctl playbook show {playbook.slug}"
+    remedy = command_line("mqctl playbook show {}", playbook.slug)
     for word in given:
         name, equals, value = word.partition("=")
         if not equals:

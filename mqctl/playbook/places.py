@@ -7,6 +7,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.lang import Lang
 from mqctl.model.names_alike import meant
 from mqctl.model.playbook import Playbook
@@ -45,7 +46,9 @@ def readme(slug: str, lang: Lang | None) -> str:
     """Returns what a playbook has to say in prose. Raises NotFoundError."""
     file = _folder(slug) / _README[lang or Lang.EN]
     if not file.is_file():
-        raise NotFoundError(f"the playbook {slug} has no {file.name}", remedy=f"mqctl playbook show {slug}")
+        raise NotFoundError(
+            f"the playbook {slug} has no {file.name}", remedy=command_line("mqctl playbook show {}", slug)
+        )
     return file.read_text(encoding="utf-8")
 
 

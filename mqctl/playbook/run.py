@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from mqctl.errors import BadInputError
+from mqctl.model.command_line import shell_words
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import Argument, Playbook, PlaybookEnd, PlaybookStep, Words
 from mqctl.model.playbook_run import Ending, Identity, PlaybookRun, Scalar, StepRun, StepState
@@ -124,7 +124,7 @@ class _Run:
             self._look_at_cluster()
         if step.asks and self.options.execute:
             return self._asking(number, step, [*(connected or words), "--execute"])
-        line = command_line(connected or words)
+        line = shell_words(["mqctl", *(connected or words)])
         self.running = (step, line)
         self.world.begins(number, step, line)
         spoken = self._speak(step, connected or words)
@@ -140,7 +140,7 @@ class _Run:
 
     def _asking(self, number: int, step: PlaybookStep, words: Sequence[str]) -> StepRun:
         """Carries out a command that asks somebody while it works."""
-        line = command_line(words)
+        line = shell_words(["mqctl", *words])
         self.running = (step, line)
         self.world.begins(number, step, line)
         limit_ms = self.options.timeout_ms or step.timeout_ms
@@ -157,7 +157,7 @@ class _Run:
         if shown.asks:
             self._look_at_cluster()
         words = [*shown.words, "--execute", "--confirm", name]
-        line = command_line(words)
+        line = shell_words(["mqctl", *words])
         self.running = (step, line)
         self.world.heard(f"$ {line}")
         spoken = self._speak(step, words, shown.plan)
@@ -255,8 +255,3 @@ def run_playbook(playbook: Playbook, options: RunOptions, world: World) -> Playb
         steps=state.steps,
         rollback=list(playbook.rollback[options.lang]),
     )
-
-
-def command_line(words: Sequence[str]) -> str:
-    """Returns a command line as one could type it."""
-    return shlex.join(["mqctl", *words])

@@ -13,6 +13,7 @@ from mqctl.execute.records import (
     ResendRecord,
     StepRecord,
 )
+from mqctl.model.command_line import command_line
 
 STEP_WORDS = {NOT_MOVED: "not-done"}
 LETTER_WORDS = {PLANNED: "waiting", SENT: "sending", CONFIRMED: "sent", NOT_MOVED: "failed"}
@@ -22,7 +23,7 @@ _WORDS: dict[type, dict[str, str]] = {StepRecord: STEP_WORDS, ResendRecord: LETT
 
 def way_back(change_id: str, command: str = "mqctl undo") -> str:
     """Says how a change is undone: in the same words wherever that is said."""
-    line = f"{command} {change_id}"
+    line = command_line(f"{command} {{}}", change_id)
     return f"undo: {line} (shows its plan; --execute does it)"
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from xml.etree import ElementTree
 
+from mqctl.model.command_line import command_line
 from mqctl.model.expectation import CheckResult, CheckState
 from mqctl.model.gap import Cause
 from mqctl.model.origin import OriginKind
@@ -73,7 +73,7 @@ def _share_of_limit(item: CheckResult) -> float:
     return 0 if item.value is None or limit is None else item.value / max(limit, 1)
 
 
-# Check -> the playbook or command that deals with it; `{name}` is that of the subject.
+# Check -> the playbook or command that deals with it; `{name}` is that of the subject, `{broker}` its option.
 _NEXT = {
     "lag": "playbook run backlog -p group={name}",
     "lag_time": "playbook run backlog -p group={name}",
@@ -81,14 +81,14 @@ _NEXT = {
     "subscribes": "playbook run tag-loss -p group={name}",
     "dead_letters": "playbook run dead-letters -p group={name}",
     "dead_letter_growth": "playbook run dead-letters -p group={name}",
-    "answers": "playbook run broker-down{broker}",
-    "registered": "playbook run broker-down{broker}",
+    "answers": "playbook run broker-down {broker}",
+    "registered": "playbook run broker-down {broker}",
     "delay_overdue": "playbook run delay-late",
     "disk": "broker describe {name}",
     "slaves": "ha status {name}",
     "slave_behind": "ha status {name}",
     "cluster": "cluster list",
-    "exists": "{noun} list",
+    "exists": "{kind} list",
     "brokers": "broker list",
     "queues": "topic describe -t {name}",
     "perm": "topic describe -t {name}",
@@ -102,37 +102,25 @@ def with_next(results: Sequence[CheckResult], snapshot: ClusterSnapshot) -> tupl
     What access control refused gets none: no playbook helps whoever has the wrong keys.
     """
     origin = snapshot.origin
-    where = (
-        f" --namesrv {shlex.quote(origin.location)}" if origin.kind is OriginKind.LIVE and not origin.archive else ""
-    )
+    where = ["--namesrv", origin.location] if origin.kind is OriginKind.LIVE and not origin.archive else []
     return tuple(
         item
         if item.state is CheckState.OK or (item.gap is not None and item.gap.is_denied)
-        else replace(
-            item,
-            next_command=f"mqctl {_next(item)}{where}",
-        )
+        else replace(item, next_command=_next(item, where))
         for item in results
     )
 
 
-def _next(item: CheckResult) -> str:
+def _next(item: CheckResult, where: Sequence[str]) -> str:
     """Returns the command that deals with it: of what is unknown because a broker is silent or gone, the broker's."""
     gap = item.gap
     broker = gap.broker if gap is not None and gap.cause in (Cause.SILENT, Cause.UNREGISTERED) else None
     command = _NEXT["answers" if broker is not None else item.check]
-    if broker is None and _noun(item) == "broker":
-        broker = item.subject.split(" ")[1]
-    option = f" -p broker={shlex.quote(broker)}" if broker is not None else ""
-    return command.format(noun=_noun(item), name=_name(item), broker=option)
-
-
-def _noun(item: CheckResult) -> str:
-    return item.subject.split(" ")[0]
-
-
-def _name(item: CheckResult) -> str:
-    return shlex.quote(item.subject.split(" ")[1])
+    if broker is None and item.kind == "broker":
+        broker = item.name
+    option = ["-p", f"broker={broker}"] if broker is not None else []
+    template = f"mqctl {command} {{where}}"
+    return command_line(template, kind=item.kind, name=item.name or "", broker=option, where=where)
 
 
 def formatted(results: Sequence[CheckResult], state: CheckState, form: CheckFormat, suite: str = "mqctl check") -> str:

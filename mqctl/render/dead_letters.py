@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.model.body_form import BodyForm
+from mqctl.model.command_line import command_line
 from mqctl.model.config import perm_text
 from mqctl.model.counts import counted
 from mqctl.model.dead_letter import (
@@ -208,11 +208,13 @@ def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
     for row in rows:
         if not row.readable:
             line = f"{row.topic} on {row.broker_name} is {row.perm}: no consumer can read it; mqctl dlq show can"
-            change = f"  mqctl topic update -t {row.topic} --perm RW- --broker {row.broker_name}"
-            blocks.append(Paragraphs([line, change]))
+            change = command_line("mqctl topic update -t {} --perm RW- --broker {}", row.topic, row.broker_name)
+            blocks.append(Paragraphs([line, f"  {change}"]))
     if rows:
         worst = max(rows, key=lambda row: row.letter_count).group
-        blocks.append(Paragraphs([f"which, why, and which were sent again: mqctl dlq show {shlex.quote(worst)}"]))
+        blocks.append(
+            Paragraphs([f"which, why, and which were sent again: {command_line('mqctl dlq show {}', worst)}"])
+        )
     return Document(schema="dlq.list/1", value=DeadLetterGroups(groups=list(rows)), records=rows, blocks=blocks)
 
 
@@ -246,7 +248,7 @@ def letters_document(
         records=rows,
         blocks=[
             Table(LETTER_COLUMNS, rows, empty="no dead letters"),
-            Paragraphs([*lines, f"what is tried again still: mqctl retry list -g {group}"]),
+            Paragraphs([*lines, f"what is tried again still: {command_line('mqctl retry list -g {}', group)}"]),
         ],
     )
 
@@ -266,10 +268,11 @@ def _ladder_lines(group: str, letters: Sequence[DeadLetter]) -> list[str]:
             f"if the cause is not fixed, a message sent again may be given up as early as these were "
             f"(failures: {failures}); the group's own limit comes after {span} (failures: {tries:,})"
         )
+    resend = command_line("mqctl dlq resend {}", group)
     return [
         again,
-        f"send them to all groups of their topic: mqctl dlq resend {group}; one of them: add --key KEY or --id ID",
-        f"send them to {group} alone: mqctl dlq resend {group} --to '{retry_topic(group)}'",
+        f"send them to all groups of their topic: {resend}; one of them: add --key KEY or --id ID",
+        f"send them to {group} alone: {command_line('mqctl dlq resend {} --to {}', group, retry_topic(group))}",
     ]
 
 

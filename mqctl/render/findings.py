@@ -15,6 +15,7 @@ from mqctl.diagnosis.group_view import group_views
 from mqctl.diagnosis.known import KnownState
 from mqctl.diagnosis.playbooks import arguments
 from mqctl.diagnosis.rule import RULES
+from mqctl.model.command_line import command_line, shell_words
 from mqctl.model.finding import Finding, NotJudged
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
@@ -194,8 +195,8 @@ def source_option(snapshot: ClusterSnapshot) -> str:
     """Returns the option that names a snapshot's source, for commands to type next."""
     origin = snapshot.origin
     if origin.archive:
-        return f"--snapshot {shlex.quote(origin.archive)}"
-    return f"{_SOURCE_OPTIONS[origin.kind]} {shlex.quote(origin.location)}"
+        return shell_words(["--snapshot", origin.archive])
+    return shell_words([_SOURCE_OPTIONS[origin.kind], origin.location])
 
 
 def playbook_command(finding: Finding, source: str) -> str | None:
@@ -203,13 +204,15 @@ def playbook_command(finding: Finding, source: str) -> str | None:
     snapshot is at hand; None without a playbook."""
     if finding.playbook is None:
         return None
-    option, _, place = source.partition(" ")
-    parameters = arguments(finding, place if option == "--store" else None)
-    words = [f"-p {name}={shlex.quote(value) if value else name.upper()}" for name, value in parameters.items()]
+    where = shlex.split(source)
+    option, place = where[:2]
     if option == "--snapshot":  # whoever reads one may have no cluster to run it on
-        return f"mqctl playbook show {finding.playbook}"
-    where = [source] if option in _LIVE_OPTIONS else []
-    return " ".join(["mqctl playbook run", finding.playbook, *words, *where])
+        return command_line("mqctl playbook show {}", finding.playbook)
+    parameters = arguments(finding, place if option == "--store" else None)
+    words = [word for name, value in parameters.items() for word in ("-p", f"{name}={value or name.upper()}")]
+    return command_line(
+        "mqctl playbook run {} {} {}", finding.playbook, words, where if option in _LIVE_OPTIONS else []
+    )
 
 
 def finding_row(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from mqctl.model.command_line import command_line
 from mqctl.model.finding import Evidence, Finding, Severity, Value
 from mqctl.model.lag import coarse
 from mqctl.model.lang import Lang
@@ -188,7 +190,7 @@ def alike_block(
     for name, text in (
         ("effect", worst.effect),
         ("advice", worst.advice),
-        ("next", f"mqctl group lag {source} --sort lag" if offline else worst.next_command),
+        ("next", command_line("mqctl group lag {} --sort lag", shlex.split(source)) if offline else worst.next_command),
         ("playbook", None if offline else worst.playbook_command),
     ):
         if text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.counts import counted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.replays import CSV_COLUMNS, PLAN_COLUMNS, PlannedRange
@@ -99,7 +100,7 @@ def follow_plan_document(plan: FollowPlan) -> Document:
         *(f"warning: {line}" for line in plan.warnings),
         "cut-over:",
         *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1)),
-        f"nothing was copied; add --execute --confirm {plan.new} to begin",
+        f"nothing was copied; add --execute --confirm {shell_word(plan.new)} to begin",
     ]
     return Document(
         schema="replay.follow-plan/1",
@@ -146,7 +147,7 @@ def follow_document(report: FollowReport) -> Document:
     lines = [f"twice or more: {key}: {count} times" for key, count in report.repeated.items()]
     if report.unknown_count:
         lines.append(f"{counted(report.unknown_count, 'copy', 'copies')} could not be looked up and may be there twice")
-    lines.append(f"mqctl replay status {report.id} shows it queue by queue")
+    lines.append(f"{command_line('mqctl replay status {}', report.id)} shows it queue by queue")
     if report.state == "stopped":
         lines.append("run the same command again: it continues where it stopped")
     rows: Sequence[_Row] = [row]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from mqctl.model.command_line import command_line
 from mqctl.model.dead_letter import RepairWindow
 from mqctl.model.lag import GroupLag, QueueLag
 from mqctl.model.lang import Lang
@@ -153,7 +154,8 @@ def _behind_in_all(groups: Sequence[GroupLag], online: Collection[str], lang: La
 def _window(window: RepairWindow, lang: Lang | None) -> str:
     at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
     failing = window.failing_count
-    return phrase("window_closes", lang).format(group=window.group, failing=failing, at=at, span=span)
+    retries = command_line("mqctl retry list -g {}", window.group)
+    return phrase("window_closes", lang).format(group=window.group, failing=failing, at=at, span=span, retries=retries)
 
 
 def _with_members(rows: Sequence[GroupLag], online: Mapping[str, int] | None) -> Sequence[object]:
@@ -165,7 +167,10 @@ def _next(groups: Sequence[GroupLag], options: str | None, lang: Lang | None) ->
     first = next((group for group in groups if group.lag_count), None)
     if options is None or first is None:
         return []
-    return [Paragraphs([phrase("lag_next", lang).format(group=shlex.quote(first.group), options=options)])]
+    where = shlex.split(options)
+    doctor = command_line("mqctl doctor {} {}", first.group, where)
+    advise = command_line("mqctl group lag {} --advise {}", first.group, where)
+    return [Paragraphs([phrase("lag_next", lang).format(doctor=doctor, advise=advise)])]
 
 
 def _group_blocks(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, cast
 
 from mqctl.model.body_form import BodyForm
+from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.stored_message import PendingDelivery, StoredMessage
 from mqctl.render import units
@@ -189,8 +189,8 @@ def found_document(
     first = messages[-1]
     if first.waiting is not None:
         return replace(document, blocks=[*document.blocks, Paragraphs(["what waits beside it: mqctl delay backlog"])])
-    known = shlex.quote(first.message.unique_key or first.message_id)
-    line = f"who consumed it: mqctl message trace {known} -t {shlex.quote(first.message.topic)}"
+    known = first.message.unique_key or first.message_id
+    line = f"who consumed it: {command_line('mqctl message trace {} -t {}', known, first.message.topic)}"
     return replace(document, blocks=[*document.blocks, Paragraphs([line])])
 
 
@@ -209,9 +209,10 @@ def peeked_document(
     rows = [_PeekedLine(message=row) for row in cast("Sequence[ShownMessage]", document.records)]
     table = Table(_LINE_COLUMNS, rows[::-1] if newest_first else rows)
     first = rows[-1 if newest_first else 0].message
-    where = f"-t {shlex.quote(first.topic)} -q {first.queue_id} --offset {first.queue_offset} --count 1"
-    broker = f" --broker {shlex.quote(first.broker_name)}" if first.broker_name else ""
-    return replace(document, blocks=[table, Paragraphs([f"one in full: mqctl message peek {where}{broker}"])])
+    broker = ["--broker", first.broker_name] if first.broker_name else []
+    peek = "mqctl message peek -t {} -q {} --offset {} --count 1 {}"
+    line = f"one in full: {command_line(peek, first.topic, first.queue_id, first.queue_offset, broker)}"
+    return replace(document, blocks=[table, Paragraphs([line])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqctl.execute.records import OffsetRecord, QueuePart
+from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.plan import Method, OffsetPlan
 from mqctl.render.change_words import way_back
@@ -196,7 +197,7 @@ def _headline(plan: OffsetPlan, queue_count: int) -> str:
 
 def _way_back(plan: OffsetPlan) -> list[str]:
     """Says what an undo needs, since that is not always what the change needs."""
-    lines = [f"mqctl undo ID --execute --confirm {plan.group}"]
+    lines = [command_line("mqctl undo ID --execute --confirm {}", plan.group)]
     if plan.method is Method.SERVER:
         lines.append("members may stay online, and offsets are restored exactly")
     else:

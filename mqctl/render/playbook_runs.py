@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mqctl.model.command_line import command_line
 from mqctl.model.lang import Lang
 from mqctl.model.playbook_run import Ending, PlaybookRun, StepRun, StepState
 from mqctl.render import units
@@ -49,10 +50,10 @@ def ending_lines(run: PlaybookRun, lang: Lang) -> list[str]:
     cut_off = {Ending.INTERRUPTED, Ending.TIMED_OUT, Ending.UNEXPECTED}
     if run.executed and run.ending in cut_off:
         lines.append(phrase("playbook_cut_off", lang))
-    changed = [step for step in run.steps if step.change]
+    changed = [(step.change, step.id) for step in run.steps if step.change]
     if changed:
         lines.append(f"{phrase('playbook_rollback', lang)}:")
-        lines += [f"  mqctl history; mqctl undo {step.change}  ({step.id})" for step in changed]
+        lines += [f"  mqctl history; {command_line('mqctl undo {}', change)}  ({step})" for change, step in changed]
         lines += [f"  {line}" for line in run.rollback]
     return lines
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqctl.execute.records import CONFIRMED, ResendRecord
+from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.names import retry_topic
 from mqctl.model.resend import Fate, ResendPlan
 from mqctl.render.change_words import LETTER_WORDS, face_state
@@ -172,12 +173,12 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
         if others and topic != retry_topic(plan.group):
             lines.append(
                 f"these groups consume {topic} too: {', '.join(others)}; "
-                f"--to '{retry_topic(plan.group)}' reaches {plan.group} alone"
+                f"--to {shell_word(retry_topic(plan.group))} reaches {plan.group} alone"
             )
     lines += [f"no group consumes {topic}: nobody gets what is sent there" for topic in plan.unheard]
     if plan.is_online is False:
         lines.append(f"nobody of {plan.group} is online now")
-    return [*lines, f"nothing was sent; add --execute --confirm {plan.group} to do it"]
+    return [*lines, f"nothing was sent; add --execute --confirm {shell_word(plan.group)} to do it"]
 
 
 def resend_document(record: ResendRecord) -> Document:
@@ -207,7 +208,7 @@ def resend_document(record: ResendRecord) -> Document:
     )
     lines = [f"resend {record.id}: {report.state}, {sent:,} of {len(rows):,} sent"]
     if sent < len(rows):
-        again = f"mqctl dlq resend -g {record.subject} --resume {record.id}"
+        again = command_line("mqctl dlq resend -g {} --resume {}", record.subject, record.id)
         lines.append(f"to continue: {again}; letters in doubt are looked up first")
     return Document(
         schema="dlq.resend/1", value=report, records=rows, blocks=[Table(SENT_COLUMNS, rows), Paragraphs(lines)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.model.command_line import command_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleExplained:
@@ -32,5 +34,5 @@ def facts(rule: RuleExplained) -> list[str]:
     if rule.not_topics:
         lines.append(f"not for:   {', '.join(rule.not_topics)}")
     lines.append(f"RocketMQ:  {rule.source}")
-    lines.append(f"playbook:  {rule.playbook} (mqctl playbook show {rule.playbook})")
+    lines.append(f"playbook:  {rule.playbook} ({command_line('mqctl playbook show {}', rule.playbook)})")
     return lines

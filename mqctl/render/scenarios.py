@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mqctl.model.command_line import shell_words
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
@@ -111,12 +112,12 @@ def scale_text(time_scale: float) -> str:
 
 def commands_to_type(doctor: Iterable[Sequence[str]], following: Iterable[str], stores: Mapping[str, str]) -> list[str]:
     """Returns the commands as a shell takes them; `{broker}` stands for its store directory."""
-    lines = [shlex.join(["mqctl", *words]) for words in doctor]
+    lines = [shell_words(["mqctl", *words]) for words in doctor]
     for line in following:
-        typed = line
+        words = shlex.split(line)
         for name, path in stores.items():
-            typed = typed.replace(f"{{{name}}}", shlex.quote(path))
-        lines.append(typed)
+            words = [word.replace(f"{{{name}}}", path) for word in words]
+        lines.append(shell_words(words))
     return lines
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqctl.model.command_line import command_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 
 COLUMNS = (
@@ -39,6 +40,10 @@ class SentMessage:
 
 def sent_document(row: SentMessage) -> Document:
     """Builds the document of `message send`."""
-    again = [f"mqctl message recall {row.recall_handle} takes it back while it waits"] if row.recall_handle else []
+    again = (
+        [f"{command_line('mqctl message recall {}', row.recall_handle)} takes it back while it waits"]
+        if row.recall_handle
+        else []
+    )
     blocks: list[Table | Paragraphs] = [Table(COLUMNS, [row]), Paragraphs(again)]
     return Document(schema="message.send/1", value=row, records=[row], blocks=blocks)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mqctl.execute.records import SettingRecord
+from mqctl.model.command_line import shell_words
 from mqctl.model.counts import counted
 from mqctl.model.numbers import decimal
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
@@ -200,7 +201,7 @@ def plan_document(plan: SettingPlan) -> Document:
         steps=rows,
     )
     moving = len(plan.moving)
-    doing = f"--execute --confirm {plan.subject}" if plan.severe else "--execute"
+    doing = shell_words(["--execute", "--confirm", plan.subject]) if plan.severe else "--execute"
     lines = [
         f"{plan.kind} {plan.subject} on {plan.identity.cluster}: {moving} of {counted(len(rows), 'place')} "
         f"{'changes' if moving == 1 else 'change'}",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from mqctl.model.command_line import command_line
 from mqctl.model.lag import GroupLag, LagEvidence, group_lags, lag_rows
 from mqctl.model.lang import Lang
 from mqctl.model.member import MessageModel
@@ -118,4 +120,5 @@ def _behind(lag: GroupLag, snapshot: ClusterSnapshot, source: str, lang: Lang | 
     span = units.duration(lag.lag_ms) if lag.lag_ms is not None else "?"
     line = phrase("standing", lang).format(group=lag.group, topic=lag.topic, count=lag.lag_count, span=span)
     live = snapshot.origin.kind is OriginKind.LIVE and snapshot.origin.archive is None and snapshot.past is None
-    return f"{line}; mqctl group lag {source} -g {lag.group} --advise" if live else line
+    advise = command_line("mqctl group lag {} -g {} --advise", shlex.split(source), lag.group)
+    return f"{line}; {advise}" if live else line

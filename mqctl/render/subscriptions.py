@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mqctl.model.command_line import command_line
 from mqctl.model.lang import Lang
 from mqctl.model.remark import on_one_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
@@ -151,11 +151,9 @@ def subscription_document(
         title = phrase("skipped_counted" if exact else "skipped_sampled", lang)
         blocks.append(Table(LOSS_COLUMNS, report.losses, title=title))
     if report.consistent is False:
-        group = shlex.quote(report.group)
-        line = f"what it costs: mqctl doctor {group}; how to fix it: mqctl playbook run tag-loss -p group={group}"
-        if archive is not None:
-            file = shlex.quote(archive)
-            line = f"what it costs: mqctl doctor {group} --snapshot {file}; how to fix it: mqctl playbook show tag-loss"
+        doctor = command_line("mqctl doctor {} {}", report.group, ["--snapshot", archive] if archive else [])
+        playbook = command_line("mqctl playbook run tag-loss -p {}", f"group={report.group}")
+        line = f"what it costs: {doctor}; how to fix it: {'mqctl playbook show tag-loss' if archive else playbook}"
         blocks.append(Paragraphs([line]))
     return Document(schema=schema, value=report, records=report.wants, csv_columns=WANT_COLUMNS, blocks=blocks)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from mqctl.model.command_line import command_line
 from mqctl.model.config import TopicConfig, perm_text
 from mqctl.model.counts import counted
 from mqctl.model.lag import QueueLag
@@ -331,8 +331,8 @@ def describe_document(
         ),
     ]
     if consumers is None and groups and queues:
-        where = f"{shlex.quote(topic)} -q {queues[0].queue_id}"
-        blocks.append(Paragraphs([f"who owns a queue, and how far behind: mqctl topic describe {where}"]))
+        describe = command_line("mqctl topic describe {} -q {}", topic, queues[0].queue_id)
+        blocks.append(Paragraphs([f"who owns a queue, and how far behind: {describe}"]))
     rows, columns = (brokers, CONFIG_COLUMNS) if consumers is None else (consumers, CONSUMER_COLUMNS)
     return Document(schema="topic.describe/1", value=value, records=rows, blocks=blocks, csv_columns=columns)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mqctl.errors import NotFoundError, RefusedError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import queue_lags
 from mqctl.model.member import RunningInfo
@@ -27,7 +28,9 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
     where = snapshot.origin.archive or snapshot.origin.location
     if not members:
         wanted = " ".join(name for name in (client_id, group and f"of group {group}") if name) or "anybody"
-        raise NotFoundError(f"{where} knows no running instance {wanted}", remedy=f"mqctl snapshot show {where}")
+        raise NotFoundError(
+            f"{where} knows no running instance {wanted}", remedy=command_line("mqctl snapshot show {}", where)
+        )
     if not any(info.stacks for info in members):
         raise RefusedError(
             f"{where} has no stacks",

@@ -8,12 +8,13 @@ show them.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand, TyperOption
+
+from mqctl.model.command_line import shell_words
 
 ACL_FILE, TLS_NAME = "MQCTL_ACL_FILE", "MQCTL_TLS_SERVER_NAME"
 TLS, TLS_CA, TLS_CERT, TLS_KEY = "MQCTL_TLS", "MQCTL_TLS_CA", "MQCTL_TLS_CERT", "MQCTL_TLS_KEY"
@@ -78,7 +79,7 @@ def _put_down(word: str, variable: str, *, is_file: bool) -> Callable[[Any, Any,
             if is_file and not (variable == TLS_CA and value == NO_CA):
                 value = str(Path(value).expanduser().absolute())
             os.environ[variable] = value
-            _typed[word] = f"{word} {shlex.quote(value)}"
+            _typed[word] = shell_words([word, value])
             if variable != ACL_FILE:
                 os.environ[TLS] = "true"
         return value

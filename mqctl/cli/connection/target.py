@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +13,7 @@ import typer
 from mqctl.cli.connection.credentials import credentials_of, tls_of
 from mqctl.cli.places import config_dir, state_dir
 from mqctl.errors import ConfigurationError, UsageError
+from mqctl.model.command_line import shell_words
 
 if TYPE_CHECKING:
     from mqctl.client.admin.cluster import Cluster
@@ -148,14 +148,14 @@ def named_again(namesrv: str | None, profile: str | None) -> str:
     the same shell, which has the same environment."""
     from mqctl.cli.connection.access_options import typed_options
 
-    words = [f"{word} {shlex.quote(value)}" for word, value in (("-n", namesrv), ("--profile", profile)) if value]
+    words = [shell_words([word, value]) for word, value in (("-n", namesrv), ("--profile", profile)) if value]
     return "".join(f" {word}" for word in (*words, *typed_options()))
 
 
 def _option(word: str, value: str) -> str:
     from mqctl.cli.connection.access_options import typed_options
 
-    return " ".join([word, shlex.quote(value), *typed_options()])
+    return " ".join([shell_words([word, value]), *typed_options()])
 
 
 def _proxies(text: str) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ Which commands take one is a table of words, so that the Tab reads it without ty
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqctl.errors import UsageError
+from mqctl.model.command_line import shell_words
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand
@@ -109,7 +109,7 @@ def _refuse_file(command: TyperCommand, context: Any, words: list[str], names: l
     if file is not None and any("--snapshot" in one.opts for one in command.params):
         place = words.index(file)
         line = [*context.command_path.split(), *words[:place], "--snapshot", file, *words[place + 1 :]]
-        raise UsageError(f"{file} is a file, not a {_noun(command)}", remedy=shlex.join(line))
+        raise UsageError(f"{file} is a file, not a {_noun(command)}", remedy=shell_words(line))
 
 
 def _noun(command: TyperCommand) -> str:

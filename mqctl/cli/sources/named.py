@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from mqctl.errors import MqctlError, NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Cause, Part
 from mqctl.model.names_alike import meant
 from mqctl.model.origin import OriginKind
@@ -35,9 +35,7 @@ def require_group(snapshot: ClusterSnapshot, group: str, live: LiveOptions | Non
     if group not in known and _all_told(snapshot, _OF_GROUPS):
         missing = f"there is no consumer group {group}"
         if group in snapshot.routes() or group in _names_there(snapshot, live, Part.TOPICS):
-            raise NotFoundError(
-                missing, reason="it is a topic", remedy=shlex.join(["mqctl", "topic", "describe", group])
-            )
+            raise NotFoundError(missing, reason="it is a topic", remedy=command_line("mqctl topic describe {}", group))
         names = existing or _names_there(snapshot, live, Part.GROUPS)
         raise NotFoundError(missing, remedy=meant(group, names, "mqctl group list --all"))
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mqctl.errors import RefusedError, UsageError
+from mqctl.model.command_line import shell_word
 from mqctl.render.document import Document, Paragraphs
 
 _ALREADY_TYPED = "; add --execute"
@@ -33,7 +34,7 @@ def confirm(name: str, confirmed: str | None, shown: Document, *, where: Sequenc
         raise RefusedError(
             "--execute needs a confirmation",
             reason="there is no terminal to confirm on",
-            remedy=f"add --confirm {name}",
+            remedy=f"add --confirm {shell_word(name)}",
         )
     if confirmed != name:
         raise UsageError(f"--confirm {confirmed} does not match what is changed", reason=f"the plan is about {name}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import datetime
 from typing import Annotated
 
@@ -27,6 +26,7 @@ from mqctl.cli.sources.brokers import gaps_of, unregistered_gaps
 from mqctl.cli.sources.named import require_group
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.errors import UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.render.allocation import allocation_document
 
@@ -64,7 +64,7 @@ def command(
     instance did not answer), pop (shared by POP: no queue has an owner).
     """
     if group is None:
-        of_all = shlex.join(["mqctl", "topic", "describe", *(topic or ["TOPIC"])[:1], "-q", str((queue or [0])[0])])
+        of_all = command_line("mqctl topic describe {} -q {}", (topic or ["TOPIC"])[0], (queue or [0])[0])
         raise UsageError("no group given", remedy=f"add -g GROUP; of all groups of a topic: {of_all}")
     rule = rule_of(room_rule, profile)
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])

@@ -13,6 +13,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.render.cluster_description import cluster_description, description_document
 from mqctl.snapshot.live.asking import Scope
@@ -53,7 +54,9 @@ def _which(name: str | None, known: list[str]) -> str:
         return known[0]
     if name is None and known:
         raise UsageError(
-            "several clusters are there", reason=", ".join(known), remedy=f"mqctl cluster describe {known[0]}"
+            "several clusters are there",
+            reason=", ".join(known),
+            remedy=command_line("mqctl cluster describe {}", known[0]),
         )
     if name not in known:
         raise NotFoundError(

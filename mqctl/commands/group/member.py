@@ -11,6 +11,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError, RefusedError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.model.member import consume_mode
 from mqctl.model.remark import on_one_line
@@ -46,7 +47,7 @@ def command(
             if not known:
                 group_holders(look, group)  # a group that no broker knows is told as such
             listed = on_one_line(", ".join(known)) or "nobody is online"
-            remedy = f"mqctl group members -g {group}"
+            remedy = command_line("mqctl group members -g {}", group)
             raise NotFoundError(f"{group} has no instance {client}", reason=f"online: {listed}", remedy=remedy)
         numbered = {
             number: (memberships[item.name],)

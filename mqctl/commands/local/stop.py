@@ -11,6 +11,7 @@ from mqctl.cli.options.common import LocalNameOption, NoColorOption, OutputOptio
 from mqctl.cli.places import state_dir
 from mqctl.local.state import DEFAULT_NAME
 from mqctl.local.supervisor import Supervisor
+from mqctl.model.command_line import command_line
 from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
 
@@ -30,5 +31,5 @@ def command(
     """
     state = Supervisor(state_dir() / "local", say=note).stop_broker(name, broker, kill=kill)
     emit(local_document([local_row(state)]), output)
-    named = "" if name == DEFAULT_NAME else f" --name {name}"
-    tell(f"mqctl: {broker} is down; start it again with: mqctl local start {broker}{named}")
+    named = [] if name == DEFAULT_NAME else ["--name", name]
+    tell(f"mqctl: {broker} is down; start it again with: {command_line('mqctl local start {} {}', broker, named)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +15,7 @@ from mqctl.cli.places import state_dir
 from mqctl.errors import MqctlError, UsageError
 from mqctl.local.state import DEFAULT_NAME
 from mqctl.local.supervisor import LocalClusterOptions, Supervisor, TlsOptions
+from mqctl.model.command_line import command_line, shell_word
 from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
 
@@ -170,7 +170,7 @@ def command(
     )
     state = Supervisor(places, say=note).up(name, options)
     emit(local_document([local_row(state)]), output)
-    tell(f"mqctl: name server {state.ready.namesrv}; stop it with: mqctl local down{_named(name)}")
+    tell(f"mqctl: name server {state.ready.namesrv}; stop it with: {command_line('mqctl local down {}', _named(name))}")
     if state.ready.grpc is not None:
         tell(f"mqctl: gRPC clients find it at {state.ready.grpc}")
     _tell_where_commands_go(state.ready.namesrv)
@@ -178,7 +178,7 @@ def command(
 
 def _tell_where_commands_go(here: str) -> None:
     """Warns whoever starts a cluster to try things on while other settings lead commands to another one."""
-    hint = f"export MQCTL_NAMESRV={shlex.quote(here)} leads them here, or --namesrv with each"
+    hint = f"export MQCTL_NAMESRV={shell_word(here)} leads them here, or --namesrv with each"
     try:
         target = cluster_target(None, None, None)
     except MqctlError as error:
@@ -204,5 +204,5 @@ def _tls(
     )
 
 
-def _named(name: str) -> str:
-    return "" if name == DEFAULT_NAME else f" --name {name}"
+def _named(name: str) -> list[str]:
+    return [] if name == DEFAULT_NAME else ["--name", name]

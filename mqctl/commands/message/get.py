@@ -13,6 +13,7 @@ from mqctl.cli.options.common import BodyOption, NoColorOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.errors import NotFoundError
 from mqctl.model.body_form import BodyForm
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.operations.messages.find import check_id, find_by_id
 from mqctl.render.messages_view import message_document
@@ -46,7 +47,8 @@ def command(
     if not messages and not errors:
         remedy = "it may have expired; mqctl message trace shows what clients traced"
         if topic is None:
-            remedy = f"mqctl message get {message_id} -t TOPIC, if it is a unique id; else it may have expired"
+            again = command_line("mqctl message get {} -t TOPIC", message_id)
+            remedy = f"{again}, if it is a unique id; else it may have expired"
         raise NotFoundError(f"there is no message {message_id}", remedy=remedy)
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
     return answer(message_document(messages, body, schema="message.list/1", brokers=names), gaps, output)

@@ -15,6 +15,7 @@ from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import asking_of, queue_gaps
 from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.body_form import BodyForm
+from mqctl.model.command_line import command_line
 from mqctl.model.queue import MessageQueue
 from mqctl.render.messages_view import peeked_document
 from mqctl.snapshot.live.asking import Asking
@@ -60,7 +61,7 @@ def command(
             if broker in (None, item.broker_name) and queue in (None, item.queue_id)
         }
         if not queues:
-            raise NotFoundError(f"{topic} has no such queue", remedy=f"mqctl topic route -t {topic}")
+            raise NotFoundError(f"{topic} has no such queue", remedy=command_line("mqctl topic route -t {}", topic))
         starts, lost = _starts(asking, queues, offset, since, newest=0 if from_start else count)
         messages, errors = peek(asking, queues, starts, count, tags)
         names = {address: queue.broker_name for queue, address in queues.items()}

@@ -11,6 +11,7 @@ from mqctl.cli.emit import Output, emit
 from mqctl.cli.gaps import tell_remedies
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import exit_code_of
 from mqctl.render.probe import probe_document
 
@@ -49,7 +50,7 @@ def command(
         if not wanted:
             raise NotFoundError(
                 f"nothing to send to{f' on {broker}' if broker else ''}",
-                remedy=f"mqctl topic route -t {topic}" if topic else "mqctl broker list",
+                remedy=command_line("mqctl topic route -t {}", topic) if topic else "mqctl broker list",
             )
         probes = [probe(producer, queue, count, size, target.timeout_ms) for queue in wanted]
     gaps = [gap for _, result in probes for gap in result]

@@ -13,6 +13,7 @@ from mqctl.cli.connection.target import ClusterTarget, NamesrvOption, ProfileOpt
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.render.sent import SentMessage, sent_document
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _sent(message: OutgoingMessage, target: ClusterTarget, select: str | None) -
     from mqctl.client.producer.selectors import selector_of
 
     selector = selector_of(select) if select is not None else None
-    doubt = f"it may have been stored all the same: mqctl message peek -t {message.topic}"
+    doubt = f"it may have been stored all the same: {command_line('mqctl message peek -t {}', message.topic)}"
     with Producer("MQCTL_PRODUCER", target.sender()) as producer:
         try:
             return producer.send(message, select=selector, timeout_ms=target.timeout_ms)

@@ -13,6 +13,7 @@ from mqctl.cli.options.common import ExecuteOption, LangOption, NoColorOption, O
 from mqctl.cli.terminal.interrupts import terminable
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
+from mqctl.model.command_line import shell_words
 from mqctl.model.lang import Lang
 from mqctl.model.playbook import Playbook
 from mqctl.operations.playbooks.report import check_reports, write_reports
@@ -20,7 +21,7 @@ from mqctl.operations.playbooks.world import Terminal, choices
 from mqctl.playbook import template
 from mqctl.playbook.parameters import bound
 from mqctl.playbook.places import load_playbook
-from mqctl.playbook.run import RunOptions, command_line, run_playbook
+from mqctl.playbook.run import RunOptions, run_playbook
 from mqctl.render.playbook_runs import run_document
 from mqctl.render.playbooks import dry_document
 
@@ -135,5 +136,5 @@ def _command_lines(playbook: Playbook, options: RunOptions, world: Terminal) -> 
             words = [*words, "--execute"]
         elif options.execute and step.changes:
             words = [*words, "--execute", "--confirm", template.fill(step.confirm or "", options.values, unknown=True)]
-        lines.append(command_line(words))
+        lines.append(shell_words(["mqctl", *words]))
     return lines

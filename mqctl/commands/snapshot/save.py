@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +23,7 @@ from mqctl.cli.sources.brokers import gaps_of
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.client.admin.cluster import none_registered
 from mqctl.errors import ExitCode
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
@@ -105,8 +105,8 @@ def command(
 def _tell_looks(state: ClusterSnapshot, file: Path) -> None:
     if state.origin.kind is OriginKind.LIVE and state.earlier is None:
         tell("mqctl: it is one look, which shows no rates; --window 60s saves two")
-    quoted = shlex.quote(str(file))
-    tell(f"mqctl: to look at it: mqctl doctor --snapshot {quoted}; mqctl snapshot show {quoted}")
+    doctor, show = command_line("mqctl doctor --snapshot {}", file), command_line("mqctl snapshot show {}", file)
+    tell(f"mqctl: to look at it: {doctor}; {show}")
 
 
 def _tell_gaps(gaps: list[Gap], file: Path) -> ExitCode:
@@ -114,4 +114,4 @@ def _tell_gaps(gaps: list[Gap], file: Path) -> ExitCode:
     some that do not tell."""
     minor = [gap for gap in gaps if gap.part in _OF_MEMBERS]
     wanted = [gap for gap in gaps if gap.part not in _OF_MEMBERS]
-    return tell_gaps(wanted, minor=minor, lister=f"mqctl snapshot show {file}")
+    return tell_gaps(wanted, minor=minor, lister=command_line("mqctl snapshot show {}", file))

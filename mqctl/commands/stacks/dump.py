@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +23,7 @@ from mqctl.cli.options.stacks import (
 )
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import ExitCode, UsageError
+from mqctl.model.command_line import shell_words
 from mqctl.model.stack_look import StackEvidence
 from mqctl.operations.stacks.sources import DEFAULT_DUMPS, StackRequest, gather_stacks
 
@@ -140,7 +140,7 @@ def _keep(evidence: StackEvidence, place: Path | None) -> None:
 def _source_words(request: StackRequest) -> str:
     """Returns the option that names the source, for commands to type next."""
     if request.snapshot is not None:
-        return f"--snapshot {shlex.quote(str(request.snapshot))}"
+        return shell_words(["--snapshot", str(request.snapshot)])
     return cluster_target(request.namesrv, request.profile, None).option if request.namesrv or request.profile else ""
 
 

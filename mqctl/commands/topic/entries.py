@@ -13,6 +13,7 @@ from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.sources.brokers import asking_of, queue_gaps
 from mqctl.client.admin.broker_queries import queue_entries
 from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.queue import MessageQueue
 from mqctl.render.queue_entries import entries_document
 from mqctl.snapshot.live.messages import queue_addresses
@@ -54,7 +55,7 @@ def command(
             if item.queue_id == queue and broker in (None, item.broker_name)
         }
         if not queues:
-            raise NotFoundError(f"{topic} has no such queue", remedy=f"mqctl topic route -t {topic}")
+            raise NotFoundError(f"{topic} has no such queue", remedy=command_line("mqctl topic route -t {}", topic))
         question = queue_entries(topic, queue, offset, count, group=group)
         answers = asking.put((item.broker_name, address, question) for item, address in queues.items())
     errors = {MessageQueue(topic, name, queue): error for name, error in answers.errors.items()}

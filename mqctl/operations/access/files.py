@@ -14,6 +14,7 @@ from mqctl.execute.access_file_places import ABSENT, ACCOUNT, CHANGES, SIGNS, UN
 from mqctl.execute.records import SettingPart
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.access import AccessFile, is_well_known
+from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep
 from mqctl.operations.plans.changing import now_ms
@@ -119,10 +120,11 @@ def file_undo(asking: Asking, step: SettingPart) -> SettingStep:
     kind, old = SettingKind(step.kind), step.old or {}
     now = read_setting(asking.cluster, Place(kind, step.address, step.subject), asking.deadline) or {}
     if kind is SettingKind.ACCOUNT and old[ACCOUNT] != ABSENT:
+        put = command_line("mqctl acl put-account {} --password-file FILE", step.subject)
         raise RefusedError(
             f"account {step.subject} cannot be restored",
             reason="what it had before cannot be read from a 4.9 broker, and its secret key is not recorded",
-            remedy=f"mqctl acl put-account {step.subject} --password-file FILE, with its former permissions",
+            remedy=f"{put}, with its former permissions",
         )
     if kind is SettingKind.WHITE_LIST and _WHITE not in old:
         raise RefusedError(

@@ -12,6 +12,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.execute.access_places import AS_GIVEN, entry_fields, entry_subject
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.model.access import ACTIONS, ANYTHING, ENABLE, RESOURCE_TYPES, SUPER, AccessEntry, AccessUser, source_problem
+from mqctl.model.command_line import command_line
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep
 from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, touched_masters
@@ -86,7 +87,8 @@ def plan_grant(asking: Asking, user: str, entry: AccessEntry, brokers: Sequence[
         known = asking.cluster.ask(address, access.one_user(user), asking.deadline)
         if known is None:
             raise NotFoundError(
-                f"broker {broker.name} has no user {user}", remedy=f"mqctl acl create-user {user} --password-file FILE"
+                f"broker {broker.name} has no user {user}",
+                remedy=command_line("mqctl acl create-user {} --password-file FILE", user),
             )
         if known.user_type == SUPER:
             warnings.append(f"on {broker.name} the user is Super: its entries are ignored")

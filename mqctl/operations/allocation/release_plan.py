@@ -12,6 +12,7 @@ from mqctl.allocation.views import sorted_clients
 from mqctl.diagnosis.group_view import GroupView, tags_of, wanted_text
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.filter.tags import parse_tags
+from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.member import Subscription
 from mqctl.model.queue import MessageQueue
@@ -102,7 +103,7 @@ def _present(view: GroupView, topic: str) -> Subscription:
     common = max(said, key=lambda item: (texts.count(wanted_text(item)), wanted_text(item) == usual), default=held)
     if common is None:
         raise NotFoundError(
-            f"{view.group} does not subscribe {topic}", remedy=f"mqctl subscription show -g {view.group}"
+            f"{view.group} does not subscribe {topic}", remedy=command_line("mqctl subscription show -g {}", view.group)
         )
     if common.expression_type != "TAG":
         raise RefusedError(

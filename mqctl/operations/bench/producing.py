@@ -13,6 +13,7 @@ from mqctl.cli.terminal.progress import step_progress
 from mqctl.client.producer.producer import Producer
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
 from mqctl.model.bench import BenchClient, BenchKind, BenchRun, MessageType, SendMode, Workload
+from mqctl.model.command_line import command_line
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.bench.broker_view import BrokerWatch
 from mqctl.operations.bench.crew import Crew, crew
@@ -148,7 +149,9 @@ def find_place(target: ClusterTarget, topic: str, brokers: Sequence[str]) -> Sen
                 time.sleep(_LOOK_AGAIN_S)
         wanted = [queue for queue in queues if not brokers or queue.broker_name in brokers]
         if not wanted:
-            raise NotFoundError(f"topic {topic} has no queue there", remedy=f"mqctl topic route -t {topic}")
+            raise NotFoundError(
+                f"topic {topic} has no queue there", remedy=command_line("mqctl topic route -t {}", topic)
+            )
         routes = producer.instance.routes
         addresses = {queue.broker_name: routes.master(queue.broker_name) or "" for queue in wanted}
     if not all(addresses.values()):

@@ -19,6 +19,7 @@ from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import CONFIRMED, UNKNOWN, LetterPart, ResendRecord
 from mqctl.execute.replay import Pace
 from mqctl.execute.resend import Outlet, carry_out
+from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.dead_letter import LetterChoice
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import ClusterIdentity
@@ -127,7 +128,7 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
         return None if _send(self._cluster, self._target, work) else "three letters in a row could not be sent"
 
     def finish(self, record: ResendRecord) -> str:
-        return f"mqctl dlq resend -g {record.subject} --resume {record.id} resumes it"
+        return f"{command_line('mqctl dlq resend -g {} --resume {}', record.subject, record.id)} resumes it"
 
     def report(self, record: ResendRecord) -> Document:
         return resend_document(record)
@@ -253,7 +254,9 @@ def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
 
 def _resumed(asking: Asking, request: LetterRequest, record: ResendRecord) -> LetterRequest:
     if record.subject != request.group:
-        raise UsageError(f"resend {record.id} is not of group {request.group}", remedy=f"add -g {record.subject}")
+        raise UsageError(
+            f"resend {record.id} is not of group {request.group}", remedy=f"add -g {shell_word(record.subject)}"
+        )
     otherwise = "or choose the letters anew without --resume"
     refuse_other_cluster(asking, record.brokers, f"resend {record.id}", otherwise)
     left = frozenset(letter.letter_id for letter in record.parts if letter.state != CONFIRMED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.language import spoken
 from mqctl.errors import NotFoundError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 
 if TYPE_CHECKING:  # who asks for no advice does not wait for it
@@ -116,7 +116,7 @@ def _require_groups(state: ClusterSnapshot, options: LiveOptions, advised_groups
                 f"group {group} has no offsets there",
                 reason="it never committed one, and no member holds a queue: how far it is behind depends on where its "
                 "first member begins",
-                remedy=f"mqctl offset reset -g {shlex.quote(group)} -t TOPIC --to-latest",
+                remedy=command_line("mqctl offset reset -g {} -t TOPIC --to-latest", group),
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +14,7 @@ from mqctl.cli.gaps import answer
 from mqctl.cli.language import spoken
 from mqctl.cli.options.limit import ALL, limited
 from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import (
     GroupLag,
@@ -252,11 +252,11 @@ def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -
     known = {name for broker in brokers for name in broker.told_groups}
     missing = next((name for name in groups if name not in known), None)
     if missing is None:
-        names = " ".join(f"-g {shlex.quote(name)}" for name in groups)
+        names = [word for name in groups for word in ("-g", name)]
         return NotFoundError(
             error.problem,
             reason="it exists, and has never committed one there; --advise counts from what its members hold",
-            remedy=f"mqctl group lag {names} --advise",
+            remedy=command_line("mqctl group lag {} --advise", names),
         )
     return NotFoundError(error.problem, reason=error.reason, remedy=meant(missing, known, "mqctl group list --all"))
 

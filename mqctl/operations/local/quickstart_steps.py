@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import ConfigurationError, ExitCode, NotFoundError
 from mqctl.local.state import LocalCluster
+from mqctl.model.command_line import shell_words
 
 _USUAL_S = 8.0
 _END_S = 10.0
@@ -54,11 +54,11 @@ class TourSteps:
             "MQCTL_NAMESRV": cluster.ready.namesrv,
             "MQCTL_TIME_SCALE": f"{cluster.time_scale:g}",
         }
-        self.option = "" if _is_found(cluster) else f" --namesrv {shlex.quote(cluster.ready.namesrv)}"
+        self.option = [] if _is_found(cluster) else ["--namesrv", cluster.ready.namesrv]
 
     def typed(self, words: Sequence[str], *, live: bool = True) -> str:
         """Returns a command line as the reader would type it."""
-        return shlex.join(["mqctl", *words]) + (self.option if live else "")
+        return shell_words(["mqctl", *words, *(self.option if live else [])])
 
     def show(self, words: Sequence[str]) -> int:
         """Runs a command that writes to our own stdout and stderr, and returns its exit code."""

@@ -14,6 +14,7 @@ from mqctl.local.keeping import Keeper, detach_keeper
 from mqctl.local.scenario import Scenario
 from mqctl.local.state import LocalCluster
 from mqctl.local.supervisor import Supervisor
+from mqctl.model.command_line import command_line
 from mqctl.operations.local.quickstart_steps import Behind, Said, TourSteps, needs_no_spark
 from mqctl.operations.local.scenario import kept_scenario
 from mqctl.render.narration import Narrator
@@ -158,7 +159,7 @@ class Tour:
             page.say("The cluster stays up:")
             page.to_type(self._steps.typed(shlex.split(line)[1:]) for line in self._scenario.next_commands)
             page.say("and, when you have seen enough:")
-            page.to_type([f"mqctl local down --name {self._cluster.name}"])
+            page.to_type([command_line("mqctl local down --name {}", self._cluster.name)])
             return
         for line, what in _NEXT:
             page.to_type([line])

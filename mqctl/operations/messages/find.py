@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
 from mqctl.client.admin.nameserver import topic_names
 from mqctl.errors import MqctlError, NotFoundError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.message_track import Track
 from mqctl.model.names import is_retry_topic, is_system_topic
 from mqctl.model.stored_message import StoredMessage
@@ -62,7 +62,7 @@ def look_up_everywhere(
         except NotFoundError as error:
             if query.key not in asking.cluster.name_servers.ask(topic_names(), asking.deadline):
                 raise
-            swapped = shlex.join(["mqctl", "message", "find", topic, "-t", query.key])
+            swapped = command_line("mqctl message find {} -t {}", topic, query.key)
             raise NotFoundError(
                 f"there is no topic {topic}", reason=f"{query.key} is a topic", remedy=swapped
             ) from error
@@ -102,10 +102,11 @@ def id_of(asking: Asking, text: str, topic: str) -> str:
         return text
     ids = dict.fromkeys(one.message.unique_key or one.message_id for one in matches)
     if len(ids) > 1:
+        find = command_line("mqctl message find {} -t {}", text, topic)
         raise UsageError(
             f"{len(ids)} messages of {topic} have the key {text}",
             reason=", ".join(list(ids)[:_NAMED]) + (", ..." if len(ids) > _NAMED else ""),
-            remedy=f"trace one of them by its id; mqctl message find {shlex.quote(text)} -t {topic} shows them",
+            remedy=f"trace one of them by its id; {find} shows them",
         )
     if errors:
         raise errors[0]

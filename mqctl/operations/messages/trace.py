@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.body_form import BodyForm
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.model.stored_message import StoredMessage
 from mqctl.operations.messages.find import find_by_id
@@ -43,7 +44,7 @@ def trace_message(
         raise NotFoundError(
             f"message {message_id} not found, nor a trace of it",
             reason="" if topic else "to look up a unique id, add -t TOPIC",
-            remedy="it may have expired" if topic else f"mqctl message trace {message_id} -t TOPIC",
+            remedy="it may have expired" if topic else command_line("mqctl message trace {} -t TOPIC", message_id),
         )
     tracks, gaps = gather_tracks(asking, message.message) if message and message.waiting is None else ([], [])
     report = TraceReport(

@@ -20,6 +20,7 @@ from mqctl.execute.offsets import OffsetWork, carry_out
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import CONFIRMED, DONE, PLANNED, OffsetRecord, QueuePart
 from mqctl.execute.settling import Patience
+from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.plan import OffsetChange, OffsetPlan
 from mqctl.operations.offsets.planning import OffsetRequest, make_plan
@@ -79,7 +80,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
         return plan if before is None else _as_shown(before, plan)
 
     def document(self, plan: OffsetPlan) -> Document:
-        return plan_document(plan, f"nothing was changed; add --execute --confirm {plan.group} to do it")
+        return plan_document(plan, f"nothing was changed; add --execute --confirm {shell_word(plan.group)} to do it")
 
     def has_work(self, plan: OffsetPlan) -> bool:
         return bool(plan.moving or self._request.resumes)
@@ -127,8 +128,8 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
         )
 
     def finish(self, record: OffsetRecord) -> str:
-        sure = f"--execute --confirm {record.subject}"
-        return f"mqctl offset reset --resume {record.id} {sure} finishes it; {way_back(record.id)}"
+        resume = "mqctl offset reset --resume {} --execute --confirm {}"
+        return f"{command_line(resume, record.id, record.subject)} finishes it; {way_back(record.id)}"
 
     def report(self, record: OffsetRecord) -> Document:
         return change_document(record)
@@ -165,7 +166,7 @@ def export_plan(document: Document, path: Path) -> None:
     stream = StringIO()
     write(document, stream)
     write_file(path, stream.getvalue().encode())
-    tell(f"mqctl: plan written to {path}; mqctl offset reset --from-file {path} reads it")
+    tell(f"mqctl: plan written to {path}; {command_line('mqctl offset reset --from-file {}', path)} reads it")
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-
 from mqctl.cli.emit import tell
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import UsageError
+from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.names import is_retry_topic, is_system_topic
 from mqctl.operations.offsets.planning import all_answered
 from mqctl.operations.topics.groups import memberships_by_broker
@@ -38,11 +37,11 @@ def only_topic(asking: Asking, group: str) -> str:
         raise UsageError(
             "no topic is named",
             reason=f"no broker knows a topic of group {group}",
-            remedy=f"add -t TOPIC; mqctl group list {shlex.quote(group)}",
+            remedy=f"add -t TOPIC; {command_line('mqctl group list {}', group)}",
         )
     more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
     raise UsageError(
         "no topic is named",
         reason=f"group {group} has several: {', '.join(listed[:_NAMED])}{more}",
-        remedy=f"add -t {shlex.quote(listed[0])}, or another of them",
+        remedy=f"add -t {shell_word(listed[0])}, or another of them",
     )

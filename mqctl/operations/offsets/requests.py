@@ -7,6 +7,7 @@ from pathlib import Path
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
 from mqctl.execute.records import DONE, NOT_MOVED, PLANNED, OffsetRecord, QueuePart
+from mqctl.model.command_line import command_line
 from mqctl.model.plan import PlanKind
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.offsets.planning import OffsetRequest, all_answered
@@ -93,7 +94,9 @@ def clone_request(asking: Asking, source: str, group: str, topic: str) -> Offset
         if name == topic
     }
     if not offsets:
-        raise NotFoundError(f"group {source} has no offset on {topic}", remedy=f"mqctl group lag -g {source}")
+        raise NotFoundError(
+            f"group {source} has no offset on {topic}", remedy=command_line("mqctl group lag -g {}", source)
+        )
     return OffsetRequest(
         group=group,
         topics=(topic,),

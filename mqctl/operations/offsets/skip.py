@@ -10,6 +10,7 @@ from mqctl.cli.emit import tell
 from mqctl.cli.places import state_dir
 from mqctl.errors import ExitCode, StorageError
 from mqctl.execute.records import NOT_MOVED, WENT_BACK, OffsetRecord
+from mqctl.model.command_line import command_line
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import PlanKind
 from mqctl.operations.offsets.change import OffsetConsent, run_offset_change, write_file
@@ -53,7 +54,9 @@ def skip(
     done = run_offset_change(asking, request, replace(consent, opened=write))
     if done.record is None:
         return done
-    following = f"  next: mqctl replay group --skipped {done.record.id} -g NEW; {way_back(done.record.id)}"
+    following = (
+        f"  next: {command_line('mqctl replay group --skipped {} -g NEW', done.record.id)}; {way_back(done.record.id)}"
+    )
     try:
         write(done.record)
     except StorageError as error:  # the group has moved: what is wrong is the file, not the change

@@ -16,6 +16,7 @@ from mqctl.execute.records import (
     SettingRecord,
     StepRecord,
 )
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part, exit_code_of
 from mqctl.operations.plans.changing import journal
 from mqctl.plan.follow import follow_again
@@ -97,17 +98,17 @@ def _back(record: AnyRecord) -> str | None:
     """Returns the command that takes a change back, or resumes it; None where there is none."""
     match record:
         case OffsetRecord():
-            return None if record.is_nothing_done else f"mqctl undo {record.id}"
+            return None if record.is_nothing_done else command_line("mqctl undo {}", record.id)
         case SettingRecord():
-            return None if record.is_nothing_done else f"mqctl undo {record.id}"
+            return None if record.is_nothing_done else command_line("mqctl undo {}", record.id)
         case ResendRecord():
-            resume = f"mqctl dlq resend -g {record.subject} --resume {record.id}"
+            resume = command_line("mqctl dlq resend -g {} --resume {}", record.subject, record.id)
             return None if record.state == CONFIRMED else resume
         case ReplayRecord(selector=str(selector)):
             again = follow_again(record.parts[0].topic, record.subject, selector)
             return again if record.state == INTERRUPTED else None
         case ReplayRecord():
-            return f"mqctl replay resume {record.id}" if record.state == INTERRUPTED else None
+            return command_line("mqctl replay resume {}", record.id) if record.state == INTERRUPTED else None
         case StepRecord():
             ways = {_REPAIR: "mqctl delay repair --undo", ACKNOWLEDGE: "mqctl undo"}
-            return f"{ways[record.kind]} {record.id}" if record.kind in ways else None
+            return command_line(f"{ways[record.kind]} {{}}", record.id) if record.kind in ways else None

@@ -11,6 +11,7 @@ from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import StepPart, StepRecord
+from mqctl.model.command_line import shell_word
 from mqctl.model.step_plan import StepPlan
 from mqctl.operations.plans.changing import Change, Consent, run_change
 from mqctl.operations.plans.shown_plan import must_be_shown
@@ -54,7 +55,7 @@ class StepChange(Change[StepPlan, StepRecord]):
         return plan
 
     def document(self, plan: StepPlan) -> Document:
-        hint = f"nothing was changed; add --execute --confirm {plan.confirm} to do it"
+        hint = f"nothing was changed; add --execute --confirm {shell_word(plan.confirm)} to do it"
         return step_plan_document(plan, self.schema, hint)
 
     def has_work(self, plan: StepPlan) -> bool:

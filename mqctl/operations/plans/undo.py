@@ -9,6 +9,7 @@ from mqctl.cli.emit import note
 from mqctl.cli.sources.brokers import asking_of
 from mqctl.errors import NotFoundError, RefusedError
 from mqctl.execute.journal import Journal
+from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.operations.plans.changing import Consent, journal
 from mqctl.operations.plans.history import ACKNOWLEDGE, UnreadRecords, newest_undoable
@@ -96,12 +97,12 @@ def _refuse_what_was_sent(book: Journal, change_id: str) -> None:
         raise RefusedError(
             f"{change_id} cannot be undone",
             reason=f"it copied {counted(replay.published, 'message')} to {replay.target}, and what was sent stays sent",
-            remedy=f"mqctl replay status {change_id} shows which",
+            remedy=f"{command_line('mqctl replay status {}', change_id)} shows which",
         )
     if book.resends.has(change_id):
         resend = book.resends.read(change_id)
         raise RefusedError(
             f"{change_id} cannot be undone",
             reason=f"it sent dead letters of {resend.subject} again, and what was sent stays sent",
-            remedy=f"mqctl dlq show -g {resend.subject}",
+            remedy=command_line("mqctl dlq show -g {}", resend.subject),
         )

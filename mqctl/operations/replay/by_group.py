@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from time import time
 
 from mqctl.cli.emit import tell
 from mqctl.execute.records import OffsetRecord, ReplayRecord
+from mqctl.model.command_line import command_line
 from mqctl.model.plan import PlanKind
 from mqctl.model.spans import MINUTE_MS
 from mqctl.operations.offsets.change import OffsetConsent, run_offset_change
@@ -55,7 +55,8 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
             group=group,
         )
         journal().replays.write(record)
-        tell(f"mqctl: replay {change.id}; mqctl replay status {change.id} shows when its end is reached")
+        status = command_line("mqctl replay status {}", change.id)
+        tell(f"mqctl: replay {change.id}; {status} shows when its end is reached")
 
     return run_offset_change(
         asking, request, OffsetConsent(execute=consent.execute, confirmed=consent.confirmed, opened=opened)
@@ -65,5 +66,4 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
 def _online_way(source: Source, group: str) -> str:
     """Returns the command that has the members of a group consume again what was asked for, and all after it."""
     minutes = 10 if source.since_ms is None else max(1, round((time() * 1000 - source.since_ms) / MINUTE_MS))
-    words = ["mqctl", "offset", "reset", "-g", group, "-t", source.topics[0], "--by-duration", f"{minutes}m"]
-    return shlex.join(words)
+    return command_line("mqctl offset reset -g {} -t {} --by-duration {}m", group, source.topics[0], minutes)

@@ -17,6 +17,7 @@ from mqctl.client.instance import ClientSettings
 from mqctl.client.producer.topic_follower import FollowOrder, TopicFollower
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, UsageError
 from mqctl.execute.replay import Pace
+from mqctl.model.command_line import command_line
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.counts import counted
 from mqctl.model.names_alike import meant
@@ -181,7 +182,7 @@ def _holders(masters: list[LiveBroker], topic: str) -> list[LiveBroker]:
     holders = [broker for broker in masters if topic in broker.topics]
     if not holders:
         known = {name for broker in masters for name in broker.topics}
-        create = f"mqctl topic create -t {topic} --queues N"
+        create = command_line("mqctl topic create -t {} --queues N", topic)
         raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, create))
     return holders
 
@@ -216,7 +217,7 @@ def _warnings(
 ) -> list[str]:
     lines = []
     if not new:
-        lines.append(f"{request.new} cannot be written now: mqctl topic describe -t {request.new}")
+        lines.append(f"{request.new} cannot be written now: {command_line('mqctl topic describe -t {}', request.new)}")
     if len(new) <= old_count:
         lines.append(f"{request.new} has no more queues than {request.old}: there is nothing to gain")
     if keys.scattered_count:
@@ -235,17 +236,17 @@ def _warnings(
 def _cut_over(request: FollowRequest, group: str, readers: list[str]) -> list[str]:
     """Returns what to do, in order, so that each key stays in order and nothing is lost."""
     reader = request.from_group or (readers[0] if readers else "GROUP")
-    follow = follow_command(request.old, request.new, request.selector)
+    follow = follow_command(request.old, request.new, request.selector, reader)
+    members = command_line("mqctl group members -g {}", reader)
+    read_only = command_line("mqctl topic update -t {} --perm R-- --execute", request.old)
+    drained = command_line("mqctl group lag -g {} -t {} --until 'lag<1'", group, request.old)
     return [
-        f"stop the consumers of {reader} on {request.old}: mqctl group members -g {reader} shows when all are gone",
-        f"{follow} --from-group {reader} --execute --confirm {request.new}: it copies what they have not consumed, and "
-        "what producers keep writing",
-        f"start {reader} on {request.new}, from its first message (FIRST_OFFSET); watch it with mqctl group lag "
-        f"-g {reader} -t {request.new}",
-        f"producers stop sending to {request.old}, or buffer; mqctl topic update -t {request.old} --perm R-- --execute "
-        "rejects the rest (undo restores it)",
-        f"wait until the old topic is drained: mqctl group lag -g {group} -t {request.old} --until 'lag<1'; stop the "
-        "follower (SIGTERM), which reports duplicates",
+        f"stop the consumers of {reader} on {request.old}: {members} shows when all are gone",
+        f"{follow}: it copies what they have not consumed, and what producers keep writing",
+        f"start {reader} on {request.new}, from its first message (FIRST_OFFSET); watch it with "
+        f"{command_line('mqctl group lag -g {} -t {}', reader, request.new)}",
+        f"producers stop sending to {request.old}, or buffer; {read_only} rejects the rest (undo restores it)",
+        f"wait until the old topic is drained: {drained}; stop the follower (SIGTERM), which reports duplicates",
         f"producers start on {request.new}, choosing queues by {request.selector} of the same key; before step 5 a key "
         "could overtake its own older messages",
         f"to go back before step 6: give {request.old} its permission back and start {reader} there; what it consumed "

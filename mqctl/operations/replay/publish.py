@@ -20,6 +20,7 @@ from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import ReplayRecord, StretchPart
 from mqctl.execute.replay import Pace, Publishing, publish
+from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, Part
 from mqctl.model.message import Message
@@ -100,7 +101,9 @@ class Publication(Change[PublishPlan, ReplayRecord]):
         return plan.record
 
     def opened(self, record: ReplayRecord) -> str:
-        return f"mqctl: replay {record.id}; mqctl replay resume {record.id} continues it if it stops"
+        return (
+            f"mqctl: replay {record.id}; {command_line('mqctl replay resume {}', record.id)} continues it if it stops"
+        )
 
     def carry_out(self, work: Work[PublishPlan, ReplayRecord]) -> None:
         record, cluster = work.record, self._asking.cluster
@@ -120,7 +123,7 @@ class Publication(Change[PublishPlan, ReplayRecord]):
         )
 
     def finish(self, record: ReplayRecord) -> str:
-        return f"mqctl replay resume {record.id} continues where it stopped"
+        return f"{command_line('mqctl replay resume {}', record.id)} continues where it stopped"
 
     def report(self, record: ReplayRecord) -> Document:
         return replay_document(report_of(record))
@@ -195,7 +198,7 @@ def plan_publish(
         receivers=receivers,
         queues=report.queues,
     )
-    hint = f"nothing was published; add --execute --confirm {target} to do it"
+    hint = f"nothing was published; add --execute --confirm {shell_word(target)} to do it"
     return PublishPlan(record=record, shown=replay_plan_document(report, hint))
 
 
@@ -207,10 +210,11 @@ def resume_plan(asking: Asking, record: ReplayRecord, *, execute: bool) -> Publi
         BadInputError: this is another cluster.
     """
     if record.group is not None:
+        status = command_line("mqctl replay status {}", record.id)
         raise RefusedError(
             f"replay {record.id} is made by group {record.group}",
             reason="its consumers carry it out",
-            remedy=f"mqctl replay status {record.id}; an interrupted change is finished by mqctl offset reset --resume",
+            remedy=f"{status}; an interrupted change is finished by mqctl offset reset --resume",
         )
     if record.selector is not None:
         raise RefusedError(
@@ -309,7 +313,7 @@ def _refuse_overtaken(book: Drawer[ReplayRecord], shown: ReplayRecord) -> None:
         raise BadInputError(
             "nothing was published",
             reason=f"another mqctl has gone on with replay {shown.id} since the plan was made",
-            remedy=f"mqctl replay status {shown.id}",
+            remedy=command_line("mqctl replay status {}", shown.id),
         )
 
 
@@ -324,5 +328,7 @@ def writable_queues(asking: Asking, topic: str) -> tuple[MessageQueue, ...]:
         for number in range(data.write_queue_nums)
     )
     if not queues:
-        raise NotFoundError(f"topic {topic} has no queue that can be written", remedy=f"mqctl topic route -t {topic}")
+        raise NotFoundError(
+            f"topic {topic} has no queue that can be written", remedy=command_line("mqctl topic route -t {}", topic)
+        )
     return queues

@@ -10,6 +10,7 @@ from pathlib import Path
 from mqctl.cli.emit import tell
 from mqctl.errors import BadInputError, NotFoundError, UsageError
 from mqctl.execute.records import NOT_MOVED, PLANNED, WENT_BACK
+from mqctl.model.command_line import command_line
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import Stretch
 from mqctl.operations.plans.changing import journal
@@ -201,7 +202,9 @@ def _of_change(change_id: str) -> Source:
         if queue.state not in (PLANNED, NOT_MOVED, WENT_BACK) and (queue.old or 0) < queue.new
     ]
     if not skipped:
-        raise UsageError(f"change {change_id} has skipped nothing", remedy=f"mqctl offset history -g {record.subject}")
+        raise UsageError(
+            f"change {change_id} has skipped nothing", remedy=command_line("mqctl offset history -g {}", record.subject)
+        )
     return Source(
         words=f"what change {change_id} skipped for group {record.subject}",
         topics=tuple(sorted({queue.topic for queue in skipped})),

@@ -23,6 +23,7 @@ from mqctl.cli.options.spark import (
 )
 from mqctl.cli.terminal.progress import Report, step_progress
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, StorageError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.names import dlq_topic, group_of, retry_topic
 
@@ -238,7 +239,7 @@ def tell_skipped(read: Sequence[StoreRead]) -> None:
             spots = ", ".join(map(str, each.damaged_at[:3]))
             tell(
                 f"mqctl: {each.store}: {each.skipped_bytes:,} bytes are no sound records and were passed over"
-                f" (at physical offset {spots}); details: `mqctl store verify --store {each.store}`"
+                f" (at physical offset {spots}); details: `{command_line('mqctl store verify --store {}', each.store)}`"
             )
 
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from mqctl.errors import NotFoundError, RefusedError, UnreachableError
 from mqctl.execute.setting_places import Place, read_setting
+from mqctl.model.command_line import command_line
 from mqctl.model.secret_names import holds_secret
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep
 from mqctl.operations.plans.changing import now_ms
@@ -44,7 +45,7 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
     for broker in masters:
         for name, value in sorted(requested.items()):
             if name not in broker.config:
-                listed = f"mqctl broker config {broker.name}"
+                listed = command_line("mqctl broker config {}", broker.name)
                 near = get_close_matches(name, broker.config, 3)
                 remedy = f"did you mean {', '.join(near)}? {listed}" if near else listed
                 raise NotFoundError(f"broker {broker.name} has no property {name}", remedy=remedy)
@@ -99,7 +100,8 @@ def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> Sett
             )
         )
     lasting = "it lasts until the broker registers a change, a new topic for instance"
-    permanent = f"mqctl broker set brokerPermission={6 if writable else 4} --broker {name} is what lasts"
+    setting = command_line("mqctl broker set {} --broker {}", f"brokerPermission={6 if writable else 4}", name)
+    permanent = f"{setting} is what lasts"
     meaning = (
         "clients will see every topic of the broker as RW-, even one that was not"
         if writable

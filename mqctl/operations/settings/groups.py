@@ -8,6 +8,7 @@ from dataclasses import replace
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.message.outgoing import check_group
 from mqctl.errors import NotFoundError, RefusedError, UsageError
+from mqctl.model.command_line import command_line
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.counts import counted
 from mqctl.model.names import dlq_topic, is_system_group, retry_topic
@@ -41,10 +42,11 @@ def plan_creation(asking: Asking, group: str, requested: Fields, brokers: Sequen
     for broker in masters:
         old = broker.groups.get(group)
         if old is not None and old != new:
+            update = command_line("mqctl group update -g {}", group)
             raise RefusedError(
                 f"group {group} already exists on {broker.name}",
                 reason="with other settings",
-                remedy=f"mqctl group update -g {group}; or name the brokers that lack it with --broker",
+                remedy=f"{update}; or name the brokers that lack it with --broker",
             )
         steps.append(_step(broker, group, old, new))
     return _plan("group-create", group, masters, steps, _meanings(requested), severe=False)
@@ -131,7 +133,7 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
         raise RefusedError(
             f"group {group} cannot be deleted",
             reason=f"{counted(len(members), 'member')} of it online: {', '.join(sorted(members)[:3])}",
-            remedy=f"stop them; mqctl group members -g {group} lists them",
+            remedy=f"stop them; {command_line('mqctl group members -g {}', group)} lists them",
         )
 
 

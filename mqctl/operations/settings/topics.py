@@ -10,6 +10,7 @@ from mqctl.client.admin.nameserver import ORDER_NAMESPACE
 from mqctl.client.message.outgoing import check_topic
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
 from mqctl.execute.setting_places import Place, read_setting
+from mqctl.model.command_line import command_line
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
 from mqctl.model.counts import counted
 from mqctl.model.names import is_system_topic
@@ -48,10 +49,11 @@ def plan_creation(asking: Asking, topic: str, request: TopicRequest, brokers: Se
     for broker in masters:
         old = fields_of(broker.topics.get(topic))
         if old is not None and old != new:
+            update = command_line("mqctl topic update -t {}", topic)
             raise RefusedError(
                 f"topic {topic} already exists on {broker.name}",
                 reason="with other settings",
-                remedy=f"mqctl topic update -t {topic}; or name the brokers that lack it with --broker",
+                remedy=f"{update}; or name the brokers that lack it with --broker",
             )
         steps.append(_step(broker, topic, old, new))
     return SettingPlan(
@@ -147,7 +149,7 @@ def _kept(step: SettingStep, use: TopicUse) -> SettingStep:
     left = use.unread(_queues_going(step))
     if not left or step.old is None or step.new is None:
         return step
-    go_on = f"mqctl topic update -t {step.subject} --queues {_read_queues(step.subject, step.new)}"
+    go_on = command_line("mqctl topic update -t {} --queues {}", step.subject, _read_queues(step.subject, step.new))
     note = f"{'; '.join(left)}: the queues stay readable; drain them, then {go_on}"
     return replace(step, new={**step.new, _READ_QUEUES: step.old[_READ_QUEUES]}, note=note)
 
@@ -193,9 +195,8 @@ def refuse_while_used(use: TopicUse, *, drop_unread: bool) -> None:
         return
     remedies = ["stop those consumers"] if subscribed else []
     if unread:
-        remedies.append(
-            f"let the groups drain it; or mqctl topic delete -t {use.topic} --drop-unread deletes it unread"
-        )
+        delete = command_line("mqctl topic delete -t {} --drop-unread", use.topic)
+        remedies.append(f"let the groups drain it; or {delete} deletes it unread")
     raise RefusedError(
         f"topic {use.topic} cannot be deleted", reason="; ".join([*subscribed, *unread]), remedy="; ".join(remedies)
     )

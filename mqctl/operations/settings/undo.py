@@ -7,6 +7,7 @@ from mqctl.execute.access_file_places import is_counted
 from mqctl.execute.records import SettingPart, SettingRecord
 from mqctl.execute.setting_places import Place, read_setting
 from mqctl.execute.settings import untouched
+from mqctl.model.command_line import command_line
 from mqctl.model.setting_plan import Fields, SettingKind, SettingPlan, SettingStep
 from mqctl.operations.access.files import file_undo
 from mqctl.operations.plans.changing import now_ms
@@ -44,10 +45,11 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         old = _without_password(step.old)
         others = now not in (old, _without_password(step.new), _without_password(step.found))
         if step.kind == SettingKind.USER and now is None and old is not None:
+            create = command_line("mqctl acl create-user {} --password-file FILE", step.subject)
             raise RefusedError(
                 f"user {step.subject} cannot be restored",
                 reason="its password is not recorded",
-                remedy=f"mqctl acl create-user {step.subject} --password-file FILE; then this again, for its entries",
+                remedy=f"{create}; then this again, for its entries",
             )
         steps.append(
             SettingStep(

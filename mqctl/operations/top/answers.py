@@ -11,6 +11,7 @@ import typer
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import overheard
 from mqctl.errors import MqctlError
+from mqctl.model.command_line import shell_words
 from mqctl.render.document import Document
 
 Run = Callable[[Sequence[str]], object]
@@ -43,7 +44,7 @@ def runner(context: typer.Context) -> Run:
 
 def command_line(words: Sequence[str], target: ClusterTarget) -> str:
     """Returns what to type in a shell for the same answer."""
-    return f"mqctl {shlex.join(words)} {target.option}"
+    return " ".join([shell_words(["mqctl", *words]), target.option])
 
 
 def ask(run: Run, words: Sequence[str], target: ClusterTarget) -> PageAnswer:

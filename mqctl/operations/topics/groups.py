@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from time import time
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.config import creates_groups
 from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.member import GroupMembership
@@ -28,7 +28,7 @@ def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
     if not any(group in broker.groups or broker.gaps for broker in brokers):
         source.ask(ask_topics, brokers)
         if any(group in broker.topics for broker in brokers):
-            topic = shlex.join(["mqctl", "topic", "describe", group])
+            topic = command_line("mqctl topic describe {}", group)
             raise NotFoundError(f"there is no consumer group {group}", reason="it is a topic", remedy=topic)
         known = {name for broker in brokers for name in broker.told_groups or broker.groups}
         raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, known, "mqctl group list --all"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Mapping
 
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import MqctlError, NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lag import QueueLag
 from mqctl.model.names import retry_topic
@@ -30,7 +30,7 @@ def topic_holders(source: LiveOrSaved, topic: str) -> list[LiveBroker]:
     if not holders:
         known = {name for broker in brokers for name in broker.topics}
         if retry_topic(topic) in known:
-            group = shlex.join(["mqctl", "group", "describe", topic])
+            group = command_line("mqctl group describe {}", topic)
             raise NotFoundError(f"there is no topic {topic}", reason="it is a consumer group", remedy=group)
         raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
     return holders

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from mqctl.model.command_line import command_line
 from mqctl.model.lang import Lang
 from mqctl.render import units
 from mqctl.render.text import printable
@@ -29,10 +31,10 @@ class Text:
         title: what the rule finds, for listings.
         what: template of what is wrong, by variant; the empty variant is the usual one.
         effect: template of what follows from it.
-        advice: template of what to do.
+        advice: template of what to do; a command line with places stands in backticks.
         explain: what the rule looks at and why, for `mqctl rules explain`.
-        next_command: template of the next command to type, None when there is none. `{source}` stands for the option
-            that names the evidence. The same in all languages, so only English has it.
+        next_command: template of the next command to type (see `command_line`), None when there is none. `{source}`
+            stands for the option that names the evidence. The same in all languages, so only English has it.
         live_command: the one for a live cluster, where that is another.
     """
 
@@ -121,13 +123,31 @@ def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") 
         what += (" " if lang is not Lang.ZH else "") + cause_template(str(cause), known, lang)
         advice = phrase(f"cure_{cause}", lang)
         command = _command_of_cause(str(cause)) or command
-    values = {**_values(finding, lang), "source": _source_for(command or "", source)}
+    values, words = _values(finding, lang), _words(finding)
+    words["source"] = shlex.split(_source_for(command or "", source))
     return RuleText(
         what=what.format_map(values),
         effect=text.effect.format_map(values),
-        advice=advice.format_map(values),
-        next_command=command.format_map(values).replace("  ", " ") if command else None,
+        advice=_with_commands(advice, values, words),
+        next_command=command_line(command, **words) if command else None,
     )
+
+
+_COMMAND_IN_TEXT = re.compile(r"`(mqctl [^`]+)`")
+
+
+def _with_commands(template: str, values: Mapping[str, str], words: Mapping[str, str | list[str]]) -> str:
+    """Fills a sentence; a command line in backticks gets names as shells read them, not as people do."""
+    parts = _COMMAND_IN_TEXT.split(template)  # sentence, command, sentence, ...
+    parts[::2] = [part.format_map(values) for part in parts[::2]]
+    parts[1::2] = [f"`{command_line(part, **words)}`" for part in parts[1::2]]
+    return "".join(parts)
+
+
+def _words(finding: Finding) -> dict[str, str | list[str]]:
+    """Returns what fills places of command lines; what is unknown is shown as what to fill in."""
+    known = {**finding.params, **{item.name: item.value for item in finding.evidence}}
+    return {name: name.upper() if value is None else str(value) for name, value in known.items()}
 
 
 def cause_template(cause: str, known: Collection[str], lang: Lang | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.remoting.answers import AnswerError
 from mqctl.errors import DeadlineError, MqctlError
+from mqctl.model.command_line import shell_word
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, HeldQueue, RunningInfo, TopicRates, is_grpc_client
 from mqctl.protocol.bodies_client import ConsumerRunningInfo
@@ -74,7 +75,7 @@ def _not_passed_on(key: tuple[str, str], error: MqctlError) -> Gap:
 
 
 def _not_asked(key: tuple[str, str], proxy: str) -> Gap:
-    reason = f"it is behind the proxy {proxy}, which was not asked: --proxy {proxy} does"
+    reason = f"it is behind the proxy {proxy}, which was not asked: --proxy {shell_word(proxy)} does"
     return Gap(part=Part.RUNNING_INFO, cause=Cause.LEFT_OUT, reason=reason, subject=_client(key))
 
 

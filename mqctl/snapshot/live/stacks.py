@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, NotFoundError, RefusedError, UnreachableError
+from mqctl.model.command_line import command_line
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import QueueLag, queue_lags
 from mqctl.model.member import GroupMembership, RunningInfo, StackText, consume_mode
@@ -47,13 +48,14 @@ class GroupLooks:
             raise NotFoundError(
                 f"there is no instance {self.client_id} of group {self.group}",
                 reason=f"online: {shown}",
-                remedy=f"mqctl group members -g {self.group}",
+                remedy=command_line("mqctl group members -g {}", self.group),
             )
         if not known:
+            lag = command_line("mqctl group lag -g {}", self.group)
             raise RefusedError(
                 f"group {self.group} has no stacks",
                 reason="none of its instances is online",
-                remedy=f"mqctl group lag -g {self.group}; mqctl stacks find looks for processes of this machine",
+                remedy=f"{lag}; mqctl stacks find looks for processes of this machine",
             )
 
     def client_ids(self) -> list[str]:

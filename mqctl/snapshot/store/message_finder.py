@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mqctl.errors import BadInputError, MqctlError, NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.message import Message
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.message_id import OffsetId
@@ -149,7 +150,8 @@ class MessageFinder:
             listed = ", ".join(map(str, queues))
             raise NotFoundError(f"topic {topic} has no queue {queue_id}", reason=f"its queues are {listed}")
         raise NotFoundError(
-            f"there is no topic {topic} in {self.store.path}", remedy=f"mqctl store describe --store {self.store.path}"
+            f"there is no topic {topic} in {self.store.path}",
+            remedy=command_line("mqctl store describe --store {}", self.store.path),
         )
 
     def _read(

@@ -9,6 +9,7 @@ import numpy as np
 
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.filter.tags import tag_code
+from mqctl.model.command_line import command_line
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import TagSample
 from mqctl.snapshot.store.reading import Reading
@@ -56,6 +57,7 @@ def count_tags(path: Path, broker_name: str, topics: Iterable[str], names: Itera
         if store.unreadable:
             raise BadInputError(f"cannot count tags in {path}", reason=store.unreadable[0].reason)
         raise NotFoundError(
-            f"{path} has no queue of {', '.join(sorted(wanted))}", remedy=f"mqctl store describe --store {path}"
+            f"{path} has no queue of {', '.join(sorted(wanted))}",
+            remedy=command_line("mqctl store describe --store {}", path),
         )
     return samples

@@ -16,6 +16,7 @@ from mqctl.errors import ExitCode, UsageError
 from mqctl.local.keeping import Keeper, detach_keeper
 from mqctl.local.scenario_files import load_scenario
 from mqctl.local.state import DEFAULT_NAME
+from mqctl.model.command_line import command_line
 from mqctl.operations.local.scenario import kept_scenario, run_beside, running_scenario
 from mqctl.render.scenarios import running_document
 
@@ -62,7 +63,8 @@ def command(
             raise UsageError("--detach cannot be combined with a command", remedy="run the command afterwards")
         state = detach_keeper(places, name, ["local", "scenario", "run", scenario, "--name", name])
         emit(running_document(running_scenario(declared, state)), output)
-        tell(f"mqctl: {declared.name} runs, pid {state.ready.pid}; end it with: mqctl local down{_named(name)}")
+        end = command_line("mqctl local down {}", _named(name))
+        tell(f"mqctl: {declared.name} runs, pid {state.ready.pid}; end it with: {end}")
         return ExitCode.OK
     keeper = Keeper(places, name, declared, lambda line: tell(f"mqctl: {line}"))
     with kept_scenario(keeper, "consuming" if step else "last") as state:
@@ -88,5 +90,5 @@ def _next_part(keeper: Keeper, when: When) -> LocalCluster:
     return keeper.advance(when)
 
 
-def _named(name: str) -> str:
-    return "" if name == DEFAULT_NAME else f" --name {name}"
+def _named(name: str) -> list[str]:
+    return [] if name == DEFAULT_NAME else ["--name", name]

@@ -13,7 +13,7 @@ RULES: dict[str, Text] = {
             "none": "Group {group} allows no retry on {brokers} (retryMaxTimes={most_tries_count}): a message that fails once becomes a dead letter there.",
         },
         effect="What becomes of a message depends on the broker that stores it, or on the next rebalance: without notice queues of a member that left wait for up to 20 s.",
-        advice="Give the group the same settings on all brokers: mqctl group update -g {group} sets them on all of them.",
+        advice="Give the group the same settings on all brokers: `mqctl group update -g {group}` sets them on all of them.",
         explain="Compares consumeMessageOrderly, consumeTimeoutMinute (5.x) and retryMaxTimes between masters. Java clients from 3.4.9 on send their own maximum of retries; "
         "retryMaxTimes counts for clients of a proxy and for clients that send none. If all members that are online send their own, a retryMaxTimes of 0 is not reported.",
         next_command="mqctl group config {source} -g {group}",

@@ -36,7 +36,7 @@ RULES: dict[str, Text] = {
         title="Failed messages are dropped",
         what={"": "Group {group} has no retry queue on {broker} (retryQueueNums={queue_count})."},
         effect="The broker answers success to a consumer that sends a failed message back, and drops it: no retry, no dead letter, no error in any log.",
-        advice="Set retryQueueNums to 1 or more: mqctl group update -g {group} --retry-queues 1. What was dropped is still in its topic until it expires; replay it from there.",
+        advice="Set retryQueueNums to 1 or more: `mqctl group update -g {group} --retry-queues 1`. What was dropped is still in its topic until it expires; replay it from there.",
         explain="Brokers before and after 5.0 end the sending back of a message early when the group's retryQueueNums is 0 or less. Orderly and POP consumers do not send messages back.",
         next_command="mqctl group config {source} -g {group}",
     ),

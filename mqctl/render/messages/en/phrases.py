@@ -40,10 +40,10 @@ PHRASES = {
     "standing": "{group} on {topic}: {count:,} waiting, the oldest for {span}",
     "standing_uncommitted": "{group} on {topic}: queues without a committed offset: {queues:,}; messages stored there: {count:,}",
     "standing_calm": "no lag: {groups}",
-    "lag_next": "why, and what to do: mqctl doctor {group}{options}; until when: mqctl group lag {group} --advise{options}",
+    "lag_next": "why, and what to do: {doctor}; until when: {advise}",
     "folded": "retry topics without lag, not shown: {count:,}; --limit all",
     "window_closes": "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the "
-    "first becomes a dead letter at {at}, in {span}: have the fix out by then (mqctl retry list -g {group})",
+    "first becomes a dead letter at {at}, in {span}: have the fix out by then ({retries})",
     "from_slaves": "master gone: {names}; figures are the slave's, which may lack the master's last messages",
     "doctor_page_title": "RocketMQ diagnosis",
     "doctor_page_cluster": "cluster {names}",

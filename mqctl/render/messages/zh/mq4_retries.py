@@ -26,7 +26,7 @@ RULES: dict[str, Text] = {
         title="消费失败的消息被丢弃",
         what={"": "消费组 {group} 在 {broker} 上没有重试队列（retryQueueNums={queue_count}）。"},
         effect="消费者把失败的消息发回时，broker 回答成功却丢弃它：不重试，不进死信队列，也没有任何错误日志。",
-        advice="把 retryQueueNums 设为 1 或更大：mqctl group update -g {group} --retry-queues 1。被丢弃的消息在过期之前仍在原 topic 中，可以从那里重放。",
+        advice="把 retryQueueNums 设为 1 或更大：`mqctl group update -g {group} --retry-queues 1`。被丢弃的消息在过期之前仍在原 topic 中，可以从那里重放。",
         explain="无论 5.0 之前还是之后，只要消费组的 retryQueueNums 不大于 0，broker 就会提前结束消息发回。顺序消费和 POP 消费不会发回消息。",
     ),
 }

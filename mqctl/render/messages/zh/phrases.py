@@ -40,10 +40,10 @@ PHRASES = {
     "standing": "{group} 在 {topic} 上积压 {count:,} 条，最早的已等待 {span}",
     "standing_uncommitted": "{group} 在 {topic} 上尚未提交位点的队列：{queues:,}，其中已存储的消息：{count:,}",
     "standing_calm": "没有积压：{groups}",
-    "lag_next": "原因与处理：mqctl doctor {group}{options}；何时追平：mqctl group lag {group} --advise{options}",
+    "lag_next": "原因与处理：{doctor}；何时追平：{advise}",
     "folded": "{count:,} 个没有积压的重试 Topic 未显示；--limit all 显示全部",
     "window_closes": "{group}：消费失败、等待重试的消息 {failing:,} 条。如果每次重试都失败，第一条将在 {at}（{span}后）进入死信队列："
-    "修复须在此之前上线（mqctl retry list -g {group}）",
+    "修复须在此之前上线（{retries}）",
     "from_slaves": "{names} 没有主节点，数据取自从节点；主节点最后的消息可能尚未同步",
     "doctor_page_title": "RocketMQ 诊断",
     "doctor_page_cluster": "集群 {names}",
