@@ -235,7 +235,8 @@ class Supervisor:
                     remedy=meant(broker, names, "mqctl local status"),
                 )
             if not state.alive or state.ready.control is None:
-                down, up = (command_line(f"mqctl local {verb} --name {{}}", name) for verb in ("down", "up"))
+                down = command_line("mqctl local down --name {}", name)
+                up = command_line("mqctl local up --name {}", name)
                 raise RefusedError(
                     f"the local cluster {name} takes no commands",
                     reason="it was started with --no-control" if state.alive else "its process has ended",

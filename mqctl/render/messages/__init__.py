@@ -133,7 +133,7 @@ def sentences(finding: Finding, lang: Lang | None, source: str = "--store DIR") 
     )
 
 
-_COMMAND_IN_TEXT = re.compile(r"`(mqctl [^`]+)`")
+_COMMAND_IN_TEXT = re.compile(r"`(mqctl [^`{]*\{[^`]*)`")
 
 
 def _with_commands(template: str, values: Mapping[str, str], words: Mapping[str, str | list[str]]) -> str:
