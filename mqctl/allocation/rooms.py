@@ -76,7 +76,7 @@ def _matching(pattern: str) -> RoomOf:
     except re.error as error:
         raise UsageError(f"cannot read the room rule regex:{pattern}", reason=str(error)) from error
     except RecursionError as error:
-        raise UsageError("cannot read the room rule regex:...", reason="it is nested too deeply") from error
+        raise UsageError(f"cannot read the room rule regex:{pattern}", reason="it is nested too deeply") from error
 
     def room(name: str) -> str | None:
         match = compiled.search(name)

@@ -53,8 +53,11 @@ ELSEWHERE = {
     "no member of {} is online",
     "reason {}",
     "reason {}, {} bytes",
+    "it is no YAML{}",
+    "it is nested too deeply: more than {} levels",
 }
-"""Written where failures are told, by what names near ones, as titles that name a group, and of what a part lacks."""
+"""Written where failures are told, by what names near ones, as titles that name a group, of what a part lacks, and of
+YAML that others wrote."""
 COMMAND = re.compile(
     r"(mqctl( [a-z-]+){1,3}|pip install|chmod|--)( ?('[^']*'|[A-Z-]+|-{1,2}[a-z-]+|\{\}|[a-z-]+|\d+)[;,]?)*+"
 )
