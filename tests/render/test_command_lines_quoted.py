@@ -136,7 +136,8 @@ def test_our_own_command_line_reads_the_names_again() -> None:
 def test_next_of_every_check_names_the_subject_itself(shell: str, tmp_path: Path) -> None:
     state = cluster(FAULTS[0].broker)
     live = replace(state, origin=replace(state.origin, kind=OriginKind.LIVE, location="$(touch pwned)", archive=None))
-    lines, names = [], []
+    lines: list[str] = []
+    names: list[str | None] = []
     for check, template in _NEXT.items():
         for kind in ("group", "topic", "broker"):
             if "broker" in template and kind != "broker":
@@ -146,9 +147,9 @@ def test_next_of_every_check_names_the_subject_itself(shell: str, tmp_path: Path
                 assert item.subject == f"{kind} {name}" and item.name == name
                 lines.append(item.next_command or "")
                 names.append(name if re.search(r"\{(name|broker)\}", template) else None)
-    for line, name, words in zip(lines, names, words_read(shell, lines, tmp_path), strict=True):
+    for line, said, words in zip(lines, names, words_read(shell, lines, tmp_path), strict=True):
         assert "$(touch pwned)" in words
-        assert name is None or any(word.partition("=")[2] == name or word == name for word in words), line
+        assert said is None or any(word.partition("=")[2] == said or word == said for word in words), line
 
 
 @pytest.mark.parametrize("shell", SHELLS)
