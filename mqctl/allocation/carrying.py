@@ -8,11 +8,11 @@ keeps the order of each key gives each key one thread at a time (RocketMQ's clie
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.simulation import StrategyResult
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 ALL = "all"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from mqctl.allocation.key_order import KeyedMessage
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 

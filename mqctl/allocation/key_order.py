@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mqctl.model.java_hash import java_string_hash
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 

@@ -9,11 +9,11 @@ renew every 20 s, and stop consuming 30 s after the last success.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.allocation.observed import QueueOwner, TopicAllocation
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
 

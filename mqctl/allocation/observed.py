@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.strategies import AllocationError, Average, AverageByCircle, ConsistentHash, NearbyRoom, Strategy
 from mqctl.allocation.views import View, ownership, sorted_clients
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import GroupMembership, RunningInfo
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot

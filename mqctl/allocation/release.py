@@ -7,10 +7,10 @@ both are computed. Source: docs/models.md, `ConsumerManager` and `RebalanceImpl`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mqctl.allocation.tag_loss import TagLoss, Tags, tag_losses, wants
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 Counts = Mapping[MessageQueue, Mapping[str, int]]

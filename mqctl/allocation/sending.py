@@ -8,7 +8,6 @@ null: producers that stay in their room bring their own selector, which goes rou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.allocation.key_order import hash_place
@@ -16,6 +15,7 @@ from mqctl.allocation.rooms import RoomRule, selectable_queues
 from mqctl.allocation.simulation import Layout
 from mqctl.allocation.views import sorted_queues
 from mqctl.errors import UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 MOST_SHARES = 1_000_000

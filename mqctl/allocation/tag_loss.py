@@ -7,8 +7,8 @@ rest is skipped for good. Source: docs/models.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 Tags = frozenset[str] | None

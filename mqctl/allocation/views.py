@@ -6,7 +6,7 @@ Source: `RebalanceImpl.rebalanceByTopic` of 4.9.8.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mqctl.allocation.strategies import (
     AllocationError,
@@ -17,6 +17,7 @@ from mqctl.allocation.strategies import (
     Strategy,
     even_slice,
 )
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 

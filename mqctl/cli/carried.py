@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -13,6 +12,7 @@ from mqctl.cli import catalog
 from mqctl.cli.exit import names_secret
 from mqctl.errors import MqctlError
 from mqctl.model.command_line import shell_words
+from mqctl.model.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand

@@ -5,11 +5,11 @@ The names are those that `MQAdminStartup.initCommand` registers: 56 in 4.9.8, 89
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
 from mqctl.errors import NotFoundError
+from mqctl.model.lazy_dataclass import dataclass
 
 
 class CommandCoverage(StrEnum):

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Document
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import typer
 
 from mqctl.errors import ExitCode, MqctlError
+from mqctl.model.lazy_dataclass import dataclass
 
 _SECRET_WORDS = ("secret", "password", "passwd", "token", "access-key", "accesskey")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from mqctl.cli.catalog_mqadmin import TABLE, SubCommand
 from mqctl.model.command_line import shell_word
+from mqctl.model.lazy_dataclass import dataclass
 
 _LONG = {
     "namesrvAddr": "n",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl import __version__
 from mqctl.cli.emit import Output, emit
 from mqctl.errors import UsageError
 from mqctl.model.forms import FORMS
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Table
 
 

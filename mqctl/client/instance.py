@@ -7,7 +7,7 @@ own, and so has each of ours.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from queue import SimpleQueue
 from random import randrange
 from threading import Event, Thread, current_thread
@@ -26,6 +26,7 @@ from mqctl.client.remoting.question import Question, header_of
 from mqctl.client.remoting.timers import TimerThread, Trouble, Troubles, listener_error
 from mqctl.client.routes import RouteCache
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.bodies_client import ConsumerData, HeartbeatData, ProducerData
 from mqctl.protocol.codes import RequestCode, ResponseCode
 from mqctl.protocol.frame import RemotingCommand

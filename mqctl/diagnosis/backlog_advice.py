@@ -6,7 +6,7 @@ Source: docs/models.md.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.diagnosis.backlog_bound import BacklogCase, Bound, total
 from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow, queue_flows
@@ -14,6 +14,7 @@ from mqctl.diagnosis.backlog_remedies import Remedy, remedies
 from mqctl.diagnosis.group_view import GroupView, group_views
 from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Confidence
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
 
 _WORSE = [

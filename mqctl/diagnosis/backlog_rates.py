@@ -6,10 +6,10 @@ Source: docs/models.md. A rate is measured or it is None; a queue that was seen 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.diagnosis.settings import Settings
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.names import is_retry_topic, is_system_group, is_system_topic
 from mqctl.model.queue import MessageQueue

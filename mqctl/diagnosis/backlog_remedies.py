@@ -7,7 +7,6 @@ queues take new messages only.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.allocation.carrying import client_loads
@@ -15,6 +14,7 @@ from mqctl.allocation.key_forecast import KeyForecast
 from mqctl.allocation.simulation import Layout, simulate
 from mqctl.diagnosis.backlog_bound import BacklogCase, Bound
 from mqctl.diagnosis.backlog_rates import QueueFlow
+from mqctl.model.lazy_dataclass import dataclass
 
 
 class Effect(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.diagnosis.audience import GroupKind, TopicKind, kinds
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
@@ -12,6 +12,7 @@ from mqctl.diagnosis.judging import Diagnosis
 from mqctl.diagnosis.rule import RULES
 from mqctl.model.finding import NotJudged, Reason, Subject, SubjectKind, Why
 from mqctl.model.gap import Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.diagnosis.rule import Case
 from mqctl.filter.tags import tag_code
 from mqctl.model.lag import GroupLag, queue_lags
+from mqctl.model.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

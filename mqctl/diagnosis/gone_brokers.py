@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.route import RECENT_MS, SeenBroker, missed_brokers

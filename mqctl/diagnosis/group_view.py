@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from mqctl.allocation.tag_loss import TagLoss, Tags, tag_losses
@@ -11,6 +10,7 @@ from mqctl.diagnosis.settings import Settings
 from mqctl.model.config import creates_groups
 from mqctl.model.finding import Subject, SubjectKind
 from mqctl.model.gap import Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import (
     POP,
     PULL,

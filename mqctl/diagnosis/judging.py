@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from mqctl.diagnosis.audience import Audience, GroupKind
@@ -24,6 +23,7 @@ from mqctl.model.finding import (
     Why,
 )
 from mqctl.model.gap import Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 

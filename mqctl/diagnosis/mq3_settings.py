@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from mqctl.diagnosis.audience import ONLINE, SHARING
 from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import RunningInfo
 from mqctl.model.numbers import decimal
 from mqctl.model.spans import MINUTE_MS

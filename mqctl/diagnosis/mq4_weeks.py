@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
@@ -12,6 +11,7 @@ from mqctl.diagnosis.past_view import DAY, WEEK, days_back, known, too_short
 from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.past import GroupHours, Hours
 from mqctl.model.spans import DAY_MS
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, cluster_rule, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import PULL
 from mqctl.model.numbers import decimal
 from mqctl.model.route import MASTER_ID

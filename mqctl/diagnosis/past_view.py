@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from mqctl.diagnosis.rule import ClusterCase, Unknown
 from mqctl.model.finding import Reason, Subject, SubjectKind, Why
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.past import Hours, RecordedPast
 from mqctl.model.spans import DAY_MS, HOUR_MS
 

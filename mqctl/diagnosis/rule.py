@@ -8,7 +8,7 @@ silent; a rule about what the source can never show (the threads of consumers in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +19,7 @@ from mqctl.diagnosis.settings import Settings
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, Value, Why
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import RunningInfo
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import OriginKind

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.allocation.rooms import RoomRule
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.spans import HOUR_MS
 
 

@@ -7,10 +7,10 @@ filters by its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mqctl.allocation.tag_loss import wants
 from mqctl.diagnosis.group_view import GroupView, losses_of, queue_names, tags_of
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue_state import TagSample
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.diagnosis.mq3_threads import verdict_about
 from mqctl.diagnosis.rule import RULES
 from mqctl.model.finding import Evidence, Finding
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.group import StackReport, report_threads

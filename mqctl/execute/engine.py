@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mqctl.errors import ExitCode, MqctlError, StorageError
 from mqctl.execute.alone import Told
 from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.records import AnyRecord, exit_code
+from mqctl.model.lazy_dataclass import dataclass
 
 P = TypeVar("P")
 R = TypeVar("R", bound=AnyRecord)

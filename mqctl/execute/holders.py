@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mqctl.client.admin.broker_queries import consumer_ids, running_info
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.fan_out import AddressedQuestion
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 _ASK_MS = 3_000

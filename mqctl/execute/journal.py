@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -42,6 +41,7 @@ from mqctl.execute.records import (
     StepRecord,
 )
 from mqctl.model.forms import JOURNAL, UPGRADE, newer_than_known
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from mqctl.client.admin.broker_changes import commit_offset, reset_offset_here, reset_offsets
 from mqctl.client.admin.broker_queries import consumer_offset
@@ -23,6 +22,7 @@ from mqctl.execute.records import (
     QueuePart,
 )
 from mqctl.execute.settling import Patience, settle
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Callback, Method
 
 

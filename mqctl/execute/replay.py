@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mqctl.client.admin.broker_messages import Pulled, PullStatus, messages_by_key, pull
 from mqctl.client.admin.cluster import Cluster
@@ -19,6 +19,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.question import Question
 from mqctl.errors import BadInputError, DeadlineError, MqctlError, StorageError, UnreachableError
 from mqctl.execute.records import CONFIRMED, Doubt, ReplayRecord, StretchPart
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.model.spans import FAR, HOUR_MS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from mqctl.client.message.outgoing import OutgoingMessage, SendResult
 from mqctl.client.producer.producer import Producer
@@ -11,6 +10,7 @@ from mqctl.client.producer.selectors import by_key
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, SENT, UNKNOWN, LetterPart, ResendRecord
 from mqctl.model.dead_letter import DeadLetter
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import SHARDING_KEY
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import LetterKey, travelling_properties

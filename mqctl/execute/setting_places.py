@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mqctl.client.admin import access
 from mqctl.client.admin import broker_changes as put
@@ -14,6 +14,7 @@ from mqctl.errors import NotFoundError
 from mqctl.execute.access_file_places import read_account, read_changes, write_account
 from mqctl.execute.access_places import read_entry, read_user, write_entry, write_user
 from mqctl.model.config import PERM_WRITE, SubscriptionGroupConfig, TopicConfig
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.setting_plan import Fields, SettingKind, config_of, fields_of
 
 

@@ -25,7 +25,6 @@ with shorter times has both of them shorter.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from mqctl.client.admin.broker_queries import consumer_offset
 from mqctl.client.admin.cluster import Cluster
@@ -43,6 +42,7 @@ from mqctl.execute.records import (
     OffsetRecord,
     QueuePart,
 )
+from mqctl.model.lazy_dataclass import dataclass
 
 _LOOK_EVERY_MS = 400
 _LOOK_AT_MOST_EVERY_MS = 3_000

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import mmh3
+
+from mqctl.model.lazy_dataclass import dataclass
 
 _MASK = 0xFFFFFFFF
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.filter.sql import SqlFilter
 from mqctl.filter.sql_nodes import (
     And,
@@ -21,6 +19,7 @@ from mqctl.filter.sql_nodes import (
     Property,
     TextMatch,
 )
+from mqctl.model.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,9 @@ Source: `FilterAPI.buildSubscriptionData` and `DefaultMessageFilter` of 4.9.8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.errors import UsageError
 from mqctl.model.java_hash import java_string_hash
+from mqctl.model.lazy_dataclass import dataclass
 
 SEPARATOR = "||"
 ALL = "*"

@@ -8,7 +8,9 @@ they were added: see `ranked`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mqctl.model.lazy_dataclass import dataclass
 
 SUPER, NORMAL = "Super", "Normal"
 ENABLE, DISABLE = "enable", "disable"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from mqctl.model.lazy_dataclass import dataclass
 
 BENCH_SCHEMA = "bench.run/1"
 

@@ -7,12 +7,13 @@ The seconds of a run depend on those before them, so the noise is measured by re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from random import Random
 from statistics import fmean, median
 
 from mqctl.model.bench import BenchRun
+from mqctl.model.lazy_dataclass import dataclass
 
 FEWEST_SECONDS = 8
 _RESAMPLES = 2_000

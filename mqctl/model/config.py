@@ -7,7 +7,9 @@ Sources: `TopicConfig` and `SubscriptionGroupConfig` of 4.9.8 and 5.3.3. A field
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mqctl.model.lazy_dataclass import dataclass
 
 PERM_PRIORITY = 0x8
 PERM_READ = 0x4

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import GroupMembership, HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
 

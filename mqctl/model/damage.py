@@ -6,8 +6,10 @@ The sentences live in the message catalogue; a `Damage` carries the place and th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from mqctl.model.lazy_dataclass import dataclass
 
 
 class DamageGrade(StrEnum):

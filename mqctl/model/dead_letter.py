@@ -7,10 +7,10 @@ limit. Source: `AbstractSendMessageProcessor.consumerSendMsgBack` of 4.9.8 and 5
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.model.config import PERM_READ
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import RETRY_TOPIC, Message
 from mqctl.model.retry_ladder import RetryLadder
 from mqctl.model.stored_message import StoredMessage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mqctl.model.lazy_dataclass import dataclass
 
 IN_MEMORY = ":memory:"
 

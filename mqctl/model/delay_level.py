@@ -6,8 +6,7 @@ unit, and the first bad item aborts the parse while the items before it stay.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.spans import UNIT_MS
 

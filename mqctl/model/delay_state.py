@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.model.config_file import ConfigFileState
+from mqctl.model.lazy_dataclass import dataclass
 
 
 class LevelTableSource(StrEnum):

@@ -5,8 +5,10 @@ Times are epoch milliseconds, CPU times milliseconds since the thread began.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from mqctl.model.lazy_dataclass import dataclass
 
 
 class DumpTool(StrEnum):

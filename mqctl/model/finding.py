@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from mqctl.model.gap import Gap
+from mqctl.model.lazy_dataclass import dataclass
 
 Value = str | int | float | bool | None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from mqctl.errors import (
@@ -19,6 +19,7 @@ from mqctl.errors import (
     UnreachableError,
     UnsupportedError,
 )
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.remark import on_one_line
 
 

@@ -7,11 +7,12 @@ the next message to consume; a queue without a committed offset is never-committ
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 from mqctl.model.gap import Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import is_system_group, is_system_topic
 from mqctl.model.origin import Origin
 from mqctl.model.pop_share import PopShare, summed_shares

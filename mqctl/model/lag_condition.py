@@ -8,10 +8,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.errors import UsageError
 from mqctl.model.lag import GroupLag, LagState, QueueLag
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.spans import FAR, span_ms
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.model.lag import GroupLag, QueueLag
+from mqctl.model.lazy_dataclass import dataclass
 
 _Queue = tuple[str | None, int]
 WINDOW_MS = 15_000

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from itertools import chain
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.spans import HOUR_MS
 
 Hours: TypeAlias = tuple[int | None, ...]

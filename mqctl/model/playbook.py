@@ -6,11 +6,12 @@ Texts are held in every language of the catalogue; ids, codes and command lines 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from mqctl.errors import ExitCode
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 
 Words = Mapping[Lang, str]
 Argument = str | int | None

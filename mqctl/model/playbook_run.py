@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from mqctl.errors import ExitCode
+from mqctl.model.lazy_dataclass import dataclass
 
 Scalar = str | int | float | bool | None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from mqctl.model.lazy_dataclass import dataclass
 
 NEXT_MOMENTS = 5
 """How many moments at which messages come back are listed."""

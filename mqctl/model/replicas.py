@@ -8,9 +8,9 @@ an idle connection, `dispatchBehindBytes` is about a slave's own log).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot

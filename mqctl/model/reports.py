@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mqctl.model.backlog import BacklogRow
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.report_rows import (
     DuplicateGap,
     DuplicateKey,

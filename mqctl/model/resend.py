@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.model.dead_letter import DeadLetter
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import UNIQ_KEY, Message
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import ClusterIdentity

@@ -7,9 +7,8 @@ own (`maxReconsumeTimes`) may give up sooner; an orderly one retries in memory a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.model.delay_level import DEFAULT_TABLE, DelayLevelTable
+from mqctl.model.lazy_dataclass import dataclass
 
 _FIRST_LEVEL = 3
 # So many steps of a ladder are computed: a group may allow two billion retries.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from mqctl.errors import BadInputError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig, perm_text
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.topic_use import KeyMoves

@@ -6,12 +6,13 @@ None means not known; it never means zero. Times are epoch milliseconds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mqctl.model.access import AccessState
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import GroupMembership, ProducerMembership, RunningInfo, consume_mode
 from mqctl.model.newest import NewestMessage
 from mqctl.model.origin import Origin

@@ -6,11 +6,11 @@ Times are epoch milliseconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.model.dump import StackDump
 from mqctl.model.gap import Gap
 from mqctl.model.lag import QueueLag
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import RunningInfo
 
 

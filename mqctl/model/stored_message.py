@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 
 

@@ -6,8 +6,9 @@ Offsets are queue offsets; ends are exclusive.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.model.finding import Severity
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.past import RecordingGapKind
 
 

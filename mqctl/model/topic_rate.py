@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue_state import QueueState
 
 Ends = Mapping[tuple[str, str | None, int], int]

@@ -9,9 +9,9 @@ instants would do, and the one is sent that skips nothing and replays least beyo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from mqctl.errors import RefusedError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Callback, OffsetChange, QueuePosition
 from mqctl.model.queue import MessageQueue
 

@@ -8,13 +8,13 @@ modulo `M` finds the best chain for any moment that is far enough, and for near 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import repeat
 from math import gcd
 
 from mqctl.errors import UsageError
 from mqctl.model.delay_level import DelayLevelTable
+from mqctl.model.lazy_dataclass import dataclass
 
 _MOST_STEPS = 3_000_000  # remainders or sums to try: seconds of work; the levels of a broker take 7,200
 

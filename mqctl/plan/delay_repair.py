@@ -7,12 +7,12 @@ delivered copy. Source: docs/models.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.errors import UsageError
 from mqctl.model.config_file import FileSource
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState
+from mqctl.model.lazy_dataclass import dataclass
 
 
 class RepairReason(StrEnum):

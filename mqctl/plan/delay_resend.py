@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.model.delay_level import DelayLevelTable
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import DELAY, REAL_QID, REAL_TOPIC
 from mqctl.model.numbers import decimal
 from mqctl.model.stored_message import StoredMessage

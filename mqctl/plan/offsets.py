@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from mqctl.errors import NotFoundError, RefusedError, UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Method, OffsetChange, QueuePosition
 from mqctl.model.queue import MessageQueue
 from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToGiven, ToLatest, ToOffset, ToTime

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from zlib import crc32
 
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.filter.sql import compile_sql
 from mqctl.filter.sql_nodes import EvaluationError
 from mqctl.filter.tags import parse_tags
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import (
     DELAY,
     KEYS,

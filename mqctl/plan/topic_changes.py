@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mqctl.errors import RefusedError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.config import PERM_READ, PERM_WRITE, TopicConfig
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_use import TopicUse
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.codes import V4_9_3
 from mqctl.protocol.frame import RemotingCommand, SerializeType
 

@@ -7,13 +7,13 @@ ROCKETMQ form, told apart frame by frame. Source: `RemotingCommand`, `RocketMQSe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from math import isfinite
 from struct import Struct
 from struct import error as StructError
 
 from mqctl.errors import BadInputError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.protocol.codes import V4_9_8, Language
 from mqctl.protocol.fastjson import FastjsonError, dumps, json_string, loads

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.message_record import RecordError
 
 _HEAD = Struct(">iiiii")

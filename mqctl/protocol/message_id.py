@@ -6,10 +6,10 @@ address, its process and a clock. Source: `MessageDecoder.createMessageId` and `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
 
 from mqctl.errors import BadInputError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.message_record import RecordError, pack_host
 
 _OFFSET = Struct(">q")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 
 from mqctl.errors import BadInputError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 
 _VERSION = "v1"

@@ -8,11 +8,11 @@ time, invisible time, revive queue, retry flag, broker, queue, queue offset; gRP
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
 
 from mqctl.errors import BadInputError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX, pop_retry_topic
 from mqctl.model.numbers import decimal
 

@@ -6,8 +6,9 @@ wrote fewer fields, and later ones append, so that what is missing at the end is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from mqctl.model.lazy_dataclass import dataclass
 
 _FIELD = "\x01"
 _LINE = "\x02"

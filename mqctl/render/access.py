@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mqctl.model.access import AccessEntry, AccessFile, AccessState, AccessUser, Decision
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
 
 LIST_COLUMNS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.allocation.key_forecast import KeyForecast
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
@@ -11,6 +11,7 @@ from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow
 from mqctl.diagnosis.causes import cause_of, numbers_of
 from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.model.backlog import BacklogBy, BacklogRow
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.report_rows import Unread
 from mqctl.render.document import CellKind, Column, Document, Table
 

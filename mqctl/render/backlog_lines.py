@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column
 
 LINE_COLUMNS = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.replicas import Replica, replicas
 from mqctl.model.route import SeenBroker
 from mqctl.model.runtime import BrokerRuntime, read_runtime

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from xml.etree import ElementTree
 
 from mqctl.model.command_line import command_line
 from mqctl.model.expectation import CheckResult, CheckState
 from mqctl.model.gap import Cause
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table

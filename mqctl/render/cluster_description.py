@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 
 from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.route import BrokerEndpoint, SeenBroker
 from mqctl.render.brokers import COLUMNS, BrokerRow, broker_rows, missing_row, shown_columns

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.brokers import BrokerRow
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.deduplication import Deduplication, deduplication_blocks
 from mqctl.render.document import Document
 from mqctl.render.messages_view import COLUMNS, ShownMessage, message_blocks

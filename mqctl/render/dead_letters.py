@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from mqctl.model.body_form import BodyForm
 from mqctl.model.command_line import command_line
@@ -19,6 +18,7 @@ from mqctl.model.dead_letter import (
     origin_topic,
     repair_windows,
 )
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.model.resend import LetterKey, letter_key
 from mqctl.render import units

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Paragraphs, Table
 from mqctl.render.units import duration, share
 

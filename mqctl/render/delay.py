@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.diagnosis import Diagnosis
 from mqctl.model.delay_state import DelayLevelState
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document

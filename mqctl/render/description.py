@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
 
 from mqctl.model.config import perm_text
 from mqctl.model.config_file import FileSource
 from mqctl.model.counts import counted
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from mqctl.model.gap import Gap
+from mqctl.model.lazy_dataclass import dataclass
 
 
 class CellKind(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import zip_longest
 from types import MappingProxyType
 
@@ -19,6 +19,7 @@ from mqctl.model.command_line import command_line, shell_words
 from mqctl.model.finding import Finding, NotJudged
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.past import RecordedPast
 from mqctl.model.snapshot import ClusterSnapshot

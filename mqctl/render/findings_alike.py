@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.model.command_line import command_line
 from mqctl.model.finding import Evidence, Finding, Severity, Value
 from mqctl.model.lag import coarse
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Paragraphs
 from mqctl.render.messages import phrase, title
 from mqctl.render.text import printable

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import HeldQueue, RunningInfo, Subscription, TopicRates
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from mqctl.model.command_line import command_line
 from mqctl.model.dead_letter import RepairWindow
 from mqctl.model.lag import GroupLag, QueueLag
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table

@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from mqctl.model.lazy_dataclass import dataclass
 
 _GAP = 2
 _HANGING = 2

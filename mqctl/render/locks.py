@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.allocation.handovers import Handover
 from mqctl.allocation.key_order import KeyLanes, KeySpread, ReRouting
 from mqctl.allocation.locks import LockState, QueueLock
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import share
 

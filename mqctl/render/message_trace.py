@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, message_blocks

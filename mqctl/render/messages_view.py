@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
 from mqctl.model.body_form import BodyForm
 from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.stored_message import PendingDelivery, StoredMessage
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table

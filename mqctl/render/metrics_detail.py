@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isnan, nan
 
 from mqctl.model.lag import QueueLag
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import RunningInfo, TopicRates
 from mqctl.model.pop_share import PopShare
 from mqctl.model.snapshot import ClusterSnapshot

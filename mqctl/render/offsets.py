@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mqctl.execute.records import OffsetRecord, QueuePart
 from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Method, OffsetPlan
 from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_rates import QueueFlow
 from mqctl.diagnosis.group_view import queue_names
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Table
 
 _OWNER_COLUMNS = (

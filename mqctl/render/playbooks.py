@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.playbook import Parameter, Playbook, PlaybookStep
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Paragraphs, Table

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import Member, ProducerMembership, is_grpc_client
 from mqctl.protocol.codes import version_text
 from mqctl.render.document import CellKind, Column, Document, Table

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 import msgspec
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_remedies import Remedy
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render import units
 from mqctl.render.document import Column, Table
 from mqctl.render.messages import phrase

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.replicas import ReplicaState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.execute.records import CONFIRMED, ResendRecord
 from mqctl.model.command_line import command_line, shell_word
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import retry_topic
 from mqctl.model.resend import Fate, ResendPlan
 from mqctl.render.change_words import LETTER_WORDS, face_state

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.report_rows_state import ReportChange, RunFinding
 from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.render.messages import sayer

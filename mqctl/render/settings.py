@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from mqctl.execute.records import SettingRecord
 from mqctl.model.command_line import shell_words
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.allocation.sending import ProducerChoice, QueueShare
 from mqctl.allocation.simulation import Sending
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Table
 
 SENDING_COLUMNS = (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mqctl.allocation.carrying import ALL, Load, RoomLoad, parallelism
 from mqctl.allocation.simulation import Move, StrategyResult
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.simulated_sends import SendingRow, ShareRow, sends_blocks

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.diagnosis.thread_judging import JudgedInstance
 from mqctl.model.dump import StackFrame
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.stacks.group import Motion, StackGroup, StackReport
 from mqctl.stacks.normal import shown_frame
 from mqctl.stacks.rules import StackClass

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.diagnosis.thread_judging import JudgedInstance
 from mqctl.model.counts import counted
 from mqctl.model.finding import Finding
 from mqctl.model.gap import Gap
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import finding_block, finding_row
 from mqctl.render.findings_alike import FindingRow, with_mode

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from mqctl.model.command_line import command_line
 from mqctl.model.lag import GroupLag, LagEvidence, group_lags, lag_rows
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import MessageModel
 from mqctl.model.names import DLQ_PREFIX, is_retry_topic
 from mqctl.model.origin import OriginKind

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.execute.records import StepRecord
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.step_plan import StepPlan
 from mqctl.render.change_words import STEP_WORDS, face_state
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table

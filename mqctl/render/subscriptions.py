@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mqctl.model.command_line import command_line
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.remark import on_one_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.model.counts import counted
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.timeline import EventKind, TimelineEvent, TimelineReported
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.past import RecordingGap
 from mqctl.model.timeline import GroupSeries, TimelineReported
 from mqctl.render import units

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.model.counts import counted
 from mqctl.model.gap import Gap
 from mqctl.model.lag_trend import GroupTrend, Trend
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import is_retry_topic
 from mqctl.model.topic_rate import TopicRate
 from mqctl.render.brokers import REPLICATION, BrokerRow

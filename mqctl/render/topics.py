@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mqctl.model.command_line import command_line
 from mqctl.model.config import TopicConfig, perm_text
 from mqctl.model.counts import counted
 from mqctl.model.lag import QueueLag
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqctl.model.queue_state import QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView, TopicRoute

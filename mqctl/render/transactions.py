@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.diagnosis import Diagnosis
 from mqctl.model.counts import counted
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot

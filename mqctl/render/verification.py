@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.errors import ExitCode
 from mqctl.model.counts import counted
 from mqctl.model.damage import Damage, DamageCode, DamageGrade, VerificationSummary
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import StringIO
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Table
 from mqctl.render.layout import width
 from mqctl.render.text import cell, is_right, row_style, write_fitted

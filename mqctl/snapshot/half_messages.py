@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import (
     DELAY,
     KEYS,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from mqctl.model.lazy_dataclass import dataclass
 
 _GONE = "***"
 # What stands between blanks and brackets may be one of the values, or hold several: an address with its port, a path.

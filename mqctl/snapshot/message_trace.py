@@ -7,12 +7,13 @@ stored the message.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError
 from mqctl.filter.sql import SqlSyntaxError, compile_sql
 from mqctl.model.gap import Cause, Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import GroupMembership, MessageModel, RunningInfo, Subscription, consume_mode
 from mqctl.model.message import Message
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track, TrackState, TrackType

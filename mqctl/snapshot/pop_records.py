@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from mqctl.errors import BadInputError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import REVIVE_TOPIC_PREFIX, TIMER_TOPIC, dlq_topic, pop_retry_topic, popped_topic
 from mqctl.model.numbers import decimal

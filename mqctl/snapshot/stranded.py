@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError, RefusedError
 from mqctl.model.delay_level import DelayLevelTable
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.plan.delay_resend import StrandedMessage
 from mqctl.protocol.unpacking import Unpacker

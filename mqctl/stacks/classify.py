@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import or_
 
 from mqctl.model.dump import StackFrame, StackThread, ThreadState
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.stacks.frame_text import dotted
 from mqctl.stacks.libraries import CodeOwnership
 from mqctl.stacks.rule_table import CLASS_RULES, DOWNSTREAM, PHASES, RETRY_NAMES

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mqctl.model.dump import DumpTool, StackDump, StackFrame, StackThread
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.stacks.classify import Classified, Classifier
 from mqctl.stacks.frame_text import dotted
 from mqctl.stacks.locks import circles, owner_of, owners, root_of

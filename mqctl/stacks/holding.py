@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.model.lag import QueueLag
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.names import group_of
 from mqctl.model.queue import MessageQueue

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.model.dump import StackDump, StackThread, ThreadState
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.stacks.rules import StackClass
 
 BUSY_SHARE = 0.3

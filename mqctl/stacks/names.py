@@ -10,10 +10,10 @@ in newer ones with the group, cut to 100 characters), `ConsumeMessagePop...Servi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 
 CUT_LENGTHS = (15, 40)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import lru_cache
 
 from mqctl.errors import BadInputError
 from mqctl.model.dump import ThreadState
+from mqctl.model.lazy_dataclass import dataclass
 
 
 class StackClass(StrEnum):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mqctl.model.finding import Confidence, Severity, Value
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.stacks.group import Motion, StackGroup, StackReport
 from mqctl.stacks.holding import ConsumerFacts, ConsumerSituation, StackLimits

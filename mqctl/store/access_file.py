@@ -6,11 +6,11 @@ Secret keys are judged here and dropped: nothing that leaves has them. Source: `
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from mqctl.errors import BadInputError
 from mqctl.model.access import NORMAL, SUPER, AccessState, AccessUser, is_well_known
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
 from mqctl.store.plain_files import read_named, refused

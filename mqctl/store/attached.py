@@ -7,9 +7,10 @@ A store in an object store or on HDFS is opened as a directory of empty files of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from mqctl.model.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -5,7 +5,6 @@ Source: `BatchConsumeQueue` of 5.3.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.dtypes import BATCH_ENTRY
 from mqctl.store.layouts import BATCH_ENTRY_BYTES
 from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files

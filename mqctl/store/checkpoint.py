@@ -5,9 +5,8 @@ Source: `StoreCheckpoint` of 4.9.8 and 5.3.3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.errors import BadInputError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.layouts import CHECKPOINT, CHECKPOINT_BYTES
 
 _RECOVERY_MARGIN_MS = 3_000

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from mqctl.errors import NotFoundError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, headers

@@ -6,12 +6,13 @@ half a record which its master lost, and then the rest of another one, has no re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
 
 from mqctl.errors import BadInputError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.progress import Progress
 from mqctl.store.commitlog import CommitLog
 

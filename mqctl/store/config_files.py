@@ -7,13 +7,14 @@ its `.bak`; with neither the broker starts empty and says nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.config_file import ConfigFileState, FileSource
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.store.plain_files import read_file

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.dtypes import QUEUE_ENTRY, QUEUE_ENTRY_NATIVE
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.mapped_files import Buffer, MappedFile, mapped_files, nominal_size

@@ -5,13 +5,13 @@ Source: `ConsumeQueueExt` of 4.9.8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.kernel import Int64s, gather
 from mqctl.store.layouts import EXT_ADDRESS_BASE, EXT_ADDRESS_LIMIT, EXT_UNIT_BYTES
 from mqctl.store.mapped_files import MappedFile, mapped_files

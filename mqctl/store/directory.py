@@ -9,12 +9,13 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from mqctl.errors import BadInputError, MqctlError, NotFoundError, UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue

@@ -5,7 +5,6 @@ Source: `IndexFile`, `IndexHeader`, `IndexService` of 4.9.8.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from mqctl.errors import BadInputError
 from mqctl.model.java_hash import key_hash
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.spans import FAR
 from mqctl.store import dtypes
 from mqctl.store import layouts as lay

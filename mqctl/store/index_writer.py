@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from struct import Struct
 from typing import NamedTuple
 
 from mqctl.model.java_hash import key_hash
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.disk import Disk
 from mqctl.store.layouts import (
     INDEX_ENTRIES,

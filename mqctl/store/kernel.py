@@ -8,13 +8,14 @@ physical offset, which the broker does not compare but which no leftover of anot
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store import dtypes
 from mqctl.store import layouts as lay
 from mqctl.store.mapped_files import Buffer

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.kernel import Headers
 from mqctl.store.logged import sound_records

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.model.java_hash import java_string_hash
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.kernel import Headers, Int32s, Int64s, Tail, classify, gather, headers

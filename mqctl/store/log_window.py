@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
 from mqctl.model.damage import Damage
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.storage_state import ClockState
 from mqctl.store.kernel import Int64s, Mask
 from mqctl.store.mapped_files import MappedFile

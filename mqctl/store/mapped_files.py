@@ -11,7 +11,6 @@ import itertools
 import mmap
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.errors import StorageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.store.attached import source_of
 from mqctl.store.layouts import FILE_NAME_DIGITS, HEADER_BYTES

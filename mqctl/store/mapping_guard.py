@@ -21,12 +21,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import FrameType
 
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, PermissionDeniedError, StorageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.plain_files import reading_error
 
 RefusedPart = tuple[int, int, str]

@@ -6,11 +6,11 @@ Source: `MessageExtEncoder` and `CommitLog.checkMessageAndReturnSize` of 4.9.8; 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
 from mqctl.errors import RefusedError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import SYSFLAG_BORN_HOST_V6, SYSFLAG_STORE_HOST_V6
 from mqctl.model.names import LONGEST_TOPIC
 from mqctl.protocol.message_record import pack_host

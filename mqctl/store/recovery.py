@@ -12,9 +12,9 @@ a file that the checkpoint vouches for. Source: `DefaultMessageStore.load`, `Com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from struct import Struct
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.storage_state import SetAside
 from mqctl.store.checkpoint import Checkpoint
 from mqctl.store.layouts import FILLER_SIZE, MAGIC_V1, MAGIC_V2, QUEUE_ENTRY_BYTES, SIZE_AND_MAGIC

@@ -22,7 +22,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +30,7 @@ from struct import Struct
 from typing import Any
 
 from mqctl.errors import StorageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.plain_files import reading_error
 from mqctl.store.rocksdb_database import DatabaseError, Families, open_copy

@@ -7,10 +7,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.plain_files import open_regular
 
 _TRIES = 5

@@ -6,11 +6,11 @@ Nothing here loops per message in Python, except where text itself is asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.kernel import CHUNK_RECORDS, Headers, Int32s, Int64s, gather, unaligned
 from mqctl.store.layouts import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
 from mqctl.store.mapped_files import Buffer

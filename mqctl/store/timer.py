@@ -6,7 +6,6 @@ Source: `TimerWheel`, `Slot`, `TimerLog`, `TimerCheckpoint` of 5.3.3.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.errors import BadInputError, NotFoundError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store import dtypes
 from mqctl.store import layouts as lay
 from mqctl.store.mapped_files import OddFile, map_file, mapped_files

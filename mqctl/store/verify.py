@@ -7,11 +7,12 @@ offset. What a running, killed or cleaning broker normally leaves has the grade 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
 from mqctl.model.damage import Damage, DamageCode, DamageGrade, VerificationSummary
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.progress import Progress
 from mqctl.model.storage_state import ClockState, QueueBehind, UnconfirmedTail
 from mqctl.store.config_files import ALWAYS_THERE, CONSUMER_OFFSETS, GROUPS, TOPICS

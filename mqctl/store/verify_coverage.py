@@ -6,12 +6,13 @@ What a window of the log shows is kept as a few numbers a queue; the judgement c
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from mqctl.errors import MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import SYSFLAG_INNER_BATCH, SYSFLAG_PREPARED, SYSFLAG_ROLLBACK, SYSFLAG_TRANSACTION_MASK
 from mqctl.model.storage_state import QueueBehind
 from mqctl.store.config_files import TOPICS, changed_ms, topic_configs

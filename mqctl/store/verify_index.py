@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mqctl.errors import BadInputError, MqctlError, NotFoundError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
 from mqctl.model.java_hash import key_hash
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.message_record import decode_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.dtypes import INDEX_ENTRY

@@ -7,13 +7,14 @@ is compared with queues and index is compared window by window.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mqctl.errors import MqctlError
 from mqctl.model.damage import Damage, DamageCode, DamageGrade
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.message_record import RecordError, decode_message
 from mqctl.store.bad_spots import read_past
 from mqctl.store.directory import StoreDirectory

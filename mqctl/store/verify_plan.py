@@ -6,10 +6,11 @@ Both are plain values: parts of a log can be verified by different processes, an
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from mqctl.model.damage import Damage
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.storage_state import QueueBehind
 from mqctl.store.consumequeue import Entries, raw_entries
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES

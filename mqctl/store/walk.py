@@ -9,10 +9,10 @@ plain walk.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store import layouts as lay
 from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, classify, header_chunks, unaligned
 from mqctl.store.mapped_files import Buffer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from mqctl.cli.connection.credentials import credentials_of, tls_of
 from mqctl.cli.places import config_dir, state_dir
 from mqctl.errors import ConfigurationError, UsageError
 from mqctl.model.command_line import shell_words
+from mqctl.model.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mqctl.client.admin.cluster import Cluster

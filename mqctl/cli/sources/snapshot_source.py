@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.options.common import at_ms
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 

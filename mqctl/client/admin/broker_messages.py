@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from mqctl.client.remoting.question import Question
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.protocol import requests_admin as admin
 from mqctl.protocol import requests_client as client

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -16,6 +15,7 @@ from mqctl.client.remoting.link import LinkSettings
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
 from mqctl.errors import NotFoundError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.route import SeenBroker
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, TopicRouteData
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mqctl.client.remoting.addresses import TopAddressing
@@ -12,6 +11,7 @@ from mqctl.client.remoting.fan_out import CALL_TIMEOUT_MS, AddressedQuestion, Ou
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question, body_of, header_of, nothing
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.secret_names import without_secrets
 from mqctl.protocol import requests_namesrv as ns
 from mqctl.protocol.bodies_cluster import ClusterInfo, KVTable, TopicList, TopicRouteData

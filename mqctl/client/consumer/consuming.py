@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from mqctl.client.admin.broker_changes import send_back
@@ -19,6 +18,7 @@ from mqctl.client.producer.producer import Producer
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.timers import listener_error
 from mqctl.errors import MqctlError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import DELAY, RETRY_TOPIC
 from mqctl.model.names import retry_topic
 from mqctl.model.queue import MessageQueue

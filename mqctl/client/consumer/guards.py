@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
 
 from mqctl.client.message.received import ConsumeContext, Consumed, Listener, ReceivedMessage
 from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.replay import ReplayPlan, ReplayRange, merged
 

@@ -6,7 +6,6 @@ Source: `DefaultLitePullConsumerImpl` of 4.9.8.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
@@ -31,6 +30,7 @@ from mqctl.client.remoting.link import Link
 from mqctl.client.remoting.question import Question
 from mqctl.errors import NotFoundError, RefusedError, UnreachableError, UsageError
 from mqctl.filter.tags import ALL
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import (

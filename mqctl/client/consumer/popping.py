@@ -8,7 +8,6 @@ for longer than the invisible time belongs to somebody else by then. Source: `De
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Lock, Thread, current_thread
 
@@ -22,6 +21,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import PendingRequest
 from mqctl.client.remoting.question import Question
 from mqctl.errors import MqctlError, UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import PopProcessQueueInfo, SubscriptionData
 from mqctl.protocol.requests_pop import ChangeInvisibleTimeReply, PopMessage

@@ -6,7 +6,6 @@ Source: `DefaultMQPushConsumerImpl.pullMessage` and `PullAPIWrapper` of 4.9.8.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread, current_thread
 
@@ -29,6 +28,7 @@ from mqctl.client.remoting.answers import AnswerError, refusal
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import PendingRequest
 from mqctl.errors import MqctlError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.codes import PULL_RESULTS, ResponseCode

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from mqctl.client.consumer.consume_rates import ConsumeRates
@@ -12,6 +11,7 @@ from mqctl.client.consumer.offset_store import OffsetStore
 from mqctl.client.consumer.process_queue import ProcessQueue
 from mqctl.client.consumer.start_offset import HALF_AN_HOUR_MS
 from mqctl.client.consumer.thread_dump import thread_dump
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumerRunningInfo, SubscriptionData
 from mqctl.protocol.codes import version_text

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import RETRY_TOPIC, UNIQ_KEY, Message
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.compression import decompress

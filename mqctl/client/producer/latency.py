@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 
 from mqctl.client.remoting.clock import ClientClock
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 
 _LATENCIES_MS = (50, 100, 550, 1_000, 2_000, 3_000, 15_000)

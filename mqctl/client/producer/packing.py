@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.client.identity import MessageClientIds
 from mqctl.client.message.outgoing import MAX_MESSAGE_BYTES, WAIT, OutgoingMessage, SendResult, SendStatus
 from mqctl.client.remoting.answers import refusal
 from mqctl.client.remoting.clock import ClientClock
 from mqctl.client.routes import DEFAULT_TOPIC_QUEUES
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import SYSFLAG_PREPARED, UNIQ_KEY
 from mqctl.model.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
 from mqctl.model.numbers import decimal

@@ -6,7 +6,6 @@ Source: `DefaultMQProducerImpl` of 4.9.8.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from random import randrange
 from types import TracebackType
@@ -28,6 +27,7 @@ from mqctl.client.remoting.answers import AnswerError
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import PendingRequest
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import ResponseCode
 

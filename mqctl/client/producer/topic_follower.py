@@ -10,7 +10,7 @@ nothing is left out, and what is there twice all the same is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from threading import Lock
 from typing import Self
 
@@ -23,6 +23,7 @@ from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMess
 from mqctl.client.producer.producer import Producer
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import MqctlError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.spans import FAR, HOUR_MS
 from mqctl.plan.follow import KeySelector, follower_group, ordering_key

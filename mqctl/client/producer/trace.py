@@ -7,7 +7,6 @@ gathers and sends in the background; traces that cannot be sent are lost, as Jav
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from threading import Lock
 from types import TracebackType
 from typing import Self
@@ -18,6 +17,7 @@ from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.message.received import Consumed, ReceivedMessage
 from mqctl.client.producer.producer import Producer, Sent
 from mqctl.errors import MqctlError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import TRACE_TOPIC
 
 _CONTENT = "\x01"

@@ -7,7 +7,7 @@ is told oneway; when it is lost, or the local transaction's outcome is not known
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 from types import TracebackType
 from typing import Self
@@ -20,6 +20,7 @@ from mqctl.client.producer.producer import Producer
 from mqctl.client.remoting.link import Link
 from mqctl.client.remoting.timers import listener_error
 from mqctl.errors import UnreachableError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import PRODUCER_GROUP, UNIQ_KEY
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import V5_0_0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
@@ -14,6 +13,7 @@ from mqctl.client.remoting.link import PendingRequest
 from mqctl.client.remoting.links import Links
 from mqctl.client.remoting.question import Question
 from mqctl.errors import DeadlineError, MqctlError, NotAskedError, UnreachableError
+from mqctl.model.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 IN_FLIGHT = 16

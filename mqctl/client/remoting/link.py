@@ -10,7 +10,7 @@ import socket
 import struct
 from _thread import allocate_lock
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from threading import Thread, current_thread
 from time import monotonic
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from mqctl.client.remoting.answers import timed_out, unreachable
 from mqctl.client.remoting.deadline import LONGEST_WAIT_S, Deadline
 from mqctl.errors import ConfigurationError, MqctlError, UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.protocol.acl import UNIQUE_KEY_QUERY, Credentials, sign
 from mqctl.protocol.codes import V4_9_8, Language, version_ordinal

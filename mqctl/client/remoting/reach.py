@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from threading import Thread
 from time import monotonic
@@ -16,6 +16,7 @@ from time import monotonic
 from mqctl.client.remoting.link import LinkSettings, split_address
 from mqctl.client.remoting.tls import TlsSettings, TlsSocket
 from mqctl.errors import UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.acl import sign
 from mqctl.protocol.frame import encode
 from mqctl.protocol.header import Request

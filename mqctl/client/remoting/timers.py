@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from threading import Condition, Thread, current_thread
 from time import monotonic
 
 from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import MqctlError
+from mqctl.model.lazy_dataclass import dataclass
 
 _KEPT_TROUBLES = 100
 

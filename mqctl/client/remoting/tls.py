@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import socket
 from _thread import allocate_lock
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mqctl.errors import ConfigurationError
+from mqctl.model.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import ssl

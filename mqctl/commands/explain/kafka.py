@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.errors import NotFoundError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.messages.kafka import Term, kafka_terms
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.diagnosis import RULES
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.render.messages import title
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from mqctl.allocation.sending import (
 )
 from mqctl.allocation.simulation import Layout
 from mqctl.errors import UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.operations.allocation.what_if import Beginning
 from mqctl.store.plain_files import read_named

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from mqctl.allocation.simulation import Layout, LayoutChange, NewRoom, numbered_
 from mqctl.allocation.strategies import Strategy
 from mqctl.errors import MqctlError, NotFoundError, UsageError
 from mqctl.model.gap import Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot

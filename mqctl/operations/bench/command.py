@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.options.bench import run_length_ms, size_bytes
 from mqctl.errors import ExitCode
 from mqctl.model.bench import BenchRun, Workload
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.own_names import Purpose, own_name
 from mqctl.operations.bench.consuming import measure_latency, measure_reading
 from mqctl.operations.bench.producing import BenchPlan, check_workload, find_place, produce

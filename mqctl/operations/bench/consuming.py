@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.errors import UnreachableError
 from mqctl.model.bench import BenchError, BenchKind, BenchRun, BrokerView
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.bench.broker_view import BrokerWatch
 from mqctl.operations.bench.crew import Crew, CrewMember, crew

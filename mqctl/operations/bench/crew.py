@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 
 from mqctl.errors import DeadlineError, StorageError, UnreachableError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.bench.task import BenchTask, EndTold, SecondTold, Told
 
 _READY_S = 60.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.model.bench import (
     BenchClient,
@@ -15,6 +14,7 @@ from mqctl.model.bench import (
     SendMode,
     Workload,
 )
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.codes import ResponseCode
 from mqctl.render.units import share
 

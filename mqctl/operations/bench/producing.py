@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import note
@@ -14,6 +13,7 @@ from mqctl.client.producer.producer import Producer
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
 from mqctl.model.bench import BenchClient, BenchKind, BenchRun, MessageType, SendMode, Workload
 from mqctl.model.command_line import command_line
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.bench.broker_view import BrokerWatch
 from mqctl.operations.bench.crew import Crew, crew

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from hdrh.histogram import HdrHistogram
 
 from mqctl.model.bench import BenchError, BenchSecond, Percentiles
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.operations.bench.recorder import new_histogram
 from mqctl.operations.bench.task import SecondTold

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import typer
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
 from mqctl.model.expectation import Expectations, GroupExpectation, Limit
+from mqctl.model.lazy_dataclass import dataclass
 
 WebhookOption = Annotated[
     str | None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from string import Template
@@ -16,6 +15,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from mqctl.cli.emit import tell
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.expectation import CheckResult, CheckState, worst
+from mqctl.model.lazy_dataclass import dataclass
 
 _WAITS_S = (0.2, 1.0)
 _TIMEOUT_S = 5.0

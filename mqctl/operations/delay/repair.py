@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from mqctl.execute import delay_files
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, StepRecord
 from mqctl.model.counts import counted
 from mqctl.model.delay_state import DelayState
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.step_plan import Step, StepPlan
 from mqctl.operations.plans.changing import Consent, journal, now_ms

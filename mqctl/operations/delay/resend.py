@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from mqctl.cli.connection.target import ClusterTarget
@@ -15,6 +14,7 @@ from mqctl.errors import DeadlineError, MqctlError, UnreachableError, UsageError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
 from mqctl.model.delay_state import DelayState
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.model.step_plan import Step, StepPlan

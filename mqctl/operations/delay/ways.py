@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.client.admin.broker_queries import consumer_connections
 from mqctl.client.producer.delay_relay import RELAY_GROUP
 from mqctl.errors import MqctlError, RefusedError, UnreachableError, UsageError
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.snapshot.live.asking import Asking, out_of_reach
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, masters_of

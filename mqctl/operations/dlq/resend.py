@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic, sleep
 
 from mqctl.cli.connection.target import ClusterTarget
@@ -21,6 +21,7 @@ from mqctl.execute.replay import Pace
 from mqctl.execute.resend import Outlet, carry_out
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.dead_letter import LetterChoice
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.queue import MessageQueue

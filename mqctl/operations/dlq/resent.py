@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mqctl.errors import MqctlError
 from mqctl.execute.records import CONFIRMED
 from mqctl.model.dead_letter import DeadLetter
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import retry_topic
 from mqctl.model.resend import RESENT_BY, LetterKey, letter_key, target_of
 from mqctl.operations.plans.changing import journal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from mqctl.drill.plan import Ask, DrillPlan
 from mqctl.drill.scratch import Scratch
 from mqctl.drill.writing import HistoryWriter
 from mqctl.errors import MqctlError, UsageError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.own_names import Purpose
 from mqctl.model.spans import span_ms
 from mqctl.operations.own_topics.cleaning import clean

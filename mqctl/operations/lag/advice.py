@@ -14,6 +14,7 @@ from mqctl.cli.language import spoken
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:  # who asks for no advice does not wait for it
     from mqctl.cli.sources.snapshot_source import LiveOptions

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from mqctl.model.lag import GroupLag, QueueLag
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.lag.view import LagView
 
 

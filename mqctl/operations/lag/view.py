@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import time
@@ -27,6 +27,7 @@ from mqctl.model.lag import (
     with_rates,
     without_broker,
 )
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.names_alike import meant
 from mqctl.model.origin import OriginKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic, sleep
 
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, ClusterTarget
@@ -18,6 +18,7 @@ from mqctl.errors import DeadlineError, ExitCode, MqctlError, NotFoundError, Unr
 from mqctl.model.gap import Part, exit_code_of
 from mqctl.model.lag_condition import Condition, Truth, facts_of, parse_condition
 from mqctl.model.lag_trend import LagLook, look_at, trends, within_window
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.lag.view import LagRequest, LagView, live_lag, show
 from mqctl.render.lag import By
 from mqctl.render.lag_watch import round_document

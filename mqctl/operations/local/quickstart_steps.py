@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import exp
 from pathlib import Path
 from time import monotonic
@@ -19,6 +18,7 @@ from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import ConfigurationError, ExitCode, NotFoundError
 from mqctl.local.state import LocalCluster
 from mqctl.model.command_line import shell_words
+from mqctl.model.lazy_dataclass import dataclass
 
 _USUAL_S = 8.0
 _END_S = 10.0

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from secrets import token_hex
 from time import monotonic
 
@@ -24,6 +24,7 @@ from mqctl.errors import MqctlError
 from mqctl.execute.temporary_group import temporary_group
 from mqctl.model.body_form import BodyForm
 from mqctl.model.dedup_options import DedupOptions
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.operations.topics.groups import group_holders
 from mqctl.protocol.unpacking import Unpacker

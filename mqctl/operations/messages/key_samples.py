@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from mqctl.allocation.key_order import KeyedMessage
@@ -11,6 +10,7 @@ from mqctl.cli.sources.brokers import queue_gaps
 from mqctl.client.admin.nameserver import route
 from mqctl.errors import NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import KEYS, SHARDING_KEY, Message
 from mqctl.model.own_messages import MARKS
 from mqctl.model.queue import MessageQueue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import monotonic, sleep
 
 from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, ClusterTarget
@@ -16,6 +15,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.gap import exit_code_of
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.render.messages_view import tail_document
 from mqctl.snapshot.live.asking import Asking

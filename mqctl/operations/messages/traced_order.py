@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from mqctl.allocation.handovers import Delivery
@@ -11,6 +10,7 @@ from mqctl.allocation.key_order import KeyedMessage
 from mqctl.cli.sources.brokers import queue_gaps
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.operations.messages.key_samples import KeySample
 from mqctl.protocol.trace_records import TraceKind, TraceRecord, decode_traces

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from time import time
 
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UnreachableError
 from mqctl.execute.holders import holders
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import GroupMembership, MessageModel
 from mqctl.model.names import retry_topic
 from mqctl.model.names_alike import meant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import note
@@ -11,6 +11,7 @@ from mqctl.cli.places import state_dir
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import is_system_topic
 from mqctl.model.own_names import Purpose, is_own
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import time
 
 from mqctl.cli.catalog import BY_PATH, options_of
@@ -13,6 +13,7 @@ from mqctl.cli.connection.credentials import with_secrets
 from mqctl.cli.emit import tell
 from mqctl.errors import MqctlError, UsageError
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.playbook import Playbook, PlaybookStep
 from mqctl.model.playbook_run import StepRun
 from mqctl.playbook.child import Spoken, run_child

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from time import monotonic, time
@@ -17,6 +16,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError, DeadlineError, ExitCode, MqctlError, StorageError, UnreachableError
 from mqctl.execute.alone import held_alone
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.recording.running import lock_of, noted
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_numbers

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from mqctl.cli.emit import note
 from mqctl.errors import NotFoundError
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.spans import FAR
 from mqctl.model.timeline import TimelineReported
 from mqctl.operations.plans.history import UnreadRecords, entries

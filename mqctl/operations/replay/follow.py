@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from threading import Lock
 from time import monotonic, sleep
 
@@ -20,6 +19,7 @@ from mqctl.execute.replay import Pace
 from mqctl.model.command_line import command_line
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names_alike import meant
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_use import TopicUse

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -23,6 +22,7 @@ from mqctl.execute.replay import Pace, Publishing, publish
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.counts import counted
 from mqctl.model.gap import Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Stretch

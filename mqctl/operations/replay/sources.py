@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from mqctl.cli.emit import tell
 from mqctl.errors import BadInputError, NotFoundError, UsageError
 from mqctl.execute.records import NOT_MOVED, PLANNED, WENT_BACK
 from mqctl.model.command_line import command_line
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import Stretch
 from mqctl.operations.plans.changing import journal

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mqctl.errors import MqctlError
 from mqctl.model.epochs import Epoch, meeting_point
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.progress import Progress
 from mqctl.operations.replication.consumers import Shares, consumer_effects
 from mqctl.operations.replication.tables import CONSUMER_OFFSETS_TABLE, compare_tables

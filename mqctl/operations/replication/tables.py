@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.store_comparison import TableDifference, UnreadTable
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +24,7 @@ from mqctl.cli.terminal.progress import Report, step_progress
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, StorageError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import dlq_topic, group_of, retry_topic
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mqctl.client.message.outgoing import check_group, check_topic
 from mqctl.errors import BadInputError, NotFoundError, RefusedError, UsageError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.setting_plan import SettingKind, SettingPlan, SettingStep, fields_of
 from mqctl.model.topic_use import TopicUse

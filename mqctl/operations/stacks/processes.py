@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import sleep
 
 from mqctl.capture.access import obstacle
@@ -13,6 +12,7 @@ from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.sources.brokers import asking_of, open_brokers
 from mqctl.errors import ConfigurationError, DeadlineError, NotFoundError, UnreachableError
 from mqctl.model.gap import Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import Member
 from mqctl.render.processes import ProcessRow
 from mqctl.snapshot.live.asking import Asking, Scope

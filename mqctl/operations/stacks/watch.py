@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic, sleep
 
 from mqctl.cli.emit import Output, tell
@@ -15,6 +15,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, ExitCode, RefusedError, UnreachableError, UsageError
 from mqctl.model.counts import counted
 from mqctl.model.gap import exit_code_of
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.stack_look import StackEvidence, StackLook, put_together
 from mqctl.operations.stacks.sources import StackRequest, StackSource, open_source
 from mqctl.render.stack_watch import StackWatchRow, stack_round_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import typer
 
@@ -12,6 +12,7 @@ from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.emit import overheard
 from mqctl.errors import MqctlError
 from mqctl.model.command_line import shell_words
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Document
 
 Run = Callable[[Sequence[str]], object]

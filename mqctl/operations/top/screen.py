@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Thread
 from time import monotonic, sleep
 
@@ -16,6 +16,7 @@ from mqctl.cli.terminal.screen import Screen, fitted_lines, plain_lines, whole_s
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.gap import exit_code_of
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.top.frames import TopFrames
 from mqctl.render.cut import cut_tables
 from mqctl.render.document import Document

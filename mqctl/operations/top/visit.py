@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.top.answers import PageAnswer
 from mqctl.operations.top.frames import TopFrames
 from mqctl.operations.top.pages import LIVE, PAGES, About, PageName

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from threading import Thread
 from time import monotonic, time
@@ -23,6 +23,7 @@ from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.language import spoken
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.top.answers import PageAnswer, Run, ask, command_line
 from mqctl.operations.top.frames import TopFrames
 from mqctl.operations.top.lines import Lines

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from mqctl.cli.sources.brokers import open_brokers
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import is_system_topic
 from mqctl.model.names_alike import meant
 from mqctl.protocol.bodies_stats import BrokerStatsData

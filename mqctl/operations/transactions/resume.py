@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.cli.connection.target import ClusterTarget
 from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.sources.brokers import asking_of, broker_gaps
@@ -11,6 +9,7 @@ from mqctl.client.admin.broker_changes import check_half_message_again
 from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
 from mqctl.model.counts import counted
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import DISCARD_TOPIC
 from mqctl.model.step_plan import Step, StepPlan
 from mqctl.model.transaction_state import DiscardedTransaction

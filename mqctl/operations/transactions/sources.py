@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from mqctl.cli.sources.brokers import asking_of, gaps_of
 from mqctl.cli.sources.snapshot_source import read_snapshot
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
 
 _PARTS = (Part.TRANSACTIONS, Part.PRODUCERS, Part.TOPICS)

@@ -10,12 +10,12 @@ import importlib
 import re
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from mqctl.model.command_line import command_line
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render import units
 from mqctl.render.text import printable
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,10 @@ import html
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from mqctl.model.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,10 +12,10 @@ import html
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from mqctl.model.counts import counted
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render import units
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.reports.charts import charts_of

@@ -6,10 +6,10 @@ The sentences are in `messages/en_reports` and `messages/zh_reports`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from mqctl.model.lang import Lang
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.report_rows import SkewTopic, Unread
 from mqctl.model.reports import BacklogOverview, DuplicatesReport, OrderReport, SkewReport
 from mqctl.render import units

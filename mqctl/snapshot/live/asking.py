@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from mqctl.client.admin.cluster import Cluster
@@ -13,6 +12,7 @@ from mqctl.client.remoting.fan_out import AddressedQuestion
 from mqctl.client.remoting.question import Question
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
 from mqctl.model.gap import Gap, GapSubject, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names_alike import like_any
 
 K = TypeVar("K")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from mqctl.client.admin import broker_queries as ask
@@ -13,6 +13,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.access import AccessFile, AccessState
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.newest import NewestMessage

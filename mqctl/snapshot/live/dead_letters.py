@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
@@ -11,6 +11,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.dead_letter import DeadLetter, DeadLetterTopic, LetterChoice, Retry, RetryState
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
 from mqctl.model.gap import Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import REAL_TOPIC, Message
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, dlq_topic, retry_topic, retrying_group
 from mqctl.model.queue import MessageQueue

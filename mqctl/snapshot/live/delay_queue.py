@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
 from mqctl.model.delay_state import DelayQueueState, DelayRun
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.model.spans import FAR

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
@@ -11,6 +10,7 @@ from mqctl.client.admin.cluster import BrokerAddress, readable_address
 from mqctl.client.admin.nameserver import route, topic_names
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.names_alike import meant
 from mqctl.model.queue import MessageQueue

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import GapSubject, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import PROXY_HEARTBEAT_TOPIC
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import Connection, ConsumerConnection, ProxyHeartbeat

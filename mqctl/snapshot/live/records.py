@@ -6,10 +6,9 @@ A 4.9 broker keeps no settings for RMQ_SYS_TRANS_OP_HALF_TOPIC and so refuses to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin import broker_queries as ask
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking, out_of_reach

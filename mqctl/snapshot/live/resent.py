@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from mqctl.client.admin.broker_messages import messages_by_key
 from mqctl.client.admin.nameserver import route
 from mqctl.errors import MqctlError, NotFoundError, UnreachableError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.resend import RESENT_FROM, LetterKey
 from mqctl.model.spans import FAR

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
@@ -11,6 +11,7 @@ from mqctl.errors import DeadlineError, NotFoundError, RefusedError, Unreachable
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import QueueLag, queue_lags
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import GroupMembership, RunningInfo, StackText, consume_mode
 from mqctl.model.remark import on_one_line
 from mqctl.model.snapshot import ClusterSnapshot

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mqctl.client.admin import broker_messages as messages
 from mqctl.client.admin.cluster import Cluster
@@ -11,6 +10,7 @@ from mqctl.client.consumer.subscription import TAG
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import MqctlError
 from mqctl.filter.tags import ALL, parse_tags
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.unpacking import Unpacker

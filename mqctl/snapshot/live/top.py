@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import MqctlError
 from mqctl.model.gap import Gap
 from mqctl.model.lag import LagEvidence
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import is_system_topic
 from mqctl.model.pop_share import summed_shares
 from mqctl.model.queue import MessageQueue

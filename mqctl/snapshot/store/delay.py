@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from mqctl.model.delay_state import (
     HeadProblem,
     LevelTableSource,
 )
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.names import SCHEDULE_TOPIC
 from mqctl.snapshot.delay_records import SLACK_MS, dead_letter_topics, failing_topics, head_problem

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from mqctl.errors import MqctlError
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.names import HALF_TOPIC
 from mqctl.snapshot.delay_records import target

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from mqctl.errors import BadInputError, MqctlError, NotFoundError
 from mqctl.model.command_line import command_line
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.model.stored_message import StoredMessage
 from mqctl.protocol.message_id import OffsetId

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import FileSource
 from mqctl.model.gap import Cause, Gap, GapSubject, Part, cause_of
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, TIMER_TOPIC
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig, OffsetTable

@@ -7,7 +7,6 @@ topic yet; one that a delete marker of the same slot names is not delivered (`Ti
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.counts import counted
 from mqctl.model.delay_state import TimerTopicState
 from mqctl.model.gap import Cause, GapSubject, Part, cause_of
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import REAL_TOPIC, UNIQ_KEY
 from mqctl.model.names import TIMER_TOPIC
 from mqctl.model.numbers import decimal

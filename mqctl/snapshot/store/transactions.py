@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import GapSubject, Part
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import PRODUCER_GROUP, REAL_TOPIC, SYSFLAG_COMMIT, SYSFLAG_TRANSACTION_MASK, Message
 from mqctl.model.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_GROUP
 from mqctl.model.transaction_state import CommittedTransaction, TransactionState
