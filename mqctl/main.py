@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from collections.abc import Sequence
 from functools import cache
@@ -45,6 +46,12 @@ class ExampleCommand(TyperCommand):
                 if not any(word.startswith(error.option_name) for word in meant.left_out):
                     raise UsageError(error.format_message(), remedy=meant.line) from error
             raise
+
+    def invoke(self, ctx: Any) -> Any:
+        if not gc.isenabled():  # `run` disabled it; what was imported since stays
+            gc.freeze()
+            gc.enable()
+        return super().invoke(ctx)
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Examples"):

@@ -1,94 +1,26 @@
 """Rules: pure functions from a snapshot to findings, in one file a subject of each family (`mq4_offsets`).
 
-Importing the package registers every rule.
+Commands that judge nothing use what is not a rule, so the package imports no rule: `diagnose` and `RULES` import all.
 """
 
-from mqctl.diagnosis import (
-    mq1_brokers,
-    mq1_controllers,
-    mq1_copies,
-    mq1_host,
-    mq1_probe,
-    mq1_replication,
-    mq1_store,
-    mq1_writes,
-    mq2_churn,
-    mq2_flapping,
-    mq2_group_settings,
-    mq2_refused,
-    mq2_subscriptions,
-    mq2_unwanted,
-    mq3_owners,
-    mq3_parallelism,
-    mq3_settings,
-    mq3_threads,
-    mq4_movement,
-    mq4_offsets,
-    mq4_pop,
-    mq4_retries,
-    mq4_rhythm,
-    mq4_weeks,
-    mq5_order,
-    mq6_access,
-    mq6_addresses,
-    mq6_brokers,
-    mq6_clocks,
-    mq6_cluster,
-    mq6_rooms,
-    mq6_routes,
-    mq6_settings,
-    mq6_start,
-    mq7_delay,
-    mq7_transactions,
-)
-from mqctl.diagnosis.judging import Diagnosis, diagnose
-from mqctl.diagnosis.rule import RULES as _REGISTERED
-from mqctl.diagnosis.rule import Rule
-from mqctl.diagnosis.settings import Settings
+from __future__ import annotations
 
-RULES = dict(sorted(_REGISTERED.items()))
-"""Every rule by code, in order."""
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "RULES",
-    "Diagnosis",
-    "Rule",
-    "Settings",
-    "diagnose",
-    "mq1_brokers",
-    "mq1_controllers",
-    "mq1_copies",
-    "mq1_host",
-    "mq1_probe",
-    "mq1_replication",
-    "mq1_store",
-    "mq1_writes",
-    "mq2_churn",
-    "mq2_flapping",
-    "mq2_group_settings",
-    "mq2_refused",
-    "mq2_subscriptions",
-    "mq2_unwanted",
-    "mq3_owners",
-    "mq3_parallelism",
-    "mq3_settings",
-    "mq3_threads",
-    "mq4_movement",
-    "mq4_offsets",
-    "mq4_pop",
-    "mq4_retries",
-    "mq4_rhythm",
-    "mq4_weeks",
-    "mq5_order",
-    "mq6_access",
-    "mq6_addresses",
-    "mq6_brokers",
-    "mq6_clocks",
-    "mq6_cluster",
-    "mq6_rooms",
-    "mq6_routes",
-    "mq6_settings",
-    "mq6_start",
-    "mq7_delay",
-    "mq7_transactions",
-]
+if TYPE_CHECKING:
+    from mqctl.diagnosis.judging import Diagnosis, diagnose
+    from mqctl.diagnosis.registry import RULES
+    from mqctl.diagnosis.rule import Rule
+    from mqctl.diagnosis.settings import Settings
+
+__all__ = ["RULES", "Diagnosis", "Rule", "Settings", "diagnose"]
+
+_HOMES = {"RULES": "registry", "Diagnosis": "judging", "Rule": "rule", "Settings": "settings", "diagnose": "judging"}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from mqctl.diagnosis.audience import Audience, GroupKind
 from mqctl.diagnosis.causes import with_causes
-from mqctl.diagnosis.rule import RULES, Case, ClusterCase, Rule, Unknown, Verdict
+from mqctl.diagnosis.rule import Case, ClusterCase, Rule, Unknown, Verdict
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
 from mqctl.model.finding import (
@@ -181,14 +181,12 @@ def _case(broker: BrokerSnapshot, snapshot: ClusterSnapshot, settings: Settings)
 
 
 def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:
+    from mqctl.diagnosis.registry import RULES
+
     for pattern in (*only, *skip):
         if not any(fnmatchcase(code, pattern.upper()) for code in RULES):
             raise UsageError(f"no rule matches {pattern}", remedy="mqctl rules list")
-    chosen = [
-        entry
-        for code, entry in sorted(RULES.items())
-        if (not only or _matches(code, only)) and not _matches(code, skip)
-    ]
+    chosen = [entry for code, entry in RULES.items() if (not only or _matches(code, only)) and not _matches(code, skip)]
     if not chosen:
         raise UsageError("no rule is left", reason="--skip leaves out everything that --only selects")
     return chosen

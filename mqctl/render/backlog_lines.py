@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from mqctl.diagnosis.backlog_advice import BacklogAdvice
+from typing import TYPE_CHECKING
+
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column
+
+if TYPE_CHECKING:
+    from mqctl.diagnosis.backlog_advice import BacklogAdvice
 
 LINE_COLUMNS = (
     Column("group", "group"),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from mqctl.diagnosis import Diagnosis
 from mqctl.model.delay_state import DelayLevelState
 from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
+
+if TYPE_CHECKING:
+    from mqctl.diagnosis import Diagnosis
 
 _BROKER = Column("broker_name", "broker")
 COLUMNS = (

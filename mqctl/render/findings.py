@@ -7,14 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import zip_longest
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from mqctl.diagnosis import Diagnosis
-from mqctl.diagnosis.backlog_advice import BacklogAdvice
-from mqctl.diagnosis.coverage import Covered
 from mqctl.diagnosis.group_view import group_views
-from mqctl.diagnosis.known import KnownState
 from mqctl.diagnosis.playbooks import arguments
-from mqctl.diagnosis.rule import RULES
 from mqctl.model.command_line import command_line, shell_words
 from mqctl.model.finding import Finding, NotJudged
 from mqctl.model.gap import Part
@@ -33,6 +29,12 @@ from mqctl.render.standing import standing_lines
 from mqctl.render.summary import offline_line, summary_lines
 from mqctl.render.text import printable
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes
+
+if TYPE_CHECKING:
+    from mqctl.diagnosis import Diagnosis
+    from mqctl.diagnosis.backlog_advice import BacklogAdvice
+    from mqctl.diagnosis.coverage import Covered
+    from mqctl.diagnosis.known import KnownState
 
 FINDING_COLUMNS = (
     Column("severity", "severity", CellKind.SEVERITY),
@@ -188,6 +190,8 @@ class DiagnosisReport:
 
 
 def _online_groups(snapshot: ClusterSnapshot, diagnosis: Diagnosis) -> int | None:
+    from mqctl.diagnosis import RULES
+
     gathered = any(Part.MEMBERS in RULES[code].needs for code in diagnosis.rules_run)
     return len(group_views(snapshot)) if gathered and snapshot.origin.kind is OriginKind.LIVE else None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from mqctl.diagnosis import Diagnosis
 from mqctl.model.counts import counted
 from mqctl.model.gap import Part
 from mqctl.model.lang import Lang
@@ -16,6 +16,9 @@ from mqctl.model.transaction_state import DiscardedTransaction, PendingTransacti
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
 from mqctl.render.text import printable
+
+if TYPE_CHECKING:
+    from mqctl.diagnosis import Diagnosis
 
 _BROKER = Column("broker_name", "broker", none="?")
 COLUMNS = (

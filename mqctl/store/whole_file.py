@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -45,7 +44,7 @@ def replace_within(directory: int, name: str, data: bytes | None) -> None:
             os.unlink(name, dir_fd=directory)
             _sync_names(directory)
         return
-    temporary = f".{name}.{secrets.token_hex(8)}.new"
+    temporary = f".{name}.{os.urandom(8).hex()}.new"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o600, dir_fd=directory)
     try:
@@ -87,7 +86,7 @@ def write_whole(file: Path, data: bytes, *, mode: int = 0o666, sweep: str = "") 
         OSError: the operating system refuses; the old content stays, and no temporary file does.
     """
     _make(file.parent)
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.new")
+    temporary = file.with_name(f".{file.name}.{os.urandom(4).hex()}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         try:

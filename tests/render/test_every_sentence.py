@@ -18,11 +18,11 @@ from mqctl.model.finding import Confidence, Evidence, Finding, Reason, Severity,
 from mqctl.model.lang import Lang
 from mqctl.model.timeline import EventKind, TimelineEvent
 from mqctl.render.messages import explain, reason, sayer, sentences, title
-from mqctl.render.messages.en import PHRASES as EN_PHRASES
-from mqctl.render.messages.en import RULES as EN
-from mqctl.render.messages.zh import PHRASES as ZH_PHRASES
-from mqctl.render.messages.zh import RULES as ZH
+from mqctl.render.messages.en.phrases import PHRASES as EN_PHRASES
+from mqctl.render.messages.en.rules import RULES as EN
 from mqctl.render.messages.zh.heads import HEADS, TITLES
+from mqctl.render.messages.zh.phrases import PHRASES as ZH_PHRASES
+from mqctl.render.messages.zh.rules import RULES as ZH
 from mqctl.render.sentences import spoken_text
 from mqctl.render.timeline import sentence as event_sentence
 from tests.each import each

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from mqctl.cli.connection.target import ClusterTarget
-from mqctl.client.admin.cluster import Cluster
 from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.names import retry_topic
 from mqctl.model.names_alike import is_pattern, meant
-from mqctl.model.queue import MessageQueue
-from mqctl.snapshot.live.asking import Asking, Scope
-from mqctl.snapshot.live.brokers import LiveBroker, list_brokers
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # commands that read a store need the gaps only
+    from mqctl.cli.connection.target import ClusterTarget
+    from mqctl.client.admin.cluster import Cluster
+    from mqctl.model.queue import MessageQueue
     from mqctl.model.snapshot import ClusterSnapshot
+    from mqctl.snapshot.live.asking import Asking
+    from mqctl.snapshot.live.brokers import LiveBroker
 
 
 def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
@@ -25,6 +25,9 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
     Raises:
         NotFoundError: a name is none of theirs.
     """
+    from mqctl.snapshot.live.asking import Scope
+    from mqctl.snapshot.live.brokers import list_brokers
+
     addresses = asking.cluster.brokers(asking.deadline)
     wanted = set(names)
     unknown = wanted - {item.broker_name for item in addresses} - {item.address for item in addresses}
@@ -38,6 +41,8 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
 
 def asking_of(cluster: Cluster, target: ClusterTarget) -> Asking:
     """Starts the command's time."""
+    from mqctl.snapshot.live.asking import Asking
+
     return Asking(cluster, target.deadline())
 
 

@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqctl.cli.connection.seen_brokers import with_seen_brokers
 from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.options.common import at_ms
 from mqctl.cli.terminal.progress import step_progress
@@ -138,10 +137,9 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
     from dataclasses import replace
     from time import sleep, time
 
+    from mqctl.cli.connection.seen_brokers import with_seen_brokers
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.gatherer import gather_live
-    from mqctl.snapshot.live.members_again import look_at_members
-    from mqctl.snapshot.live.stacks import with_later_stacks
 
     target = cluster_target(live.namesrv, live.profile, live.timeout, proxies=live.proxies)
     target, patience_ms = target.patient() if live.timeout is None else (target, None)
@@ -167,6 +165,8 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
 
         first = look()
         if live.window_ms:
+            from mqctl.snapshot.live.members_again import look_at_members
+
             if progress is not None:
                 progress("waiting for movement", 0, 1)
             between = []
@@ -180,6 +180,8 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
         for number in range(_LATER_STACKS if live.with_stacks else 0):
             if progress is not None:
                 progress("stacks", number, _LATER_STACKS)
+            from mqctl.snapshot.live.stacks import with_later_stacks
+
             sleep(_STACKS_APART_S)
             first = with_later_stacks(cluster, target.deadline(), first, round(time() * 1000))
         return with_seen_brokers(first, target, whole=scope == Scope())

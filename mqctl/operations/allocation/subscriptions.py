@@ -201,10 +201,10 @@ def counted_in(snapshot: ClusterSnapshot, stores: Sequence[str], topics: Iterabl
         UsageError: one is not written so, or names no broker of the cluster.
         NotFoundError, BadInputError: a directory is no store, or has none of the topics.
     """
-    from mqctl.snapshot.store.tags import count_tags
-
     if not stores:
         return snapshot
+    from mqctl.snapshot.store.tags import count_tags
+
     brokers = {broker.name for broker in snapshot.brokers}
     tags = {
         tag

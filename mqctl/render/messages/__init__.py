@@ -58,7 +58,7 @@ class RuleText:
 
 
 def _texts(lang: Lang | None) -> Mapping[str, Text]:
-    texts: Mapping[str, Text] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}").RULES
+    texts: Mapping[str, Text] = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.rules").RULES
     return texts
 
 
@@ -80,7 +80,7 @@ def sayer(lang: Lang | None, about: str = "reports") -> Say:
 
 def phrase(key: str, lang: Lang | None) -> str:
     """Returns a fixed phrase of the report around the findings."""
-    sentence: str = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}").PHRASES[key]
+    sentence: str = importlib.import_module(f"mqctl.render.messages.{lang or Lang.EN}.phrases").PHRASES[key]
     return sentence
 
 

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import BrokerAddress
 from mqctl.client.remoting.question import Question
 from mqctl.errors import MqctlError
-from mqctl.model.access import AccessFile, AccessState
-from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import Member, ProducerMembership
 from mqctl.model.names import group_of, is_system_group, is_system_topic
-from mqctl.model.newest import NewestMessage
-from mqctl.model.replication import CopiedTables, HaView
-from mqctl.model.snapshot import BrokerSnapshot
-from mqctl.protocol.bodies_client import ProducerTable
 from mqctl.protocol.bodies_pop import MessageRequestModes
 from mqctl.protocol.codes import V5_0_0, ResponseCode
 from mqctl.snapshot.live.asking import Answers, Asking, Scope, out_of_reach, refused_with
+
+if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
+    from mqctl.model.access import AccessFile, AccessState
+    from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
+    from mqctl.model.newest import NewestMessage
+    from mqctl.model.replication import CopiedTables, HaView
+    from mqctl.model.snapshot import BrokerSnapshot
+    from mqctl.protocol.bodies_client import ProducerTable
 
 T = TypeVar("T")
 # What a broker answers that does not know a request: 328 before 4.9.4, 402 before 5.0.
@@ -76,6 +78,8 @@ class LiveBroker:
 
     def snapshot(self) -> BrokerSnapshot:
         """Returns what it told of itself and of replication."""
+        from mqctl.model.snapshot import BrokerSnapshot
+
         return BrokerSnapshot(
             name=self.name,
             cluster=self.address.cluster,
