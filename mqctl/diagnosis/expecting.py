@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from mqctl.diagnosis.gone_brokers import GoneBroker
 from mqctl.model.counts import counted
 from mqctl.model.expectation import CheckResult, CheckState, Limit
 from mqctl.model.gap import Gap
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names_alike import is_pattern, like_any
 
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic, sleep, time
@@ -34,6 +34,7 @@ from mqctl.errors import (
 from mqctl.model.dump import DumpTool, StackDump
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lag import QueueLag
+from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.stack_look import Sight, StackEvidence, StackInstance, StackLook, put_together
 from mqctl.operations.stacks.processes import members_of
 from mqctl.operations.topics.groups import group_holders
