@@ -22,12 +22,12 @@ def words_read(shell: str, lines: Sequence[str], directory: Path) -> list[list[s
     ran = subprocess.run([shell], input=script, capture_output=True, cwd=directory, check=False, timeout=120)
     assert ran.stderr == b""
     assert sorted(directory.iterdir()) == before
-    told = ran.stdout.decode().split("\0")
-    assert told.pop() == ""
+    parts = ran.stdout.decode().split("\0")
+    assert parts.pop() == ""
     read = []
-    while told:
-        count = int(told.pop(0))
-        read.append(told[:count])
-        del told[:count]
+    while parts:
+        count = int(parts.pop(0))
+        read.append(parts[:count])
+        del parts[:count]
     assert len(read) == len(lines)
     return read

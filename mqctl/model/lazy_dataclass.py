@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 __all__ = ["dataclass"]
 
@@ -33,7 +33,8 @@ def _declared(cls: type, options: dict[str, bool]) -> type:
     """Makes the class with its fields; each method is compiled when it is called."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # the standard library would spell out the signature
     shape = {name: value for name, value in options.items() if name in ("slots", "kw_only")}
-    made: type = dataclasses.dataclass(init=False, repr=False, eq=False, **shape)(cls)
+    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, **shape)(cls)
+    made.__dataclass_params__.frozen = options.get("frozen", False)  # those that inherit from it have to be as frozen
     later = [name for name in _methods(options) if name not in vars(made)]
 
     def compile_for(name: str) -> None:
@@ -49,8 +50,8 @@ def _declared(cls: type, options: dict[str, bool]) -> type:
     for name in later:
         setattr(made, name, _compiling(made, name, compile_for))
     if not options.get("frozen"):
-        made.__hash__ = None  # type: ignore[assignment]
-    return made
+        made.__hash__ = None
+    return cast(type, made)
 
 
 _OF_A_CLASS = frozenset({"__dict__", "__weakref__", "__slots__", "__dataclass_fields__", "__dataclass_params__"})

@@ -137,3 +137,19 @@ def test_a_family_is_declared_with_the_standard_library() -> None:
         @lazy_dataclass.dataclass(frozen=True)
         class Child(Parent):
             count: int
+
+
+def test_a_class_of_the_standard_library_inherits_from_one() -> None:
+    @lazy_dataclass.dataclass(frozen=True, slots=True)
+    class Base:
+        name: str
+        offset: int = 0
+
+    @dataclasses.dataclass(frozen=True, slots=True)
+    class Further(Base):
+        more: tuple[str, ...] = ()
+
+    assert Further("a", more=("b",)) == Further("a", 0, ("b",)) != Further("a", 1, ("b",))
+    assert repr(Further("a")).endswith("Further(name='a', offset=0, more=())")
+    with pytest.raises(FrozenInstanceError):
+        Further("a").name = "b"  # type: ignore[misc]

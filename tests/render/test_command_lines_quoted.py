@@ -65,12 +65,12 @@ PLACES = ("group", "topic", "broker", "client", "user")
 @cache
 def reported() -> tuple[Finding, ...]:
     """A finding of each rule and cause."""
-    found = {
+    by_cause = {
         (item.code, item.params.get("cause"), item.variant): item
         for fault in (*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS))
         for item in diagnose(cluster(fault.broker), settings=fault.settings).findings
     }
-    return tuple(found.values())
+    return tuple(by_cause.values())
 
 
 def named(finding: Finding, name: str) -> Finding:
@@ -214,13 +214,13 @@ UNQUOTED = re.compile(rf"{COMMAND}|\badd (?:-{{1,2}}[a-z-]+ )+\0")
 
 def test_no_module_puts_a_value_into_a_command_line_itself() -> None:
     modules = sorted((REPOSITORY / "mqctl").rglob("*.py"))
-    found = [
+    unquoted = [
         f"{file.relative_to(REPOSITORY)}:{line}: {text!r}"
         for file in modules
         for line, text in pieces(file.read_text(encoding="utf-8"))
         if UNQUOTED.search(text)
     ]
-    assert len(modules) > 1000 and found == [], "use mqctl.model.command_line"
+    assert len(modules) > 1000 and unquoted == [], "use mqctl.model.command_line"
 
 
 @pytest.mark.parametrize(
@@ -255,5 +255,5 @@ def test_no_sentence_of_a_catalogue_has_a_place_in_a_bare_command() -> None:
 
 
 def _phrases(lang: Lang) -> list[str]:
-    phrases: dict[str, str] = importlib.import_module(f"mqctl.render.messages.{lang}").PHRASES
+    phrases: dict[str, str] = importlib.import_module(f"mqctl.render.messages.{lang}.phrases").PHRASES
     return list(phrases.values())

@@ -79,11 +79,11 @@ def test_commands_in_answers_name_the_group_as_one_word(live: Run, cluster: Embe
     checked = live("check", "--group", "*", "--max-lag", "0", "-o", "json").json["results"]
     assert {row["name"]: row["kind"] for row in checked if row["state"] == "critical"} == dict.fromkeys(NAMES, "group")
     by_name = {row["name"]: row["next_command"] for row in checked if row["name"] in NAMES}
-    found = [row for row in live("doctor", "-o", "json").json["findings"] if row["names"].get("group") in NAMES]
-    assert {row["names"]["group"] for row in found} == {*NAMES}
-    lines = [*by_name.values(), *_commands(found, "next_command"), *_commands(found, "playbook_command")]
-    names = [*by_name, *(row["names"]["group"] for row in found if row["next_command"])]
-    names += [row["names"]["group"] for row in found if row["playbook_command"]]
+    findings = [row for row in live("doctor", "-o", "json").json["findings"] if row["names"].get("group") in NAMES]
+    assert {row["names"]["group"] for row in findings} == {*NAMES}
+    lines = [*by_name.values(), *_commands(findings, "next_command"), *_commands(findings, "playbook_command")]
+    names = [*by_name, *(row["names"]["group"] for row in findings if row["next_command"])]
+    names += [row["names"]["group"] for row in findings if row["playbook_command"]]
     for name, words in zip(names, words_read("sh", lines, tmp_path), strict=True):
         assert name in words or f"group={name}" in words, (name, words)
 
