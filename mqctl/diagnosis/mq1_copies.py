@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from mqctl.diagnosis.mq1_replication import of_slave, starting
 from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
@@ -17,6 +17,8 @@ from mqctl.model.snapshot import BrokerSnapshot
 # Two periods of copying, after which a change of the master's has arrived.
 _COPIED_MS, _COPIED_V5_MS = 20_000, 120_000
 _NAMED = 3
+# apache/rocketmq#10284: its slaves cannot read the offsets of their masters once the table has offsets of pulling.
+_LOSES_OFFSETS = frozenset({"V5_5_0"})
 
 
 @cluster_rule(
@@ -58,14 +60,37 @@ def _tables(
     groups = {config.name for config in master.groups if not is_system_group(config.name)}
     lacking = [*missing, *sorted(groups - {*copied.groups})]
     if lacking:
-        named = ", ".join(lacking[:_NAMED]) + (" ..." if len(lacking) > _NAMED else "")
-        yield of_slave(replica, names=named, topic_count=len(missing), group_count=len(lacking) - len(missing))
-    elif copied.is_same is False:
         yield of_slave(
-            replica, variant="other", severity=Severity.WARNING, age_ms=case.now_ms - (copied.changed_ms or 0)
+            replica, names=_named(lacking), topic_count=len(missing), group_count=len(lacking) - len(missing)
         )
-    elif copied.offset_count == 0 and master.consumer_offsets and not starting(case, replica.name, replica.broker_id):
-        yield of_slave(replica, variant="offsets", offset_count=len(master.consumer_offsets))
+    elif copied.differing:
+        yield of_slave(
+            replica,
+            variant="other",
+            severity=Severity.WARNING,
+            names=_named(copied.differing),
+            age_ms=case.now_ms - (copied.changed_ms or 0),
+        )
+    elif copied.offset_count == 0 and not starting(case, replica.name, replica.broker_id):
+        count = _old_offsets(case, master)
+        if count:
+            defect = master.version in _LOSES_OFFSETS
+            yield of_slave(replica, variant="defect" if defect else "offsets", offset_count=count)
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
+
+
+def _old_offsets(case: ClusterCase, master: BrokerSnapshot) -> int:
+    """Returns how many offsets of a master a slave must have copied: those of a group whose members were all started
+    since the last copy may be younger than that."""
+    period_ms = _copied_ms(master)
+    started: dict[str, list[int]] = {}
+    for info in case.snapshot.running:
+        started.setdefault(info.group, []).append(info.start_time_ms or 0)
+    young = {group for group, times in started.items() if case.now_ms - min(times) < period_ms}
+    return sum(state.group not in young for state in master.consumer_offsets)
 
 
 def _applications(case: ClusterCase, topics: Iterable[str]) -> set[str]:
@@ -78,8 +103,11 @@ def _is_settled(case: ClusterCase, master: BrokerSnapshot, copied: CopiedTables)
     """Whether the master's last change of its tables is so old that the slave must have copied it."""
     if copied.changed_ms is None:
         return False
-    is_v5 = (master.version or "").startswith("V5")
-    return case.now_ms - copied.changed_ms > (_COPIED_V5_MS if is_v5 else _COPIED_MS)
+    return case.now_ms - copied.changed_ms > _copied_ms(master)
+
+
+def _copied_ms(master: BrokerSnapshot) -> int:
+    return _COPIED_V5_MS if (master.version or "").startswith("V5") else _COPIED_MS
 
 
 @cluster_rule(

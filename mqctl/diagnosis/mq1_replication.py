@@ -8,7 +8,7 @@ from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
-from mqctl.model.replicas import Replica, ReplicaState, log_bounds, replicas
+from mqctl.model.replicas import Replica, ReplicaState, replicas
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
 
@@ -123,8 +123,16 @@ def slave_diverged(case: ClusterCase) -> Iterator[Verdict]:
                 confidence=Confidence.LOW,
                 undispatched_bytes=replica.undispatched_bytes,
             )
-        elif 0 < earlier.undispatched_bytes <= replica.undispatched_bytes:
+        elif _reads_nothing(earlier, replica):
             yield of_slave(replica, undispatched_bytes=replica.undispatched_bytes)
+
+
+def _reads_nothing(earlier: Replica, replica: Replica) -> bool:
+    """Whether a slave had something to put into queues in both looks and got no further; one that is at it always has
+    something, and more or less of it."""
+    if not earlier.undispatched_bytes or earlier.dispatched is None or replica.dispatched is None:
+        return False
+    return replica.dispatched <= earlier.dispatched
 
 
 @cluster_rule("MQ133", Severity.ERROR, source="HAService.HAClient", needs=_COPYING, playbook="slave-behind")
@@ -160,7 +168,7 @@ def strangers(case: ClusterCase) -> Iterator[Verdict]:
     for broker in case.snapshot.brokers:
         if broker.replication is None or not broker.replication.is_master:
             continue
-        _, end = log_bounds(broker)
+        end = broker.replication.log_end
         subject = Subject(kind=SubjectKind.BROKER, broker=broker.name)
         mute = [one.address for one in broker.replication.connections if one.acknowledged_offset < 0]
         if mute:

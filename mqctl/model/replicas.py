@@ -1,8 +1,11 @@
-"""What slaves hold of their masters' logs, from what both tell of themselves at nearly the same moment.
+"""What slaves hold of their masters' logs, from what both tell of themselves.
 
-The ends of the logs are those of request 28. A slave is asked before its master, so that a slave that follows is never
-ahead. Sources: `HAService`, `DefaultHAService`; the misleading numbers beside them are left alone (`inSync` is true for
-an idle connection, `dispatchBehindBytes` is about a slave's own log).
+The ends of the logs are those of request 28. Logs grow while they are asked for, so that two ends mean something in one
+order only. A slave is asked before its master: one that follows is never ahead. A slave that seems to be behind is
+asked once more after its master: if its log has reached the master's end by then, it lacks nothing.
+
+Sources: `HAService`, `DefaultHAService`. Two misleading numbers are left alone: `inSync` is true for an idle
+connection, `dispatchBehindBytes` is about a slave's own log.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ class Replica:
     Attributes:
         start, end: physical bounds of the slave's log; None when it did not tell.
         master_start, master_end: those of the master's.
-        undispatched_bytes: bytes of its own log that it could not put into queues.
+        undispatched_bytes: bytes of its own log that it could not put into queues; 0 while it puts them there.
+        dispatched: how far it has put its own log into queues; None when it did not tell.
         state: the worst of what is seen.
     """
 
@@ -57,6 +61,7 @@ class Replica:
     master_start: int | None
     master_end: int | None
     undispatched_bytes: int
+    dispatched: int | None
     state: ReplicaState
 
     @property
@@ -79,8 +84,9 @@ def replicas(brokers: Iterable[BrokerSnapshot]) -> list[Replica]:
 
 
 def log_bounds(broker: BrokerSnapshot) -> tuple[int | None, int | None]:
-    """Returns the physical bounds of a broker's log as it tells them; None where it does not."""
-    return _number(broker, "commitLogMinOffset"), _number(broker, "commitLogMaxOffset")
+    """Returns the physical bounds of a broker's log as it tells them; None where it does not or has no file (-1)."""
+    start, end = _number(broker, "commitLogMinOffset"), _number(broker, "commitLogMaxOffset")
+    return None if start is not None and start < 0 else start, end
 
 
 def undispatched_bytes(broker: BrokerSnapshot) -> int | None:
@@ -92,6 +98,13 @@ def _replica(slave: BrokerSnapshot, master: BrokerSnapshot | None) -> Replica:
     start, end = log_bounds(slave)
     master_start, master_end = log_bounds(master) if master is not None else (None, None)
     undispatched = undispatched_bytes(slave) or 0
+    dispatched = None if end is None else end - undispatched
+    again = slave.log_again
+    if again is not None and end is not None and master_end is not None:
+        moved = again.end - (again.undispatched_bytes or 0)
+        undispatched = 0 if moved > end - undispatched else again.undispatched_bytes or 0
+        dispatched = moved
+        end = end if end > master_end else min(again.end, master_end)
     return Replica(
         name=slave.name or "",
         broker_id=slave.broker_id or 0,
@@ -101,6 +114,7 @@ def _replica(slave: BrokerSnapshot, master: BrokerSnapshot | None) -> Replica:
         master_start=master_start,
         master_end=master_end,
         undispatched_bytes=undispatched,
+        dispatched=dispatched,
         state=_state((start, end), (master_start, master_end), undispatched, has_master=master is not None),
     )
 

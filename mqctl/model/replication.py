@@ -62,6 +62,8 @@ class HaView:
     Attributes:
         is_master: whether it takes itself for a master.
         connections: to the replication port of a master.
+        log_end: end of a master's log, read no earlier than the positions of its connections: none of them can be
+            beyond it, however fast the log grows. None where it was not told.
         master_address: replication port that a slave connects to; it stays when that is gone.
         written_ms: when a slave reported last, epoch milliseconds; None on a master. (The time of its last reading is
             of no use: failed attempts to connect renew it.)
@@ -72,11 +74,26 @@ class HaView:
 
     is_master: bool
     connections: tuple[HaConnection, ...] = ()
+    log_end: int | None = None
     master_address: str | None = None
     written_ms: int | None = None
     sync_state: SyncState | None = None
     controllers: tuple[SeenController, ...] = ()
     epochs: tuple[Epoch, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLook:
+    """The log of a slave at a second look, after its master's: an end that has reached the master's by then, and a
+    reading position that has moved, are those of a slave that follows.
+
+    Attributes:
+        end: physical end of its log.
+        undispatched_bytes: how much of that is in no queue yet; None where it does not tell.
+    """
+
+    end: int
+    undispatched_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +103,15 @@ class CopiedTables:
     Attributes:
         topics, groups: names in its tables.
         offset_count: committed offsets in its table; None when it did not tell.
-        is_same: whether both tables have the versions of its master's; None without a master.
-        changed_ms: when its master changed one of them last, epoch milliseconds; None without a master.
+        is_same: whether its topics and groups are its master's, read after them; None where that is not known. Equal
+            versions prove it. Other versions prove nothing: slaves of 5.3.3 count their own.
+        differing: topics and groups whose settings are not the master's, or that only the slave has.
+        changed_ms: when its master changed one of the tables last, epoch milliseconds; None without a master.
     """
 
     topics: tuple[str, ...]
     groups: tuple[str, ...]
     offset_count: int | None
     is_same: bool | None = None
+    differing: tuple[str, ...] = ()
     changed_ms: int | None = None

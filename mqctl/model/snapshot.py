@@ -20,7 +20,7 @@ from mqctl.model.past import RecordedPast
 from mqctl.model.pop_share import PopShare
 from mqctl.model.probe import SendProbe
 from mqctl.model.queue_state import ConsumerOffsetState, OffsetJump, QueueState, TagSample
-from mqctl.model.replication import CopiedTables, HaView
+from mqctl.model.replication import CopiedTables, HaView, LogLook
 from mqctl.model.route import NameServerView, SeenBroker, TopicRoute
 from mqctl.model.storage_state import StorageState
 from mqctl.model.transaction_state import TransactionState
@@ -43,6 +43,7 @@ class BrokerSnapshot:
         probe: what came of a message that was sent to it; None where none was.
         replication: what a broker of 5.x with slaves, or a slave, tells of it.
         copied: the tables of a slave.
+        log_again: of a slave that seemed to be behind: its log at a second look.
         runtime, config: a live broker's own texts (requests 28 and 26).
         access: users and what they may do, of a 5.x broker that checks; None where it does not, or did not tell.
     """
@@ -69,6 +70,7 @@ class BrokerSnapshot:
     access: AccessState | None = None
     replication: HaView | None = None
     copied: CopiedTables | None = None
+    log_again: LogLook | None = None
     newest: tuple[NewestMessage, ...] = ()
     probe: SendProbe | None = None
     unavailable: tuple[Gap, ...] = ()

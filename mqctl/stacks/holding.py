@@ -36,6 +36,8 @@ class StackLimits:
         behind_ms: a lag time from which a group is behind; 0 for any lag at all.
         standing_ms: how far apart two looks must be for a queue that stands at one message in both to be blocked.
         commit_ms: how long an offset that a consumer knows may be on its way to the broker: three commits.
+        unpulled_ms: how old a message may become before it is pulled: a held pull is answered at once, or within 5 s
+            where that is missed, and one that failed is repeated after 3 s.
         saturated_share: share of idle threads up to which a pool has nothing to spare.
     """
 
@@ -45,6 +47,7 @@ class StackLimits:
     behind_ms: int = 0
     standing_ms: int = 10_000
     commit_ms: int = 15_000
+    unpulled_ms: int = 10_000
     saturated_share: float = 0.25
 
 
@@ -121,6 +124,29 @@ class ConsumerSituation:
             if queue.cached_count and (queue in self.blocked or self._stands(queue)) and not group_of(queue.queue.topic)
         ]
         return min(standing, key=lambda queue: queue.last_consume_time_ms) if standing else None
+
+    def starved(self) -> list[QueueLag]:
+        """Returns queues in which one message has been waiting for longer than it takes to be pulled, and waited at the
+        first look already.
+
+        Ends and offsets are those of the broker, and a consumer reports what it consumed every 5 s: what counts is how
+        far it says it is, which is asked after the end.
+        """
+        earlier = {_key(row): row for row in self.held.earlier_lags if row.group == self.group}
+        places = {_name(queue.queue): queue for queue in self.queues}
+        return [row for row in self.rows if self._waits(row, places.get(_key(row)), earlier.get(_key(row)))]
+
+    def _waits(self, row: QueueLag, queue: HeldQueue | None, before: QueueLag | None) -> bool:
+        if not row.lag_count or row.lag_count < 0 or row.broker_offset is None or row.lag_ms is None:
+            return False
+        if queue is not None and queue.commit_offset >= row.broker_offset:
+            return False  # consumed, and not committed yet
+        if before is not None and (before.consumer_offset != row.consumer_offset or not before.lag_count):
+            return False
+        known = self.earlier_of(queue) if queue is not None else None
+        if queue is not None and known is not None and known.commit_offset != queue.commit_offset:
+            return False
+        return row.lag_ms > self.limits.unpulled_ms
 
     def _stands(self, queue: HeldQueue) -> bool:
         before = self.earlier_of(queue)

@@ -272,7 +272,7 @@ def _idle(pool: _Pool) -> StackVerdict | None:
         if queues:
             named = {"queue": ", ".join(_queue(item.queue) for item in queues[:3])}
             return _made(pool, IDLE, variant=variant, params=named, evidence={**numbers, "queue_count": len(queues)})
-    if not situation.lag_count or pool.working or situation.cached_count:
+    if pool.working or situation.cached_count or not situation.starved():
         return None
     return _made(pool, IDLE, variant="starved", evidence=numbers)
 

@@ -81,6 +81,7 @@ def registered(*ids: dict[int, str]) -> ClusterSnapshot:
 def connected(*positions: int) -> HaView:
     return HaView(
         is_master=True,
+        log_end=END,
         connections=tuple(
             HaConnection(address=f"192.0.2.99:{5_000 + number}", acknowledged_offset=position, is_in_sync=True)
             for number, position in enumerate(positions)
@@ -119,7 +120,7 @@ SCENES: list[Scene] = [
     (
         "MQ132",
         None,
-        after(pair(told(END, undispatched=9_000)), pair(told(END, undispatched=9_165))),
+        after(pair(told(END - 165, undispatched=9_000), master=told(END - 165)), pair(told(END, undispatched=9_165))),
         {"undispatched_bytes": 9_165},
     ),
     ("MQ132", "once", pair(told(END, undispatched=9_165)), {"undispatched_bytes": 9_165}),
@@ -154,8 +155,9 @@ SCENES: list[Scene] = [
         without_master(pair(IDLE, copied=replace(WHOLE, topics=("TBW102",), is_same=None))),
         {"log_bytes": END},
     ),
-    ("MQ139", "other", pair(IDLE, copied=replace(WHOLE, is_same=False)), {"age_ms": HOUR}),
+    ("MQ139", "other", pair(IDLE, copied=replace(WHOLE, is_same=False, differing=TOPICS[:1])), {"age_ms": HOUR}),
     ("MQ139", "offsets", pair(IDLE, copied=replace(WHOLE, offset_count=0)), {}),
+    ("MQ139", "defect", pair(IDLE, copied=replace(WHOLE, offset_count=0), version="V5_5_0"), {}),
     ("MQ140", None, pair(told(0), copied=WHOLE, version="V4_9_8"), {"missing_bytes": END}),
     ("MQ140", "connection", pair(IDLE, copied=WHOLE, view=connected()), {"behind_bytes": 0}),
     ("MQ141", None, pair(IDLE, view=connected(), config=CONTROLLED), {"slave_count": 1, "connection_count": 0}),

@@ -142,7 +142,6 @@ def test_one_message_that_holds_the_offset_is_found_by_two_looks() -> None:
     ("queue", "orderly", "variant"),
     [
         ({"commit_offset": 160, "last_consume_time_ms": NOW - 20_000}, False, "commit"),
-        ({"commit_offset": 160, "last_consume_time_ms": NOW - 2_000}, False, "starved"),
         ({"last_pull_time_ms": NOW - 130_000}, False, "stopped"),
         ({"locked": False}, True, "unlocked"),
         ({"locked": True, "last_lock_time_ms": NOW - 31_000}, True, "unlocked"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import field, replace
+from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
 from mqctl.client.admin import broker_queries as ask
@@ -22,7 +23,7 @@ if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.model.access import AccessFile, AccessState
     from mqctl.model.config import DataVersion, SubscriptionGroupConfig, TopicConfig
     from mqctl.model.newest import NewestMessage
-    from mqctl.model.replication import CopiedTables, HaView
+    from mqctl.model.replication import CopiedTables, HaView, LogLook
     from mqctl.model.snapshot import BrokerSnapshot
     from mqctl.protocol.bodies_client import ProducerTable
 
@@ -31,6 +32,9 @@ T = TypeVar("T")
 _NOT_SUPPORTED = frozenset({int(ResponseCode.REQUEST_CODE_NOT_SUPPORTED)})
 _PULLING = MessageRequestModes()
 _NOBODY = frozenset({1})
+# Masters look every 100 ms for something to send: a slave that follows gets there within the sum.
+_AGAIN_MS = (0, 50, 100, 200)
+_pause = Event()
 
 
 @dataclass(kw_only=True)
@@ -49,6 +53,7 @@ class LiveBroker:
         newest: the newest messages of its busiest queues.
         table_versions: of its tables of topics and of groups, as far as they were asked.
         copied: of a slave: its tables.
+        log_again: of a slave that seemed to be behind: its log at a second look.
         request_modes: who pops and who pulls (402), or why that is not known; None before it was asked.
     """
 
@@ -66,6 +71,7 @@ class LiveBroker:
     replication: HaView | None = None
     table_versions: dict[Part, DataVersion] = field(default_factory=dict)
     copied: CopiedTables | None = None
+    log_again: LogLook | None = None
     newest: tuple[NewestMessage, ...] = ()
     lost: bool = False
     access: AccessState | None = None
@@ -89,6 +95,7 @@ class LiveBroker:
             runtime=self.runtime,
             config=self.config,
             replication=self.replication,
+            log_again=self.log_again,
         )
 
     def miss(self, part: Part, error: MqctlError, subject: GapSubject | None = None) -> None:
@@ -122,11 +129,37 @@ def masters_of(brokers: list[LiveBroker]) -> list[LiveBroker]:
 
 
 def ask_runtime(asking: Asking, brokers: list[LiveBroker]) -> None:
-    """Asks for runtime information, of slaves before their masters: one that follows is never ahead then."""
+    """Asks for runtime information, of slaves before their masters: one that follows is never ahead then. Slaves that
+    seem to be behind are asked for their logs again."""
     slaves = [broker for broker in brokers if not broker.address.is_master]
     for some in (slaves, masters_of(brokers)):
         for broker, table in _each(asking, some, ask.runtime_info(), Part.RUNTIME):
             broker.runtime = dict(table.table)
+    _look_again(asking, brokers)
+
+
+def _look_again(asking: Asking, brokers: list[LiveBroker]) -> None:
+    """Asks slaves that seem to be behind, or not to have read their own logs, for both once more: at once, and while
+    that has not changed again and again, as long as one that follows may need."""
+    if all(broker.address.is_master for broker in brokers):
+        return
+    from mqctl.model.numbers import decimal
+    from mqctl.model.replicas import replicas
+    from mqctl.model.replication import LogLook
+
+    for wait_ms in _AGAIN_MS:
+        shown = replicas(broker.snapshot() for broker in brokers)
+        wanted = {item.address for item in shown if (item.behind_bytes or 0) > 0 or item.undispatched_bytes > 0}
+        some = [broker for broker in brokers if broker.address.address in wanted and not broker.lost]
+        if not some or asking.deadline.remaining_ms <= wait_ms:
+            return
+        _pause.wait(wait_ms / 1_000)
+        answers = asking.put((number, item.address.address, ask.runtime_info()) for number, item in enumerate(some))
+        for number, table in answers.values.items():
+            end = decimal(table.table.get("commitLogMaxOffset"))
+            if end is not None:
+                undispatched = decimal(table.table.get("dispatchBehindBytes"))
+                some[number].log_again = LogLook(end=end, undispatched_bytes=undispatched)
 
 
 def ask_settings(asking: Asking, brokers: list[LiveBroker]) -> None:

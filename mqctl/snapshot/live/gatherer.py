@@ -375,6 +375,7 @@ def _snapshot(
         pop=popped.get(broker.address, ()),
         replication=broker.replication,
         copied=broker.copied,
+        log_again=broker.log_again,
         newest=broker.newest,
         unavailable=(*broker.gaps, *(replace(broker.gaps[0], part=part) for part in whole)),
     )

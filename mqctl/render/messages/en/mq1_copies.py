@@ -14,16 +14,22 @@ RULES: dict[str, Text] = {
             "master has: {names}.",
             "none": "Slave {broker_id} of {broker} knows none of its master's {topic_count:topic}.",
             "alone": "Slave {broker_id} of {broker} has a log of {log_bytes} but no topics; its master is gone.",
-            "other": "The tables of slave {broker_id} of {broker} differ from its master's, which last changed {age_ms} "
-            "ago.",
+            "other": "Slave {broker_id} of {broker} has other settings than its master for {names}; the master's tables "
+            "last changed {age_ms} ago.",
             "offsets": "Slave {broker_id} of {broker} has no consumer offsets; its master has {offset_count}.",
+            "defect": "Slave {broker_id} of {broker} has no consumer offsets; its master has {offset_count}. It is a defect of "
+            "RocketMQ 5.5.0, not of this cluster: the slave cannot read the table of offsets (apache/rocketmq#10284).",
         },
         effect="If the master dies, consumers cannot read this slave although its log has the messages (code 17, 22 "
         "or 26), or they start from a wrong offset.",
         advice="Check that the slave reaches both ports of its master: topics come from listenPort - 2, groups and offsets from listenPort. "
-        "Topics created on the slave are lost at the next copy.",
+        "Topics created on the slave are lost at the next copy. Where RocketMQ 5.5.0 cannot read the offsets, update the "
+        "slave to a release with the fix (apache/rocketmq#10287); until then copy the master's config/consumerOffset.json "
+        "before a failover.",
         explain="4.9 copies the tables every 10 s; 5.x copies them 60 s after its start and then every 60 s. Until "
-        "the first copy a slave has the log but no topics.",
+        "the first copy a slave has the log but no topics. Contents are compared: slaves of 5.3.3 count versions of their own. "
+        "The sign of the defect of 5.5.0 in the slave's broker.log is SyncConsumerOffset Exception with JSONException, "
+        "every 10 s.",
         next_command=_STATUS,
     ),
     "MQ140": Text(
