@@ -9,8 +9,10 @@ from mqctl.model.lag import GroupLag, QueueLag
 from mqctl.model.lazy_dataclass import dataclass
 
 _Queue = tuple[str | None, int]
-WINDOW_MS = 15_000
-"""Rates and trends look back so far: three times as long as consumers wait between commits (Java's default, 5 s)."""
+COMMIT_MS = 5_000
+"""How long consumers wait between commits (Java's default): a group is about to commit a lag that is younger."""
+WINDOW_MS = 3 * COMMIT_MS
+"""Rates and trends look back so far: over three commits."""
 
 
 class Trend(StrEnum):
@@ -18,7 +20,7 @@ class Trend(StrEnum):
 
     CAUGHT_UP = "caught-up"
     SHRINKING = "shrinking"
-    STEADY = "steady"
+    STEADY = "steady"  # or younger than a commit, up or down
     GROWING = "growing"
     STUCK = "stuck"
     MOVED_BACK = "moved-back"
@@ -107,7 +109,7 @@ def _trend(group: GroupLag, looks: Sequence[LagLook], round_number: int, now: La
         lag_change_count=step.lag_change if step else None,
         produce_tps=span.per_second(span.produced) if span else None,
         consume_tps=span.per_second(span.consumed) if span else None,
-        trend=_direction(group.lag_count, span),
+        trend=_direction(group, span),
         caught_up_in_ms=_caught_up_in_ms(group.lag_count, span),
         consume_mode=group.consume_mode,
         ready_count=group.ready_count,
@@ -153,16 +155,17 @@ def _movement(before: LagLook, after: LagLook, key: tuple[str, str]) -> _Movemen
     return _Movement(elapsed_ms, produced, consumed) if shared and elapsed_ms > 0 else None
 
 
-def _direction(lag: int | None, span: _Movement | None) -> Trend:
-    if lag == 0:
+def _direction(group: GroupLag, span: _Movement | None) -> Trend:
+    if group.lag_count == 0:
         return Trend.CAUGHT_UP
-    if lag is None or span is None:
+    if group.lag_count is None or span is None:
         return Trend.UNKNOWN
     if span.consumed < 0:
         return Trend.MOVED_BACK
     if span.consumed == 0 and span.elapsed_ms >= WINDOW_MS:
         return Trend.STUCK
-    if span.lag_change == 0:
+    keeps_up = span.consumed > 0 and group.lag_ms is not None and group.lag_ms < COMMIT_MS
+    if span.lag_change == 0 or keeps_up:
         return Trend.STEADY
     return Trend.GROWING if span.lag_change > 0 else Trend.SHRINKING
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mqctl.model.lag import LagState, QueueLag, group_lags
-from mqctl.model.lag_trend import WINDOW_MS, GroupTrend, LagLook, Trend, look_at, trends, within_window
+from mqctl.model.lag_trend import COMMIT_MS, WINDOW_MS, GroupTrend, LagLook, Trend, look_at, trends, within_window
 
 
 def at(moment_ms: int, *queues: tuple[int | None, int | None]) -> LagLook:
@@ -57,6 +59,26 @@ def test_directions(
     before: tuple[int, int | None], after: tuple[int, int | None], elapsed_ms: int, trend: Trend
 ) -> None:
     assert last(at(0, before), at(elapsed_ms, after)).trend is trend
+
+
+@pytest.mark.parametrize(
+    ("lag_ms", "after", "trend"),
+    [
+        (41, (110, 100), Trend.STEADY),
+        (41, (110, 108), Trend.STEADY),
+        (COMMIT_MS, (110, 100), Trend.GROWING),
+        (COMMIT_MS, (110, 108), Trend.SHRINKING),
+        (41, (110, 95), Trend.GROWING),
+        (None, (110, 100), Trend.GROWING),
+    ],
+)
+def test_a_lag_that_is_younger_than_a_commit_goes_nowhere(
+    lag_ms: int | None, after: tuple[int, int], trend: Trend
+) -> None:
+    """Ten messages more or less within five seconds say nothing of a group that had all but the last 41 ms of them."""
+    looks = [at(0, (102, 95)), at(5_000, after)]
+    aged = [replace(look, groups=[replace(group, lag_ms=lag_ms) for group in look.groups]) for look in looks]
+    assert last(*aged).trend is trend
 
 
 def test_the_first_look_knows_no_rates() -> None:
