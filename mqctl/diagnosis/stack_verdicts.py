@@ -55,6 +55,7 @@ def _limits(settings: Settings) -> StackLimits:
         behind_ms=blocked_ms,
         standing_ms=settings.scaled(StackLimits().standing_ms),
         commit_ms=settings.scaled(StackLimits().commit_ms),
+        starting_ms=settings.scaled(StackLimits().starting_ms),
         unpulled_ms=settings.scaled(StackLimits().unpulled_ms),
     )
 

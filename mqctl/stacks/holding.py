@@ -36,6 +36,7 @@ class StackLimits:
         behind_ms: a lag time from which a group is behind; 0 for any lag at all.
         standing_ms: how far apart two looks must be for a queue that stands at one message in both to be blocked.
         commit_ms: how long an offset that a consumer knows may be on its way to the broker: three commits.
+        starting_ms: how long after its start a consumer may wait for queues and brokers: a heartbeat, then rebalancing.
         unpulled_ms: how old a message may become before it is pulled: a held pull is answered at once, or within 5 s
             where that is missed, and one that failed is repeated after 3 s.
         saturated_share: share of idle threads up to which a pool has nothing to spare.
@@ -47,6 +48,7 @@ class StackLimits:
     behind_ms: int = 0
     standing_ms: int = 10_000
     commit_ms: int = 15_000
+    starting_ms: int = 60_000
     unpulled_ms: int = 10_000
     saturated_share: float = 0.25
 
@@ -132,6 +134,9 @@ class ConsumerSituation:
         Ends and offsets are those of the broker, and a consumer reports what it consumed every 5 s: what counts is how
         far it says it is, which is asked after the end.
         """
+        started_ms = self.info.start_time_ms if self.info is not None else None
+        if started_ms is not None and self.held.now_ms - started_ms < self.limits.starting_ms:
+            return []
         earlier = {_key(row): row for row in self.held.earlier_lags if row.group == self.group}
         places = {_name(queue.queue): queue for queue in self.queues}
         return [row for row in self.rows if self._waits(row, places.get(_key(row)), earlier.get(_key(row)))]

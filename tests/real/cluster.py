@@ -12,11 +12,13 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from mqctl.protocol.bodies_cluster import ClusterInfo
+from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
 from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo
 from tests.embedded_broker.wire import Peer
 from tests.real.artifacts import is_v5, jars
@@ -185,6 +187,8 @@ class _Starting:
             "all brokers are registered",
             self.seconds,
         )
+        for member in self.cluster.members[1:]:
+            wait(partial(_tells, member.address), [member], f"{member.name} tells of itself", self.seconds)
         if self.plan.proxy:  # one that is started before a broker is registered ends itself
             self._proxy()
 
@@ -290,6 +294,12 @@ class _Starting:
             for number, _ in enumerate(sorted(data.broker_addrs))
             if 0 in data.broker_addrs
         }
+
+
+def _tells(broker: str) -> bool:
+    """Whether a broker answers with its runtime information: the first time takes seconds, and 4.9 fails before it."""
+    with Peer(broker) as peer:
+        return peer.call(GetBrokerRuntimeInfo()).code == 0
 
 
 def _answers(address: str) -> bool:

@@ -103,6 +103,8 @@ def test_a_message_that_nobody_pulls_through_all_looks_is_named(
     assert [item.variant for item in idle(without_looks)] == ["starved"]
     moved = replace(facts, earlier=saying(first_ms, at - 1, 0))
     assert idle(moved) == []
+    young = {"PROP_CONSUMER_START_TIMESTAMP": str(max(0, last_ms - 59_000))}
+    assert idle(replace(facts, info=replace(saying(last_ms, at, 0), properties=young))) == []
     committed = replace(facts, earlier_lags=[waiting(first_ms, at - 1, at + 1, gap_ms)])
     assert idle(committed) == []
 
