@@ -51,7 +51,7 @@ def _declared(cls: type, options: dict[str, bool]) -> type:
         setattr(made, name, _compiling(made, name, compile_for))
     if not options.get("frozen"):
         made.__hash__ = None
-    return cast(type, made)
+    return cast("type", made)
 
 
 _OF_A_CLASS = frozenset({"__dict__", "__weakref__", "__slots__", "__dataclass_fields__", "__dataclass_params__"})
