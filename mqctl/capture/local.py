@@ -16,6 +16,7 @@ from mqctl.capture.thread_cpu import thread_cpu_ms
 from mqctl.capture.tools import Ran, SearchPath, find_jdk_tool, find_py_spy, run_tool
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import DeadlineError, MqctlError, PermissionDeniedError, RefusedError
+from mqctl.model.command_line import shell_words
 from mqctl.model.dump import StackDump
 from mqctl.stacks.parse import read_dumps
 
@@ -119,7 +120,7 @@ class LocalProcessDumps:
             raise RefusedError(
                 f"the dump of process {self.pid} shows no thread",
                 reason=f"{Path(self._words[0]).name} wrote {len(ran.stdout)} characters, and none is a stack",
-                remedy=f"see what it says: {' '.join(self._words)}",
+                remedy=f"see what it says: {shell_words(self._words)}",
             )
         dump = dumps[0]
         threads = tuple(

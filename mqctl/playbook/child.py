@@ -17,6 +17,7 @@ from typing import IO
 import msgspec
 
 from mqctl.errors import StorageError
+from mqctl.model.command_line import shell_words
 
 TEE_VARIABLE = "MQCTL_TEE_JSON"
 PLAN_VARIABLE = "MQCTL_PLAN_FILE"
@@ -106,7 +107,7 @@ def _started(words: Sequence[str], environment: Mapping[str, str], *, stdin: int
             start_new_session=True,
         )
     except OSError as error:
-        raise StorageError(f"could not run mqctl {' '.join(words)}", reason=str(error)) from error
+        raise StorageError(f"could not run {shell_words(['mqctl', *words])}", reason=str(error)) from error
 
 
 class _Reader:

@@ -147,9 +147,7 @@ def _one_a_process(judged: Sequence[JudgedInstance], rows: Sequence[StackInstanc
 def _told(finding: Finding, view: StackView) -> FindingRow:
     """Joins a finding with its sentences. Without a group there is nothing to type next."""
     row = finding_row(finding, view.lang, view.source)
-    command = row.next_command
-    known = command is not None and finding.params.get("group") is not None
-    return replace(row, next_command=" ".join(command.split()) if command and known else None)
+    return row if finding.params.get("group") is not None else replace(row, next_command=None)
 
 
 def _blocks(

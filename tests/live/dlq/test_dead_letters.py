@@ -66,7 +66,7 @@ def test_used_up_retries_are_told_from_letters_given_up_early(live: Run, cluster
     assert letter["store_time_ms"] - letter["first_failed_by_ms"] == 17_140_000
     shown = live("dlq", "show", "-g", "G").stdout
     assert "exhausted: 1" in shown
-    assert "(failures: 17)" in shown and "is a dead letter after 4 h 45 min" in shown and "--to '%RETRY%G'" in shown
+    assert "(failures: 17)" in shown and "is a dead letter after 4 h 45 min" in shown and "--to %RETRY%G" in shown
 
 
 def test_letters_are_chosen_by_key_id_time_and_broker(live: Run, dead: EmbeddedCluster) -> None:
