@@ -210,7 +210,7 @@ def playbook_command(finding: Finding, source: str) -> str | None:
     if finding.playbook is None:
         return None
     where = shlex.split(source)
-    option, place = where[:2]
+    option, place = (*where, "", "")[:2]  # stacks of this machine have no option
     if option == "--snapshot":  # whoever reads one may have no cluster to run it on
         return command_line("mqctl playbook show {}", finding.playbook)
     parameters = arguments(finding, place if option == "--store" else None)

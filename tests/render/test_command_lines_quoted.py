@@ -121,6 +121,13 @@ def _meant(line: str, name: str) -> list[str]:
     return [f"{word}{word[:-1].upper()}" if "playbook" in kept and empty.fullmatch(word) else word for word in kept]
 
 
+def test_without_an_option_that_names_the_evidence_commands_are_whole() -> None:
+    for item in reported():
+        for line in lines_of(named(item, "orders x"), ""):
+            words = shlex.split(line)
+            assert words[0] == "mqctl" and "" not in words, line
+
+
 def test_our_own_command_line_reads_the_names_again() -> None:
     for item in reported():
         for name in ("--execute", "-h", "orders x", "--"):
