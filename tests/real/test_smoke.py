@@ -1,0 +1,64 @@
+"""Commands on a real 5.5.0 with a producer and a consumer: each answers, and says what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import jmespath
+import pytest
+
+from tests.conftest import Outcome
+from tests.real.cluster import Plan, RealCluster
+from tests.real.traffic import flowing
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+Run = Callable[..., Outcome]
+# A command, an expression over its answer, and what that must be.
+FACTS: list[tuple[str, str, object]] = [
+    ("cluster list", "clusters[].[cluster, process_count, versions]", [["DefaultCluster", 2, "V5_5_0"]]),
+    ("cluster describe", "[length(brokers), brokers[?problem]]", [2, []]),
+    ("broker list", "brokers[].[name, version]", [["broker-a", "V5_5_0"], ["broker-b", "V5_5_0"]]),
+    ("broker describe broker-a", "broker.problem", None),
+    ("broker reach", "ports[?state!='answers' && role!='HA'].role", []),
+    ("topic route flow", "brokers[].[broker, read_queue_count]", [["broker-a", 8], ["broker-b", 8]]),
+    ("topic stats flow", "length(queues)", 16),
+    ("topic describe flow", "groups[].group", ["fast"]),
+    ("topic groups flow", "groups[].group", ["fast"]),
+    ("group list", "groups[].[group, member_count, topics]", [["fast", 1, "flow"]]),
+    ("group describe fast", "members[].queue_count", [16]),
+    ("group lag -g fast", "groups[?topic=='flow'].[queue_count, lost_count]", [[16, 0]]),
+    ("group members -g fast", "members[].[language, version, subscriptions]", [["JAVA", "5.5.0", "flow: *"]]),
+    ("subscription check -g fast", "consistent", True),
+    ("allocation show -g fast", "topics[].[even, orphan_count, double_count]", [[True, 0, 0]]),
+    ("producer list", "producers[].group", ["traffic_producer"]),
+    ("delay check", "diagnosis.verdict", "ok"),
+    ("transaction check", "diagnosis.verdict", "ok"),
+    ("dlq list", "groups", []),
+    ("retry list -g fast", "retries", []),
+    ("message find -t flow --key first", "messages[].[keys, tags]", [["first", "A"]]),
+    ("message peek -t flow", "messages[?topic!='flow']", []),
+    ("order check -t flow", "[keyless_count, spread_key_count]", [0, 0]),
+    ("offset reset -g fast -t flow --to-earliest", "[kind, skipped_count]", ["offset-reset", 0]),
+    ("message send -t flow --body hello --key mine", "status", "SEND_OK"),
+    ("ha status", "replicas[].state", ["master", "master"]),
+    ("doctor", "[findings, verdict]", [[], "ok"]),
+]
+
+
+@pytest.fixture(scope="module")
+def busy(real: RealCluster, mqctl: Run) -> Iterator[RealCluster]:
+    """A cluster with topic `flow`, on which a producer sends and group `fast` consumes."""
+    made = mqctl("topic", "create", "-t", "flow", "--execute", "-n", real.namesrv, "--timeout", "60s")
+    assert made.exit_code == 0, made.stderr
+    with flowing(real, "flow", "fast", rate=50):
+        yield real
+
+
+@pytest.mark.parametrize("real", [Plan(release="5.5.0", brokers=2)], indirect=True, ids=str)
+@pytest.mark.parametrize(("command", "expression", "value"), FACTS, ids=[command for command, _, _ in FACTS])
+def test_a_command_answers_and_is_right(
+    busy: RealCluster, mqctl: Run, command: str, expression: str, value: object
+) -> None:
+    outcome = mqctl(*command.split(), "-n", busy.namesrv, "--timeout", "60s", "-o", "json")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert jmespath.search(expression, outcome.json) == value
