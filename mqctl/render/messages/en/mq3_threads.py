@@ -137,7 +137,9 @@ RULES: dict[str, Text] = {
         "restart repeats everything above the offset. Where commits do not arrive, or nothing is pulled or locked, look at the "
         "connection to that broker's master. Where nothing comes, look at the filter and at what the broker reads from disk.",
         explain="A concurrent consumer commits the smallest unfinished offset, so that one hanging message freezes its queue while "
-        "all other threads are free; at a span of 2,000 pulling stops as well.",
+        "all other threads are free; at a span of 2,000 pulling stops as well. Idle threads alone are those of a fast consumer: "
+        "a message counts that waited through all dumps, for 10 s at least, while the consumer got no further. One that was "
+        "started within the last minute is still finding its brokers.",
         next_command=_QUEUES,
     ),
     "MQ328": Text(
