@@ -26,6 +26,11 @@ def require(release: str) -> None:
         pytest.skip(message)
 
 
+def turn() -> FileLock:
+    """The right to run a real cluster, for the time of a `with`."""
+    return FileLock(cache() / "one-at-a-time.lock", timeout=_TURN_S)
+
+
 @pytest.fixture(scope="module")
 def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """The cluster of a `Plan`, given by `parametrize("real", [...], indirect=True)`.
@@ -34,6 +39,5 @@ def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """
     plan: Plan = request.param
     require(plan.release)
-    turn = FileLock(cache() / "one-at-a-time.lock", timeout=_TURN_S)
-    with turn, running(plan, tmp_path_factory.mktemp("real")) as cluster:
+    with turn(), running(plan, tmp_path_factory.mktemp("real")) as cluster:
         yield cluster

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.real.cluster import Plan, RealCluster
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1_200)]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(3_600)]
 # Where a release differs from what the suite asserts, with the reason.
 DIFFERENCES = {
     "5.5.0": {

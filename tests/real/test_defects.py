@@ -12,7 +12,7 @@ from tests.real.cluster import Plan, RealCluster
 from tests.real.members import wait
 from tests.real.traffic import flowing
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1_200)]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(3_600)]
 # Tables are copied first a minute after the start, and judged a minute later.
 COPIED_S = 300.0
 

@@ -13,7 +13,7 @@ from tests.real.cluster import Plan, RealCluster
 from tests.real.members import wait
 from tests.real.traffic import flowing
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1_200)]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(3_600)]
 Run = Callable[..., Outcome]
 LOOKS, RATE, TRIES = 10, 300, 4
 # A slave asks an empty master for its first bytes every few seconds, and copies its tables first after a minute; a

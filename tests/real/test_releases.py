@@ -10,10 +10,10 @@ import pytest
 from tests.conftest import Outcome
 from tests.real.artifacts import RELEASES
 from tests.real.cluster import Plan, RealCluster, up
-from tests.real.conftest import require
+from tests.real.conftest import require, turn
 from tests.real.members import NotUpError
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(3_600)]
 PLANS = [
     *(Plan(release=release, slave=True) for release in RELEASES),
     Plan(release="5.5.0", brokers=2, proxy=True),
@@ -32,5 +32,5 @@ def test_a_cluster_has_the_brokers_of_its_plan(real: RealCluster, mqctl: Callabl
 
 def test_a_broker_that_ends_without_a_word_is_named_with_its_log(tmp_path: Path) -> None:
     require("5.5.0")
-    with pytest.raises(NotUpError, match=r"(?s)^broker-a ended by itself .*rocksdbCQ is not ready for LMQ"):
+    with turn(), pytest.raises(NotUpError, match=r"(?s)^broker-a ended by itself .*rocksdbCQ is not ready for LMQ"):
         up(Plan(release="5.5.0", settings={"rocksdbCQDoubleWriteEnable": "true"}), tmp_path)

@@ -11,7 +11,7 @@ from tests.conftest import Outcome
 from tests.real.cluster import Plan, RealCluster
 from tests.real.traffic import flowing
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(3_600)]
 Run = Callable[..., Outcome]
 # A command, an expression over its answer, and what that must be.
 FACTS: list[tuple[str, str, object]] = [
