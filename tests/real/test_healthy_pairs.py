@@ -70,6 +70,8 @@ def test_a_healthy_pair_is_healthy_at_every_look(real: RealCluster, looked: Call
             all_is_well(looked, window=number % 2 == 1)
             dumped = looked("stacks", "dump", "-g", "fast")
             assert ([item["consume_mode"] for item in dumped["instances"]], dumped["findings"]) == (["PULL"], [])
+        for words in (("slave-behind",), ("backlog", "-p", "group=fast")):
+            assert looked("playbook", "run", *words, "-p", "window=3s")["ending"] == "done"
         assert traffic.consumed_count > before + LOOKS * RATE
     for number in range(2):
         all_is_well(looked, window=bool(number))
