@@ -172,7 +172,7 @@ def test_a_profile_file_is_changed_by_one_command_at_a_time(mqctl: Run, hold: Ho
     for line in (waited, message):
         assert f"change {file}: another mqctl is at it: {getpass.getuser()}@" in line
         assert f"process {holder.pid}, since 20" in line
-        assert line.endswith("mqctl playing 'with?[31m fire'")
+        assert line.endswith("mqctl playing 'with\\x1b[31m fire'")
     assert (waited[:22], advice) == ("mqctl: waiting to chan", "  next: wait for it, then look at mqctl profile list")
     holder.communicate(timeout=DONE)
     assert live("profile", "add", "q", "-n", "127.0.0.1:2").exit_code == 0
@@ -208,7 +208,7 @@ def test_a_local_cluster_is_worked_on_by_one_command_at_a_time(hold: Hold, tmp_p
         with pytest.raises(RefusedError, match="work on the local cluster default") as caught:
             work()
         assert f"process {holder.pid}" in caught.value.reason
-        assert "mqctl playing 'with?[31m fire'" in caught.value.reason, "nothing that terminals obey"
+        assert "mqctl playing 'with\\x1b[31m fire'" in caught.value.reason, "nothing that terminals obey"
 
 
 def test_one_of_two_starts_of_a_local_cluster_wins(live: Run) -> None:
