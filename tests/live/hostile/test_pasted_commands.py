@@ -20,7 +20,8 @@ from tests.live.failing import fail
 from tests.shells_reading import SHELLS, words_read
 
 NAMES = ("$(touch pwned)", "`touch pwned`", "x;touch pwned", "orders x", "--execute")
-LINE = re.compile(r"mqctl [a-z].*")
+LINE = re.compile(r"mqctl [a-z](?:'[^']*'|[^;'\n])*")
+"""A command up to the prose behind it: `until when` begins a loop."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def cluster(shared_cluster: EmbeddedCluster) -> EmbeddedCluster:
 
 
 def paste(shell: str, outcome: Outcome, directory: Path) -> list[str]:
-    """Pastes each line of an answer from `mqctl` on; returns them."""
+    """Pastes each command of an answer; returns them."""
     lines = LINE.findall(f"{outcome.stdout}\n{outcome.stderr}")
     script = "\n".join(["mqctl() { :; }", *lines])
     subprocess.run([shell], input=script, text=True, capture_output=True, cwd=directory, check=False, timeout=60)
