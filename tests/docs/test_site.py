@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import yaml
-from markdown.extensions.toc import slugify
 
 from docs import site
 from tests.conftest import REPOSITORY
@@ -62,6 +61,9 @@ def test_a_page_is_laid_in_its_language_and_leads_to_the_other(tmp_path: Path, l
 def test_what_leads_to_a_section_of_the_reference_leads_to_the_page_that_is_built(
     tmp_path: Path, language: str
 ) -> None:
+    need_extra("site", "markdown")
+    from markdown.extensions.toc import slugify
+
     site.lay("README.md", tmp_path, language)
     site.lay("docs/comparison.md", tmp_path, language)
     assert "](docs/rules.md)" in (tmp_path / "README.md").read_text(encoding="utf-8")
