@@ -130,7 +130,8 @@ def test_what_the_owner_of_the_queue_does_not_want_was_not_consumed(
 ) -> None:
     """Members that differ: a broker filters by who spoke last, and the message is gone where its owner wants less."""
     (sent,) = send(single, [OutgoingMessage(topic="T", body=b"x", tags="B")])
-    first = PushConsumer("G", quick_client(single, instance_name="a"), Heard(), quick())
+    once = quick_client(single, instance_name="a", heartbeat_period_ms=60_000)  # or it would now and then speak last
+    first = PushConsumer("G", once, Heard(), quick())
     first.subscribe("T", owner)
     with first:
         wait_until(lambda: bool(first.queues()), "the only queue has an owner")
