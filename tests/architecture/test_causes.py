@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+import pytest
+
 from tests.sources import Source, in_every_module, parsed
+
+pytestmark = pytest.mark.slow
 
 _TEXTS = {"reason", "problem", "remedy"}
 _SEARCHES = {

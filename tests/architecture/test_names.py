@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
+import pytest
+
 from tests.conftest import REPOSITORY
 from tests.sources import Source, in_every_module, parsed
+
+pytestmark = pytest.mark.slow
 
 SAYS_NOTHING = frozenset({"asked", "found", "told"})
 """Participles that name how a value came, and not what it is."""

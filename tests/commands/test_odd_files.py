@@ -14,7 +14,7 @@ import pytest
 from tests.commands.odd_files import KINDS, MESSAGES, PLACES, QUEUES, WAITING, OddFiles, opened
 from tests.forked_commands import possible
 
-pytestmark = pytest.mark.skipif(not possible(), reason="commands cannot be forked here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not possible(), reason="commands cannot be forked here")]
 _LOG_FILES = 8
 CROSSED = (("link to itself", "log"), ("cut while read", "last log"))
 FURTHER = (("EIO in a page", "log"), ("pipe", "last of a queue"), ("directory", "timer log"))

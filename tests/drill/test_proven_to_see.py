@@ -20,6 +20,8 @@ from mqctl.model.drill_verdict import Breach, DrillState, DrillVerdict, Promise
 from mqctl.operations.drill.run import DrillRequest, conduct
 from tests.drill.broken_broker import BODY_BYTES, HELD, KEYS, LOST, MISPLACED, REFUSED, SWAPPED, TWICE, Liar
 
+pytestmark = pytest.mark.slow
+
 UNSENT = 9_999
 ROLLED_BACK = 3
 SCALE = 40

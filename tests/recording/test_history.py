@@ -17,6 +17,8 @@ from tests.conftest import Outcome
 from tests.diagnosis.live_snapshots import LIVE
 from tests.recording.worlds import DAY_MS, HOUR_MS, at, broker, look, writer
 
+pytestmark = pytest.mark.slow
+
 DAYS = 9
 ONE, TWO = {"10.0.0.1@7#1": "10.0.0.1:1"}, {"10.0.0.2@8#1": "10.0.0.2:1"}
 END = DAYS * 24 * 60

@@ -9,6 +9,8 @@ import pytest
 from tests.reliability.faulty_home import ERROR, KILL, POWER
 from tests.reliability.tool import Figures, home, run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.long
 def test_rounds_of_commands_that_die_leave_all_in_order() -> None:
@@ -19,7 +21,6 @@ def test_rounds_of_commands_that_die_leave_all_in_order() -> None:
     assert figures.taken_back + figures.finished + figures.done + figures.untouched >= 6
 
 
-@pytest.mark.quick
 def test_the_checks_see_a_journal_that_was_not_on_the_disk() -> None:
     """A mqctl that forgets to sync is found out: its change was sent, and the power failure took the record."""
     seeds = range(17, 57)  # the first finds it; where commands have other instants, a later one does

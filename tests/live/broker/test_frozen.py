@@ -27,6 +27,8 @@ from tests.embedded_broker.wire import Peer
 from tests.live.conftest import change
 from tests.live.test_export import parsed
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Outcome]
 MASTER, SLAVE = 0, 1
 TIMEOUT, TIMEOUT_S, START_S = "2s", 2, 15

@@ -16,6 +16,8 @@ from embedded_broker import EmbeddedCluster
 from tests.conftest import REPOSITORY
 from tests.live.conftest import Consume, Run
 
+pytestmark = pytest.mark.slow
+
 # A build in the background has Ctrl-C ignored, and its children inherit that.
 _WORDS = (
     "env",
