@@ -39,6 +39,7 @@ _MET = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_rounds_of_failing_disks_lose_nothing() -> None:
     """Twenty rounds, and as many again where chance left out something of what they are to meet."""
     missing = set(_MET)
