@@ -17,7 +17,7 @@ from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.trace import Tracer
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.member import MessageModel
-from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_until
+from tests.client.consuming import Heard, create_topic, quick, quick_client, send, wait_for_topic, wait_until
 from tests.conftest import Outcome
 from tests.live.conftest import Run, change
 
@@ -134,7 +134,7 @@ def test_what_the_owner_of_the_queue_does_not_want_was_not_consumed(
     first = PushConsumer("G", once, Heard(), quick())
     first.subscribe("T", owner)
     with first:
-        wait_until(lambda: bool(first.queues()), "the only queue has an owner")
+        wait_for_topic(first, "T")
         second = PushConsumer("G", quick_client(single, instance_name="b"), Heard(), quick())
         second.subscribe("T", other)
         with second:
@@ -144,7 +144,11 @@ def test_what_the_owner_of_the_queue_does_not_want_was_not_consumed(
                 (row,) = report(asked, sent.message_id, "-t", "T")["tracks"]
                 return row["owner"] or "", row["state"]
 
-            wait_until(lambda: track() == ("127.0.0.1@a", state), "the second member spoke last")
+            def second_speaks_last() -> bool:
+                second.subscribe("T", other)  # a member whose queues changed subscribes anew: here the first, late
+                return track() == ("127.0.0.1@a", state)
+
+            wait_until(second_speaks_last, "the second member spoke last", every_s=0.1)
 
 
 def test_nobody_traced_it(single: EmbeddedCluster, asked: Run) -> None:
