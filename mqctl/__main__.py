@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -38,9 +39,29 @@ def run() -> int:
     """Runs mqctl with the process's arguments and returns the exit code."""
     gc.disable()  # what imports make lasts: collecting it costs a tenth of a short command; a command runs with it
     try:
-        return _run(sys.argv[1:])
+        code = _run(sys.argv[1:])
     finally:
         gc.freeze()  # nor is there anything to collect before the process ends
+    _leave_threads(code)
+    return code
+
+
+def _leave_threads(code: int) -> None:
+    """Ends the process here if threads that no command waits for may still be at work.
+
+    The interpreter's own end stops each at its next step in Python; where C++ called that step, the process aborts with
+    134 instead of `code`: a worker of pyarrow's pool does when it frees a buffer late (pyarrow 26, one end in fifteen).
+    """
+    threads = sys.modules["threading"].enumerate()[1:] if "threading" in sys.modules else []
+    if not all(each.daemon for each in threads) or not (threads or "pyarrow" in sys.modules):
+        return
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # its reader went away
+            continue
+    os._exit(code)
 
 
 def _run(arguments: list[str]) -> int:
