@@ -6,6 +6,7 @@ Success says that the request was read: an acknowledgement that comes twice or t
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator
 
 from embedded_broker.broker import Broker
 from embedded_broker.handlers.durable import answer_when_durable
@@ -103,19 +104,22 @@ def batch_ack_message(broker: Broker, _request: BatchAckMessage, call: Call) -> 
     batch = BatchAcks.from_bytes(call.command.body) if call.command.body else BatchAcks()
     if not batch.acks:
         return call.answer(ResponseCode.NO_MESSAGE)
+    broker.slices.answer(call, _ack_batches(broker, batch, call))
+    return None
+
+
+def _ack_batches(broker: Broker, batch: BatchAcks, call: Call) -> Generator[None, None, None]:
     for ack in batch.acks:
         _ack_batch(broker, ack, batch.broker_name or broker.name, call)
+        yield
     answer_when_durable(broker, call, call.answer())
-    return None
 
 
 def _ack_batch(broker: Broker, ack: BatchAck, broker_name: str, call: Call) -> None:
     topic = real_topic(ack.topic, ack.consumer_group, ack.retry)
     queue = broker.storage.queues.table.get((topic, ack.queue_id))
     low, high = (0, 0) if queue is None else (queue.min_offset, queue.max_offset)
-    offsets = tuple(ack.offsets())
-    if offsets and not low <= offsets[0] <= offsets[-1] <= high:
-        offsets = tuple([offset for offset in offsets if low <= offset <= high])
+    offsets = tuple(ack.offsets(low, high))
     if ack.revive_queue == ORDER_REVIVE_QUEUE:
         for offset in offsets:
             _ack_in_order(broker, (topic, ack.consumer_group, ack.queue_id), offset, ack.pop_ms, call)

@@ -23,6 +23,10 @@ POP, PULL = "POP", "PULL"
 CK_TAG, ACK_TAG, BATCH_ACK_TAG = "ck", "ack", "bAck"
 """Tags of the records."""
 
+MOST_BITS = 32_768
+"""Bits of an acknowledgement that count: a pop takes 32 messages and, for them, passes over 16,000 entries at most
+(`maxFilterMessageSize` of `DefaultMessageStore.getMessage`)."""
+
 
 class MessageRequestMode(Body):
     """How a group consumes a topic; `pop_share_queue_num` is how many more clients' queues a client may pop."""
@@ -91,13 +95,24 @@ class BatchAck(Body):
             value = {_SHORT.get(name, name): item for name, item in value.items()}
         return super().from_json(value)
 
-    def offsets(self) -> list[int]:
-        """Returns the acknowledged queue offsets. Raises BodyError."""
-        data, start = _bit_set(self.bits), self.start_offset
-        bits = int.from_bytes(data, "little")
+    def offsets(self, low: int, high: int) -> list[int]:
+        """Returns the acknowledged queue offsets from `low` to `high`, both included, of the first `MOST_BITS` bits.
+
+        The work grows with the bits that can count, not with the size of the set.
+
+        Raises:
+            BodyError: `bits` is no bit set.
+        """
+        start = self.start_offset
+        first, last = max(0, low - start), min(high - start, MOST_BITS - 1)
+        if last < first:
+            _bit_set(self.bits, 0)
+            return []
+        bits = int.from_bytes(_bit_set(self.bits, last // 8 + 1), "little") & ((2 << last) - 1)
         if not bits & (bits + 1):  # all from the first on
-            return list(range(start, start + bits.bit_length()))
-        return [start + number for number in range(8 * len(data)) if data[number >> 3] >> (number & 7) & 1]
+            return list(range(start + first, start + bits.bit_length()))
+        data = bits.to_bytes(last // 8 + 1, "little")
+        return [start + number for number in range(first, last + 1) if data[number >> 3] >> (number & 7) & 1]
 
 
 _quoted = lru_cache(maxsize=1_024)(json_string)
@@ -117,13 +132,15 @@ _SHORT = {
 }
 
 
-def _bit_set(value: object) -> bytes:
+def _bit_set(value: object, size: int) -> bytes:
+    """Returns the first `size` bytes of a bit set. Raises BodyError."""
     try:
         if isinstance(value, str):
-            return b64decode(value, validate=True)
+            letters = (size + 2) // 3 * 4
+            return b64decode(value if len(value) <= letters else value[:letters], validate=True)[:size]
         if isinstance(value, list):
-            return bytes([number & 0xFF for number in value])
-    except (Base64Error, TypeError):
+            return bytes([number & 0xFF for number in value[:size]])
+    except (Base64Error, TypeError, ValueError):
         pass
     raise BodyError("A batch of acknowledgements cannot be read", reason=f"{str(value)[:60]!r} is no bit set")
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mqctl.errors import BadInputError
 from mqctl.model.names import pop_retry_topic, popped_topic
@@ -11,7 +15,9 @@ from mqctl.protocol.bodies_pop import (
     ACK_TAG,
     BATCH_ACK_TAG,
     CK_TAG,
+    MOST_BITS,
     AckRecord,
+    BatchAck,
     BatchAcks,
     MessageRequestModes,
     OrderInfos,
@@ -73,7 +79,10 @@ def test_bodies_are_written_to_the_same_bytes(frames: list[PopFrame]) -> None:
 
 def test_every_form_of_a_batch_of_acks(frames: list[PopFrame]) -> None:
     batches = [
-        [(ack.consumer_group, ack.queue_id, ack.offsets()) for ack in BatchAcks.from_bytes(frame.command.body).acks]
+        [
+            (ack.consumer_group, ack.queue_id, ack.offsets(0, 2**62))
+            for ack in BatchAcks.from_bytes(frame.command.body).acks
+        ]
         for frame in frames
         if frame.request_code == 200151 and frame.command.body
     ]
@@ -86,7 +95,43 @@ def test_every_form_of_a_batch_of_acks(frames: list[PopFrame]) -> None:
     ]
     assert bit_set([0, 1, 2, 3]) == "Dw=="
     with pytest.raises(BodyError):
-        BatchAcks.from_bytes(b'{"acks":[{"c":"G","t":"T","so":0,"q":0,"rq":1,"pt":1,"it":1,"b":7}]}').acks[0].offsets()
+        BatchAcks.from_bytes(b'{"acks":[{"c":"G","t":"T","so":0,"q":0,"rq":1,"pt":1,"it":1,"b":7}]}').acks[0].offsets(
+            0, 9
+        )
+
+
+@given(
+    st.sets(st.integers(0, 70), max_size=40),
+    st.integers(-5, 80),
+    st.integers(-80, 80),
+    st.integers(-80, 90),
+    st.booleans(),
+)
+def test_acknowledged_offsets_are_those_of_the_queue(
+    numbers: set[int], start: int, low: int, high: int, as_list: bool
+) -> None:
+    bits: object = bit_set(numbers)
+    if as_list:
+        bits = list(b64decode(str(bits)))
+    ack = BatchAck(
+        bits=bits,
+        consumer_group="G",
+        invisible_ms=1,
+        pop_ms=1,
+        queue_id=0,
+        revive_queue=0,
+        start_offset=start,
+        topic="T",
+    )
+    assert ack.offsets(low, high) == sorted(start + one for one in numbers if low <= start + one <= high)
+
+
+def test_bits_that_no_pop_reaches_do_not_count() -> None:
+    for bits in (b64encode(b"\xff" * MOST_BITS).decode(), [-1] * MOST_BITS):
+        acks = BatchAcks.from_json(
+            {"acks": [{"c": "G", "t": "T", "so": 7, "q": 0, "rq": 1, "pt": 1, "it": 1, "b": bits}]}
+        )
+        assert acks.acks[0].offsets(0, 2**62) == list(range(7, 7 + MOST_BITS))
 
 
 def test_offsets_of_answers_are_read_and_written_and_fit_their_messages(frames: list[PopFrame]) -> None:
