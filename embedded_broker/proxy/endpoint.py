@@ -227,8 +227,11 @@ class _Methods(grpc.GenericRpcHandler):  # type: ignore[misc]
     async def _telemetry(self, commands: AsyncIterator[pb.TelemetryCommand], context: grpc.aio.ServicerContext) -> None:
         try:
             await Session(self._parts, _caller(context)).run(commands, context.write)
+            return
         except SettingsRefused as refused:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(refused))
+            why = str(refused)
+        # Not in the handler of that error: it would stay there, with the large settings in its frames.
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, why)
 
 
 def _not_served(name: str) -> Callable[[bytes, grpc.aio.ServicerContext], Awaitable[bytes]]:

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from embedded_broker.proxy import messages as pb
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 3.0
 _MOST_ASKED = 1_000
 _ALL_QUEUES = -1
+Send = Callable[[pb.TelemetryCommand], bool]
 
 
 class Questions:
@@ -33,8 +35,7 @@ class Questions:
 
     def __init__(self, ground: ProxyGround, halves: KnownHalves, kept: KeptHandles) -> None:
         self._ground, self._halves, self._kept = ground, halves, kept
-        self._waiting: dict[tuple[str, str], Callable[[pb.TelemetryCommand], None]] = {}
-        self._asked = 0
+        self._waiting: dict[str, tuple[Send, Callable[[pb.TelemetryCommand], None]]] = {}
 
     def ask(self, client: GrpcClient, command: RemotingCommand) -> None:
         """Hands a broker's request to a client; one that it cannot be asked is left without answer, as by a proxy."""
@@ -45,25 +46,23 @@ class Questions:
         elif command.code == RequestCode.GET_CONSUMER_RUNNING_INFO:
             self._running_info(client, command)
 
-    def answered(self, client_id: str, nonce: str, command: pb.TelemetryCommand) -> None:
-        """Takes a client's answer; one to a question of another client, or to none, is nobody's."""
-        take = self._waiting.pop((client_id, nonce), None)
-        if take is not None:
+    def answered(self, stream: Send, nonce: str, command: pb.TelemetryCommand) -> None:
+        """Takes an answer that came on a telemetry stream; it counts if the question went out on that stream."""
+        asked_on, take = self._waiting.get(nonce, (None, None))
+        if take is not None and asked_on == stream:
+            del self._waiting[nonce]
             take(command)
 
     def _put(
         self, client: GrpcClient, question: pb.TelemetryCommand, nonce: str, take: Callable[[pb.TelemetryCommand], None]
     ) -> bool:
-        if client.send is None or len(self._waiting) >= _MOST_ASKED or not client.send(question):
+        stream = client.send
+        if stream is None or len(self._waiting) >= _MOST_ASKED or not stream(question):
             return False
-        self._waiting[client.client_id, nonce] = take
-        give_up = partial(self.answered, client.client_id, nonce, pb.TelemetryCommand())
+        self._waiting[nonce] = stream, take
+        give_up = partial(self.answered, stream, nonce, pb.TelemetryCommand())
         asyncio.get_running_loop().call_later(_ANSWER_SECONDS, give_up)
         return True
-
-    def _nonce(self) -> str:
-        self._asked += 1
-        return str(self._asked)
 
     def _check_half(self, client: GrpcClient, command: RemotingCommand) -> None:
         """Hands a broker's question about a half message (39) to the producer that it was sent to."""
@@ -84,7 +83,7 @@ class Questions:
 
     def _verify(self, client: GrpcClient, command: RemotingCommand) -> None:
         message = decode_message(command.body)
-        question, nonce = pb.TelemetryCommand(), self._nonce()
+        question, nonce = pb.TelemetryCommand(), _nonce()
         question.verify_message_command.nonce = nonce
         question.verify_message_command.message.CopyFrom(given(message, attempt=message.reconsume_times + 1))
         began_ms = self._ground.clock.now_ms()
@@ -116,11 +115,16 @@ class Questions:
             )
             client.channel.answered(command, command.answer(ResponseCode.SUCCESS, body=info.to_bytes()))
 
-        question, nonce = pb.TelemetryCommand(), self._nonce()
+        question, nonce = pb.TelemetryCommand(), _nonce()
         question.print_thread_stack_trace_command.nonce = nonce
         wanted = bool(request.jstack_enable)
         if not wanted or not self._put(client, question, nonce, lambda got: answer(_stacks(got))):
             answer(None)
+
+
+def _nonce() -> str:
+    """Returns a name for a question that no other client can guess."""
+    return token_hex(16)
 
 
 def _stacks(answer: pb.TelemetryCommand) -> str | None:

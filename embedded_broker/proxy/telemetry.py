@@ -7,8 +7,9 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from embedded_broker.handlers.heartbeat import MOST_BYTES, MOST_GROUPS
 from embedded_broker.proxy import messages as pb
-from embedded_broker.proxy.settings import merged_settings
+from embedded_broker.proxy.settings import SettingsRefused, merged_settings
 from embedded_broker.proxy.statuses import Refused, ok
 
 if TYPE_CHECKING:
@@ -69,10 +70,11 @@ class Session:
             await self._settle(command.settings)
         elif kind in ("thread_stack_trace", "verify_message_result"):
             answer = getattr(command, kind)
-            self._parts.questions.answered(self._caller.client_id, answer.nonce, command)
+            self._parts.questions.answered(self._send, answer.nonce, command)
 
     async def _settle(self, settings: pb.Settings) -> None:
         parts = self._parts
+        _check_size(settings)
         try:
             parts.access.check_settings(settings, self._caller)
             answer = pb.TelemetryCommand(status=ok(), settings=merged_settings(settings, parts.ground))
@@ -86,3 +88,15 @@ class Session:
         if is_first:
             await asyncio.sleep(_FIRST_ANSWER_SECONDS)
         self._send(answer)
+
+
+def _check_size(settings: pb.Settings) -> None:
+    """Passes when settings hold no more than a heartbeat of a remoting client may.
+
+    Raises:
+        SettingsRefused: they hold more; the stream ends, and with it goes what was received.
+    """
+    count = len(settings.publishing.topics) + len(settings.subscription.subscriptions)
+    if count > MOST_GROUPS or settings.ByteSize() > MOST_BYTES:
+        text = f"the settings name {count} topics in {settings.ByteSize()} bytes"
+        raise SettingsRefused(f"{text}, at most {MOST_GROUPS} in {MOST_BYTES} are taken")

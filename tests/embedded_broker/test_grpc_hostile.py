@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 
 import grpc
@@ -12,14 +13,18 @@ import pytest
 import trustme
 
 from embedded_broker import EmbeddedCluster
+from embedded_broker.handlers.heartbeat import MOST_GROUPS
 from embedded_broker.proxy import messages as pb
 from embedded_broker.remoting.server import Limits
 from embedded_broker.remoting.tls import ServerTls
 from mqctl.protocol.bodies_access import UserInfo
+from mqctl.protocol.bodies_client import ConsumerRunningInfo
+from mqctl.protocol.requests_client import GetConsumerRunningInfo
 from tests.client.consuming import wait_until
 from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, HalfOpen, headers, settings
 from tests.embedded_broker.test_grpc import CLIENT, make_topic, message
 from tests.embedded_broker.test_grpc_replay import Replay, recorded
+from tests.embedded_broker.wire import Peer
 
 _UNUSED = 1_500
 """Streams at once: from 1,000 calls on that wait to be taken gRPC begins to drop some, unless it is told otherwise."""
@@ -185,11 +190,47 @@ def test_a_stream_that_asks_and_never_reads_loses_answers_and_nothing_else(
     assert "QueueFull" not in caplog.text
 
 
-def test_answers_to_questions_of_others_are_nobodys(wire: GrpcWire, shared: EmbeddedCluster) -> None:
-    stream = wire.telemetry("liar")
-    stream.send(settings("PUSH_CONSUMER", "Plain", group="GLiar"))
-    assert stream.next().HasField("settings")
+def test_settings_of_more_topics_than_a_heartbeat_may_name_are_refused(wire: GrpcWire) -> None:
+    for count, kind in product((MOST_GROUPS, MOST_GROUPS + 1), ("publishing", "subscription")):
+        command = settings("PUSH_CONSUMER", "Plain", group="GMany") if kind == "subscription" else pb.TelemetryCommand()
+        topics = [f"{kind}-{number}" for number in range(count)]
+        if kind == "publishing":
+            command.settings.publishing.topics.extend([pb.Resource(name=topic) for topic in topics])
+        else:
+            del command.settings.subscription.subscriptions[:]
+            entries = [pb.SubscriptionEntry(topic=pb.Resource(name=topic)) for topic in topics]
+            command.settings.subscription.subscriptions.extend(entries)
+        stream = wire.telemetry(f"many-{kind}-{count}")
+        stream.send(command)
+        answer = stream.next()
+        if count == MOST_GROUPS:
+            assert answer.HasField("settings"), (kind, answer)
+        else:
+            assert answer.code() == grpc.StatusCode.INVALID_ARGUMENT
+            assert f"the settings name {count} topics" in answer.details()
+
+
+@pytest.mark.parametrize("knows_nonce", [False, True])
+def test_answers_count_from_the_stream_that_was_asked(
+    wire: GrpcWire, shared: EmbeddedCluster, knows_nonce: bool
+) -> None:
+    """A stream that told no settings, under the name of the client that is asked."""
+    victim, liar = wire.telemetry("victim"), wire.telemetry("victim")
+    victim.send(settings("PUSH_CONSUMER", "Plain", group="GVictim"))
+    assert victim.next().HasField("settings")
+    with Peer(shared.broker().address) as peer:
+        opaque = peer.post(GetConsumerRunningInfo(consumer_group="GVictim", client_id="victim", jstack_enable=True))
+        nonce = victim.next().print_thread_stack_trace_command.nonce
+        guesses = [nonce] if knows_nonce else [str(number) for number in range(1, 100)]
+        for guess in guesses:
+            liar.send(stacks(guess, "invented"))
+        assert is_served(wire)
+        victim.send(stacks(nonce, "at shop.Billing.wait(Billing.java:7)"))
+        info = ConsumerRunningInfo.from_bytes(peer.answer_to(opaque).body)
+    assert info.jstack == "at shop.Billing.wait(Billing.java:7)"
+
+
+def stacks(nonce: str, text: str) -> pb.TelemetryCommand:
     answer = pb.TelemetryCommand()
-    answer.verify_message_result.nonce = "1"
-    stream.send(answer)
-    assert is_served(wire)
+    answer.thread_stack_trace.nonce, answer.thread_stack_trace.thread_stack_trace = nonce, text
+    return answer
