@@ -20,6 +20,9 @@ FORMAT = f"recording/{RECORDING}"
 FORMAT_ENTRY = b"format"
 CLUSTER_ENTRY = b"cluster"
 
+LATEST_MS = 253_402_300_799_999
+"""End of the year 9999: no moment is later."""
+
 Cell: TypeAlias = str | int | float | bool | None
 Key: TypeAlias = tuple[Cell, ...]
 Values: TypeAlias = tuple[Cell, ...]
@@ -173,7 +176,7 @@ def piece_of(name: str) -> RecordedPiece | None:
     if match is None or match["kind"] not in set(RowKind):
         return None
     piece = RecordedPiece(RowKind(match["kind"]), int(match["first"]), int(match["last"]))
-    return piece if piece.name == name and piece.first_ms <= piece.last_ms else None
+    return piece if piece.first_ms <= piece.last_ms <= LATEST_MS and piece.name == name else None
 
 
 def day_of(moment_ms: int) -> str:

@@ -9,8 +9,19 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from mqctl.errors import BadInputError
 from mqctl.recording.kinds import COLUMNS, RowKind
-from mqctl.recording.tables import GROUP_ROWS, Arrow, damaged, file_with, opened, order_of, rows_in
+from mqctl.recording.tables import (
+    GROUP_ROWS,
+    MOST_ROWS,
+    Arrow,
+    damaged,
+    file_with,
+    opened,
+    order_of,
+    rows_in,
+    schema_of,
+)
 
 _Place: TypeAlias = tuple[object, ...]
 
@@ -22,16 +33,19 @@ def joined(kind: RowKind, sources: Sequence[tuple[str, bytes]], cluster: str) ->
         sources: name and bytes of each, the oldest first.
 
     Raises:
-        BadInputError: one cannot be read, of which nothing is left out.
+        BadInputError: one cannot be read, of which nothing is left out; or the whole would be too large to read.
     """
-    files = [_Source(kind, where, *_opened(where, data)) for where, data in sources]
+    files = [_Source(kind, where, *_opened(kind, where, data)) for where, data in sources]
+    count = sum(source.file.metadata.num_rows for source in files)
+    if count > MOST_ROWS:
+        raise BadInputError(f"could not join {len(files)} files", reason=f"one of {count} rows would not be read")
     return file_with(kind, [*(part for file in files for part in file.frames()), *_rest(kind, files)], cluster)
 
 
-def _opened(where: str, data: bytes) -> tuple[Arrow, list[int], list[int]]:
+def _opened(kind: RowKind, where: str, data: bytes) -> tuple[Arrow, list[int], list[int]]:
     """Returns a file, and the row groups of one moment and of several."""
     try:
-        file, _ = opened(data, where)
+        file, _ = opened(kind, data, where)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(where, error) from error
     place = file.schema_arrow.names.index("moment_ms")
@@ -53,7 +67,7 @@ class _Source:
 
     def _read(self, number: int) -> Arrow:
         try:
-            return rows_in(self.file, self.kind, [number])
+            return rows_in(self.file, self.kind, number).cast(schema_of(self.kind))
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise damaged(self.where, error) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Protocol
 
 from mqctl.errors import ConfigurationError, MqctlError, StorageError
 from mqctl.recording.kinds import RecordedPiece, RowKind, piece_of
+from mqctl.store.plain_files import LARGEST_BYTES, read_whole
 from mqctl.store.whole_file import write_whole
 
 
@@ -41,7 +43,7 @@ class _Directory:
         return [file.relative_to(self._root).as_posix() for file in files]
 
     def read(self, name: str) -> bytes:
-        return (self._root / name).read_bytes()
+        return read_whole(self._root / name)
 
     def write(self, name: str, data: bytes) -> None:
         write_whole(self._root / name, data, sweep="*.parquet")
@@ -85,8 +87,12 @@ class _Remote:
             return [name.removeprefix(root) for name in self._files.find(self._root)]
 
     def read(self, name: str) -> bytes:
+        path = f"{self._root}/{name}"
         with _as_os_error():
-            data: bytes = self._files.cat_file(f"{self._root}/{name}")
+            size = self._files.size(path)
+            if size is not None and size > LARGEST_BYTES:
+                raise OSError(errno.EFBIG, f"it has {size} bytes, at most {LARGEST_BYTES} are read whole")
+            data: bytes = self._files.cat_file(path)
         return data
 
     def write(self, name: str, data: bytes) -> None:

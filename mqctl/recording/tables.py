@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -15,11 +16,16 @@ from mqctl.errors import BadInputError
 from mqctl.model.forms import RECORDING, UPGRADE, newer_than_known
 from mqctl.model.numbers import decimal
 from mqctl.recording.kinds import CLUSTER_ENTRY, COLUMNS, FORMAT, FORMAT_ENTRY, Cell, Key, RowKind, Values
+from mqctl.recording.row_checks import check_rows
 
 # pyarrow brings no types.
 Arrow: TypeAlias = Any
 GROUP_ROWS = 1 << 17
 """Rows of a row group at most: what is merged is held in memory by row groups."""
+MOST_ROWS = 1 << 24
+"""Rows of a file at most: a quarter of a day of 7,000 queues that move at every look of ten seconds."""
+MOST_TEXT_BYTES = 1 << 30
+"""Of all texts of a file, each as often as it stands there: a few bytes of a file can stand for any number."""
 _TYPES: Mapping[type, Arrow] = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
 
 
@@ -97,14 +103,12 @@ def table_in(kind: RowKind, data: bytes, where: str, *, moments: frozenset[int] 
         its table, and the cluster it is of.
 
     Raises:
-        BadInputError: it is cut, damaged, of another version, or has other columns.
+        BadInputError: it is cut, damaged, of another version, has other columns, or holds what no recorder writes.
     """
-    try:
-        file, cluster = opened(data, where)
-        groups = list(range(file.num_row_groups)) if moments is None else _groups_with(file, moments)
-        table = rows_in(file, kind, groups)
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise damaged(where, error) from error
+    with _as_bad_input(where):
+        file, cluster = opened(kind, data, where)
+        groups = range(file.num_row_groups) if moments is None else _groups_with(file, moments)
+        table = _all_rows(file, kind, groups).cast(schema_of(kind))
     if moments is not None:
         table = table.filter(pc.is_in(table["moment_ms"], pa.array(sorted(moments), pa.int64())))
     return table, cluster
@@ -112,20 +116,18 @@ def table_in(kind: RowKind, data: bytes, where: str, *, moments: frozenset[int] 
 
 def coded_table_in(kind: RowKind, data: bytes, where: str) -> Arrow:
     """Reads a file with its texts as codes of a dictionary, which takes less time and room. Raises BadInputError."""
-    texts = [field.name for field in schema_of(kind) if field.type == pa.string()]
-    try:
-        opened(data, where)
-        table = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts).read().select(schema_of(kind).names)
-        coded = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in table.schema]
-        return table if coded == schema_of(kind).types else table.cast(schema_of(kind))
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise damaged(where, error) from error
+    with _as_bad_input(where):
+        file, _ = opened(kind, data, where)
+        return _all_rows(file, kind, range(file.num_row_groups))
 
 
-def opened(data: bytes, where: str) -> tuple[Arrow, str]:
-    """Reads the end of a file, and tells the cluster it is of. Raises BadInputError, and what Arrow raises."""
-    # A buffer of Arrow's: its threads would take the interpreter's lock for an object of Python, and a process that is
-    # ending aborts by that (exit code 134).
+def opened(kind: RowKind, data: bytes, where: str) -> tuple[Arrow, str]:
+    """Reads the end of a file, and tells the cluster it is of.
+
+    Raises:
+        BadInputError: it is of another version.
+        pa.ArrowException, OSError, ValueError: it is cut or damaged, or larger than what is read at once.
+    """
     file = pq.ParquetFile(pa.BufferReader(data))
     metadata = file.schema_arrow.metadata or {}
     version = (metadata.get(FORMAT_ENTRY) or b"none").decode(errors="replace")
@@ -139,12 +141,63 @@ def opened(data: bytes, where: str) -> tuple[Arrow, str]:
             reason=f"its format is {version}, not {FORMAT}",
             remedy="use the mqctl that wrote it",
         )
-    return file, (metadata.get(CLUSTER_ENTRY) or b"").decode(errors="replace")
+    missing = sorted(set(schema_of(kind).names) - set(file.schema_arrow.names))
+    if missing:
+        raise ValueError(f"it has no column {missing[0]}")
+    if file.metadata.num_rows > MOST_ROWS:
+        raise ValueError(f"it has {file.metadata.num_rows} rows, at most {MOST_ROWS} are read")
+    texts = [field.name for field in schema_of(kind) if field.type == pa.string()]
+    coded = pq.ParquetFile(pa.BufferReader(data), metadata=file.metadata, read_dictionary=texts)
+    return coded, (metadata.get(CLUSTER_ENTRY) or b"").decode(errors="replace")
 
 
-def rows_in(file: Arrow, kind: RowKind, groups: Sequence[int]) -> Arrow:
-    """Returns the rows of some row groups, with the columns of their kind."""
-    return file.read_row_groups(list(groups)).select(schema_of(kind).names).cast(schema_of(kind))
+def rows_in(file: Arrow, kind: RowKind, group: int) -> Arrow:
+    """Returns the rows of a row group with the columns of their kind, texts as codes of a dictionary.
+
+    Raises:
+        ValueError: it holds what no recorder writes.
+        pa.ArrowException, OSError, KeyError: it is cut or damaged.
+    """
+    count = file.metadata.row_group(group).num_rows
+    if count > GROUP_ROWS:
+        raise ValueError(f"row group {group} has {count} rows, a recorder writes at most {GROUP_ROWS}")
+    schema = schema_of(kind)
+    table = file.read_row_group(group).select(schema.names)
+    plain = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in table.schema]
+    if plain != schema.types:
+        table = table.cast(schema)
+    check_rows(kind, table)
+    return table
+
+
+def _all_rows(file: Arrow, kind: RowKind, groups: Iterable[int]) -> Arrow:
+    parts, text_bytes = [], 0
+    for group in groups:
+        parts.append(rows_in(file, kind, group))
+        text_bytes += _text_bytes(parts[-1])
+        if text_bytes > MOST_TEXT_BYTES:
+            raise ValueError(f"its texts take more than {MOST_TEXT_BYTES} bytes, more are not read at once")
+    return pa.concat_tables(parts) if parts else schema_of(kind).empty_table()
+
+
+def _text_bytes(table: Arrow) -> int:
+    """Returns the bytes of all texts of a table, each as often as it stands there."""
+    total = 0
+    for column in table.columns:
+        if pa.types.is_dictionary(column.type):
+            sizes = [pc.sum(pc.binary_length(part.dictionary).take(part.indices)).as_py() for part in column.chunks]
+            total += sum(size or 0 for size in sizes)
+        elif column.type == pa.string():
+            total += pc.sum(pc.binary_length(column)).as_py() or 0
+    return total
+
+
+@contextmanager
+def _as_bad_input(where: str) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise damaged(where, error) from error
 
 
 def damaged(where: str, error: Exception) -> BadInputError:
