@@ -20,6 +20,8 @@ FORMAT = f"recording/{RECORDING}"
 FORMAT_ENTRY = b"format"
 CLUSTER_ENTRY = b"cluster"
 
+MOST_ROWS = 1 << 24
+"""Rows of a file at most: a quarter of a day of 7,000 queues that move at every look of ten seconds."""
 LATEST_MS = 253_402_300_799_999
 """End of the year 9999: no moment is later."""
 

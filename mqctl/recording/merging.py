@@ -10,10 +10,9 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from mqctl.errors import BadInputError
-from mqctl.recording.kinds import COLUMNS, RowKind
+from mqctl.recording.kinds import COLUMNS, MOST_ROWS, RowKind
 from mqctl.recording.tables import (
     GROUP_ROWS,
-    MOST_ROWS,
     Arrow,
     damaged,
     file_with,

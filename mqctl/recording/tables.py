@@ -15,15 +15,13 @@ import pyarrow.parquet as pq
 from mqctl.errors import BadInputError
 from mqctl.model.forms import RECORDING, UPGRADE, newer_than_known
 from mqctl.model.numbers import decimal
-from mqctl.recording.kinds import CLUSTER_ENTRY, COLUMNS, FORMAT, FORMAT_ENTRY, Cell, Key, RowKind, Values
+from mqctl.recording.kinds import CLUSTER_ENTRY, COLUMNS, FORMAT, FORMAT_ENTRY, MOST_ROWS, Cell, Key, RowKind, Values
 from mqctl.recording.row_checks import check_rows
 
 # pyarrow brings no types.
 Arrow: TypeAlias = Any
 GROUP_ROWS = 1 << 17
 """Rows of a row group at most: what is merged is held in memory by row groups."""
-MOST_ROWS = 1 << 24
-"""Rows of a file at most: a quarter of a day of 7,000 queues that move at every look of ten seconds."""
 MOST_TEXT_BYTES = 1 << 30
 """Of all texts of a file, each as often as it stands there: a few bytes of a file can stand for any number."""
 _TYPES: Mapping[type, Arrow] = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mqctl.errors import NotFoundError
 from mqctl.model.over_time import BrokerOverTime, GroupOverTime
 from mqctl.model.spans import DAY_MS
-from mqctl.recording.kinds import COLUMNS, FORMAT, FORMAT_ENTRY, RowKind
+from mqctl.recording.kinds import COLUMNS, FORMAT, FORMAT_ENTRY, MOST_ROWS, RowKind
 from mqctl.recording.place import open_place, pieces_in
+from mqctl.store.plain_files import LARGEST_BYTES, look_at
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -237,10 +239,16 @@ def _footer_problem(path: str) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if "://" not in path:
+        size, what = look_at(Path(path))
+        if size is None or size > LARGEST_BYTES:
+            return what or f"it is larger than {LARGEST_BYTES >> 20} MiB"
     try:
         with fsspec.open(path) as file:
-            metadata = pq.read_metadata(file).metadata or {}
+            footer = pq.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
         return f"cut or damaged: {' '.join(str(error).split())}"
-    version = metadata.get(FORMAT_ENTRY, b"none").decode(errors="replace")
+    if footer.num_rows > MOST_ROWS:
+        return f"it has {footer.num_rows} rows, at most {MOST_ROWS} are read"
+    version = (footer.metadata or {}).get(FORMAT_ENTRY, b"none").decode(errors="replace")
     return "" if version == FORMAT else f"its format is {version}, not {FORMAT}"

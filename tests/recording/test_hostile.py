@@ -149,6 +149,9 @@ def test_what_is_no_file_of_that_size_is_not_opened(
     assert list(read(place)) == [file.relative_to(place).as_posix()]
     if other != "pipe":
         return
+    trends = mqctl("report", "trends", "--recording", place, "--no-spark", "-o", "json")
+    is_read = kind is RowKind.LOOKS  # trends ask for no facts
+    assert (trends.exit_code, file.name in trends.stderr) == (_UNREAD if is_read else 0, is_read), trends.stderr
     told = mqctl("timeline", "--recording", place, "--since", "2026-01-01T00:00:00Z")
     assert (told.exit_code, file.name in told.stderr) == (_UNREAD, True), told.stderr
 
