@@ -31,7 +31,7 @@ _MOMENT = re.compile(r"\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
 _PID = re.compile(r"(\d{1,9}):\s*$")
 _STATE = re.compile(r"\s+java\.lang\.Thread\.State\s*[:：]\s*(?P<text>\S.*?)\s*$")
 _LOCK = re.compile(
-    r"-\s+(?P<what>[^<(@]*?)(?: on)?\s*(?:<(?P<id>(?:0x)?[0-9a-f]+)>(?:\s*\(an? (?P<kind>[^()]+)\))?"
+    r"-\s+(?P<what>(?:[^<(@]|\(\))*?)(?: on)?\s*(?:<(?P<id>(?:0x)?[0-9a-f]+)>(?:\s*\(an? (?P<kind>[^()]+)\))?"
     r"|(?<= )(?P<named>[\w.$]+)@(?P<hash>[0-9a-f]+))(?: owned by .*)?\s*$"
 )
 _USES = {
@@ -176,19 +176,25 @@ class JavaReader:
             self._collector.deadlock(tuple(circle))
             self._told = True
         elif re.match(r"Found (\d+|one|a total of).*deadlocks?\.", text):
-            self._circle = None
+            self._end_circle()
         elif "Java-level deadlock" in text and circle:
+            self._end_circle()
             self._circle, self._told = [], False
         elif "Full thread dump" in text or text.startswith("JNI global ref"):
-            self._circle = None
+            self._end_circle()
             return self._outside(line)
         return True
+
+    def _end_circle(self) -> None:
+        """Hands on a circle whose stacks are missing."""
+        if self._circle and not self._told:
+            self._collector.deadlock(tuple(self._circle))
+        self._circle = None
 
     def end_text(self) -> None:
         """Hands on what is open: the text ends here, perhaps in the middle of it."""
         self.end_thread(at_end=True)
-        if self._circle and not self._told:
-            self._collector.deadlock(tuple(self._circle))
+        self._end_circle()
 
     def end_thread(self, *, at_end: bool = False) -> None:
         """Hands the open thread on."""
@@ -234,7 +240,8 @@ class JavaReader:
         if known is None:
             frames = [self._frame(line) for line in lines]
             known = tuple([frame for frame in frames if frame is not None][:limit])
-            if len(self._stacks) < 10_000:
+            # One with a call that could not be read is noted wherever it stands.
+            if None not in frames and len(self._stacks) < 10_000:
                 self._stacks[key] = known
         return known
 
