@@ -73,6 +73,6 @@ def deleted_and_held(case: Case) -> Iterator[Verdict]:
     if storage is not None and storage.holder is not None and deleted:
         yield Verdict(
             subject=_store(case),
-            params={"file": deleted[0].file, "pid": storage.holder.pid},
+            params={"file": min(item.file for item in deleted), "pid": storage.holder.pid},
             evidence={"file_count": len(deleted), "size_bytes": sum(item.size_bytes for item in deleted)},
         )

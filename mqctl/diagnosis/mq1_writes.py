@@ -11,8 +11,8 @@ from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
 
 _RUNTIME = (Part.RUNTIME,)
-# Buckets of putMessageDistributeTime from which clients time out or are told that the broker is busy.
-_SLOW = frozenset({"500ms~1s", "1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~"})
+# Buckets of putMessageDistributeTime from which clients time out or are told that the broker is busy; the worst last.
+_SLOW = ("500ms~1s", "1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~")
 _BUCKET = re.compile(r"\[([^]]+)\]:([0-9]{1,18})")
 
 
@@ -29,7 +29,7 @@ def slow_writes(case: Case) -> Iterator[Verdict]:
         name: decimal(count) or 0
         for name, count in _BUCKET.findall(case.broker.runtime.get("putMessageDistributeTime", ""))
     }
-    slow = {name: count for name, count in counts.items() if name in _SLOW and count}
+    slow = {name: count for name in _SLOW if (count := counts.get(name))}
     if slow:
         yield Verdict(
             subject=Subject(kind=SubjectKind.BROKER, broker=case.broker.name),
