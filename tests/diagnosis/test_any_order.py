@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mqctl.diagnosis import diagnose
 from mqctl.model.snapshot import ClusterSnapshot
-from tests.diagnosis.live_faults import BROKERS, after, telling
+from tests.diagnosis.live_faults import after, telling
+from tests.diagnosis.live_snapshots import BROKERS
 from tests.diagnosis.snapshots import FAULTS, MINUTE, Fault, cluster
 from tests.each import each
 
