@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import product
 
+import pytest
+
 from mqctl.protocol.bodies_client import ClientConfigCheck, SubscriptionData
 from mqctl.protocol.bodies_stats import (
     BrokerConsumeStats,
@@ -18,10 +20,13 @@ from mqctl.protocol.frame import encode
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_admin import GetConsumeStats, GetConsumeStatsInBroker, QueryConsumeTimeSpan
 from mqctl.protocol.requests_client import CheckClientConfig, ReplyMessage, SendMessageV2, SendReplyMessageV2
+from mqctl.protocol.requests_pop import PopMessage
 from tests.embedded_broker.messages import heartbeat, pull, send
 from tests.embedded_broker.sides import Side
 from tests.embedded_broker.test_release_corners import topic
 from tests.embedded_broker.wire import Peer
+
+pytestmark = pytest.mark.both_releases
 
 COUNT = 5
 OFFSETS = (None, 0, 1, 2, COUNT - 1, COUNT, COUNT + 1)
@@ -124,6 +129,10 @@ def test_topics_of_a_group_are_those_its_members_subscribe_or_pop(side: Side) ->
     assert topics() >= {"Timed", "Popped", "Left"}
     assert heartbeat(side.peer, "one", group="G", subscriptions={"Timed": "*"}).code == 0
     assert topics() == {"Timed"}
+    if side.is_v5:
+        pop = PopMessage(consumer_group="G", topic="Popped", queue_id=-1, max_msg_nums=1, invisible_time=60_000)
+        assert side.peer.call(pop).code == 0
+        assert topics() == {"Timed", "Popped"}, "who pops a topic subscribes to it"
 
 
 # Replies

@@ -32,6 +32,7 @@ class LiveOptions:
         proxies: of 5.x, which alone know their clients.
         window_ms: look twice, so far apart, for rules that need movement; 0 looks once.
         sampled: topics whose tags are sampled in any case.
+        members_only: only what members and their queues are; replication, access, delays and transactions stay unasked.
     """
 
     namesrv: str | None = None
@@ -44,6 +45,7 @@ class LiveOptions:
     window_ms: int = 0
     with_stacks: bool = False
     sampled: frozenset[str] = frozenset()
+    members_only: bool = False
 
 
 def read_snapshot(
@@ -159,6 +161,7 @@ def _ask(live: LiveOptions) -> ClusterSnapshot:
                 scope=scope,
                 with_stacks=live.with_stacks,
                 sampled=live.sampled,
+                members_only=live.members_only,
                 progress=progress,
                 patience_ms=patience_ms,
             )

@@ -67,7 +67,7 @@ def command(
         of_all = command_line("mqctl topic describe {} -q {}", (topic or ["TOPIC"])[0], (queue or [0])[0])
         raise UsageError("no group given", remedy=f"add -g GROUP; of all groups of a topic: {of_all}")
     rule = rule_of(room_rule, profile)
-    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
+    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], members_only=True)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     require_group(state, group, live)
     members = {client for membership in state.members_of(group).values() for client in membership.client_ids}

@@ -43,7 +43,7 @@ def command(
     group pops (5.x) have no owner and no lock: what blocks an ordered one, `mqctl group lag --store` tells.
     """
     rule = rule_of(room_rule, profile)
-    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group])
+    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], members_only=True)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     require_group(state, group, live)
     running = [info for info in state.running if info.group == group]

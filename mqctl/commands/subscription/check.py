@@ -57,7 +57,8 @@ def command(
     """
     if group is not None:
         require_one_or_all(group, everything=everything)
-    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
+    groups = [group] if group else None
+    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=groups, members_only=True)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
         return _all(state, output, limit, folded=not everything and limit is None)

@@ -45,7 +45,8 @@ def command(
 ) -> int:
     """Show what every member of a group subscribes to, who differs, what brokers filter by, and what that skips."""
     require_one_or_all(group, everything=everything)
-    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group] if group else None)
+    groups = [group] if group else None
+    live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=groups, members_only=True)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)
     if group is None:
         rows, reports, gaps = every_group(state)

@@ -54,7 +54,13 @@ def command(
     messages of each queue, with their error, or from all entries of a store. Nothing is changed.
     """
     options = LiveOptions(
-        namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], topics=[topic], sampled=frozenset({topic})
+        namesrv=namesrv,
+        profile=profile,
+        timeout=timeout,
+        groups=[group],
+        topics=[topic],
+        sampled=frozenset({topic}),
+        members_only=True,
     )
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=options)
     require_group(state, group, options)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from mqctl.client.admin.cluster import BrokerAddress, Cluster
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.model.delay_state import DelayState
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.member import GroupMembership, RunningInfo, filtered_topics
 from mqctl.model.names import is_retry_topic, is_system_topic
@@ -21,11 +20,8 @@ from mqctl.model.queue_state import ConsumerOffsetState, QueueState, TagSample
 from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.spans import HOUR_MS
-from mqctl.model.transaction_state import TransactionState
-from mqctl.snapshot.live.access import ask_checked_access
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, gather_brokers, masters_of
-from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
 from mqctl.snapshot.live.members import ask_unplaced, gather_memberships
 from mqctl.snapshot.live.newest import ask_newest
 from mqctl.snapshot.live.pop import gather_pop
@@ -39,11 +35,12 @@ from mqctl.snapshot.live.queues import (
     queue_bounds,
     with_hidden_queues,
 )
-from mqctl.snapshot.live.replication import ask_copies, ask_replication
 from mqctl.snapshot.live.routes import ask_name_servers, ask_routes
 from mqctl.snapshot.live.running import gather_running, without_stacks
-from mqctl.snapshot.live.tags import sample_tags
-from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
+
+if TYPE_CHECKING:
+    from mqctl.model.delay_state import DelayState
+    from mqctl.model.transaction_state import TransactionState
 
 T = TypeVar("T")
 # Two commit periods of consumers: offsets that are further back do not just wait to be committed.
@@ -61,6 +58,7 @@ def gather_live(
     scope: Scope | None = None,
     with_stacks: bool = False,
     sampled: Set[str] = frozenset(),
+    members_only: bool = False,
     progress: Progress | None = None,
     patience_ms: int | None = None,
 ) -> ClusterSnapshot:
@@ -71,6 +69,7 @@ def gather_live(
         scope: groups, topics and brokers to look at; everything by default.
         with_stacks: ask consumers for their threads as well.
         sampled: topics whose tags are sampled in any case, not only where members of a group differ.
+        members_only: leave out what says nothing of members: replication, access lists, delay levels, transactions.
         progress, patience_ms: told which of how many steps is done; of `Asking`.
 
     Raises:
@@ -81,7 +80,9 @@ def gather_live(
     say("name servers")
     servers, addresses, gaps = ask_name_servers(asking)
     say("brokers")
-    brokers = _whole_brokers(asking, addresses, wanted)
+    brokers = gather_brokers(asking, addresses, wanted)
+    if not members_only:
+        _ask_more_of_brokers(asking, brokers)
     say("groups")
     memberships = gather_memberships(asking, brokers, wanted)
     narrow = _of_groups(wanted, brokers, memberships)
@@ -98,7 +99,7 @@ def gather_live(
     views, more_gaps = _with_routes(asking, views, more)
     queues |= _more_queues(asking, brokers, queues, (wanted, more))
     ask_newest(asking, brokers, queues, now_ms)
-    records = _by_records(asking, masters_of(brokers), wanted, now_ms)
+    records = _by_records(asking, masters_of(brokers), wanted, now_ms, members_only=members_only)
     running_gaps += tuple(without_stacks(running) if with_stacks else ())
     offsets = offset_states(brokers, ages, now_ms)
     chosen = (sampled | _filtered(memberships, offsets, now_ms), _filtered_by_all(memberships, running, wanted))
@@ -217,7 +218,7 @@ def gather_numbers(
     memberships = gather_memberships(asking, brokers, wanted)
     running, running_gaps = gather_running(asking, brokers, memberships) if with_consumers else ((), ())
     masters = masters_of(brokers)
-    delayed = _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
+    delayed = _delayed(asking, masters, now_ms)
     popped = _by_address(masters, gather_pop(asking, masters, wanted.groups, now_ms)) if with_pop else {}
     return ClusterSnapshot(
         origin=_origin(cluster, now_ms),
@@ -228,26 +229,38 @@ def gather_numbers(
     )
 
 
-def _whole_brokers(asking: Asking, addresses: tuple[BrokerAddress, ...], scope: Scope) -> list[LiveBroker]:
-    brokers = gather_brokers(asking, addresses, scope)
+def _ask_more_of_brokers(asking: Asking, brokers: list[LiveBroker]) -> None:
+    from mqctl.snapshot.live.access import ask_checked_access
+    from mqctl.snapshot.live.replication import ask_copies, ask_replication
+
     ask_checked_access(asking, masters_of(brokers))
     ask_replication(asking, brokers)
     ask_copies(asking, brokers)
-    return brokers
 
 
-_Records: TypeAlias = tuple[
-    dict[BrokerAddress, DelayState], dict[BrokerAddress, TransactionState], dict[BrokerAddress, tuple[PopShare, ...]]
-]
+_Records: TypeAlias = "tuple[dict[BrokerAddress, DelayState], dict[BrokerAddress, TransactionState], _Pops]"
+_Pops: TypeAlias = dict[BrokerAddress, tuple[PopShare, ...]]
 
 
-def _by_records(asking: Asking, masters: list[LiveBroker], scope: Scope, now_ms: int) -> _Records:
+def _by_records(
+    asking: Asking, masters: list[LiveBroker], scope: Scope, now_ms: int, *, members_only: bool
+) -> _Records:
     """Returns what only records of internal queues tell: delay levels, transactions, and what is popped."""
+    if members_only:
+        return {}, {}, _by_address(masters, gather_pop(asking, masters, scope.groups, now_ms))
+    from mqctl.snapshot.live.transactions import FEW_HALVES, transaction_states
+
     return (
-        _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS)),
+        _delayed(asking, masters, now_ms),
         _by_address(masters, transaction_states(asking, masters, limit=FEW_HALVES)),
         _by_address(masters, gather_pop(asking, masters, scope.groups, now_ms)),
     )
+
+
+def _delayed(asking: Asking, masters: list[LiveBroker], now_ms: int) -> dict[BrokerAddress, DelayState]:
+    from mqctl.snapshot.live.delay import FEW_RECORDS, delay_states
+
+    return _by_address(masters, delay_states(asking, masters, now_ms=now_ms, records=FEW_RECORDS))
 
 
 def _by_address(brokers: list[LiveBroker], states: Mapping[int, T]) -> dict[BrokerAddress, T]:
@@ -315,6 +328,10 @@ def _tag_samples(
                 address = masters.get(queue.broker_name)
                 if address is not None:
                     queues[queue] = address
+    if not queues:
+        return (), []
+    from mqctl.snapshot.live.tags import sample_tags
+
     samples, failed = sample_tags(asking, queues)
     gaps = [
         Gap.of(Part.TAGS, why, GapSubject(topic=queue.topic, queue_id=queue.queue_id), broker=queue.broker_name)
