@@ -29,7 +29,8 @@ from mqctl.render.clusters import ClusterList, KeyValueList, NameServerSettingLi
 from mqctl.render.commands import CommandList, MqadminList
 from mqctl.render.consumed import ConsumeReport
 from mqctl.render.dead_letters import DeadLetterGroups, DeadLetters, RetryList
-from mqctl.render.delay import DelayCheckReport, DelayLevels
+from mqctl.render.delay import DelayLevels
+from mqctl.render.delay_check import DelayCheckReport
 from mqctl.render.delay_plans import ChainReport, RelayReport
 from mqctl.render.filters import BloomReport, CollisionReport, FilterVerdict, LintReport
 from mqctl.render.findings import DiagnosisReport
@@ -77,7 +78,8 @@ from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, Subs
 from mqctl.render.top import TopFrame
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicListReport, TopicStats
 from mqctl.render.traffic import Traffic
-from mqctl.render.transactions import TransactionCheckReport, TransactionDetail, TransactionList
+from mqctl.render.transaction_check import TransactionCheckReport
+from mqctl.render.transactions import TransactionDetail, TransactionList
 from mqctl.render.verification import Verification
 
 LIVE: dict[str, type] = {

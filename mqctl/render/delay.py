@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from mqctl.model.delay_state import DelayLevelState
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.findings import DiagnosisReport, diagnosis_document
-
-if TYPE_CHECKING:
-    from mqctl.diagnosis import Diagnosis
 
 _BROKER = Column("broker_name", "broker")
 COLUMNS = (
@@ -88,70 +81,38 @@ class DelayLevels:
     timers: list[TimerRow]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DelayCheckReport:
-    """Machine form of `delay check`."""
-
-    table_source: str | None
-    levels: list[DelayRow]
-    timers: list[TimerRow]
-    diagnosis: DiagnosisReport
-
-
-def delay_document(
-    snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None, source: str | None = None
-) -> Document:
-    """Builds the document of `delay check`: levels that are in use or recorded, then the findings."""
-    findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False, source=source)
-    report = findings.value
-    rows, source = _rows(snapshot), _source(snapshot)
-    used = _used(rows)
-    if not isinstance(report, DiagnosisReport):
-        raise TypeError("a diagnosis document holds a diagnosis report")
-    table = Table(_columns(rows, COLUMNS), used, empty=_UNUSED)
-    timers = _timers(snapshot)
-    return replace(
-        findings,
-        schema="delay.check/1",
-        value=DelayCheckReport(table_source=source, levels=rows, timers=timers, diagnosis=report),
-        records=rows,
-        csv_columns=COLUMNS,
-        blocks=[findings.blocks[0], table, *_timer_blocks(timers), *findings.blocks[1:]],
-    )
-
-
 def levels_document(snapshot: ClusterSnapshot) -> Document:
     """Builds the document of `delay levels`: every level of the table and every other one that is in use."""
-    rows, source = _rows(snapshot), _source(snapshot)
+    rows, source = level_rows(snapshot), table_source(snapshot)
     keys = ("level", "delay_ms", "recorded_offset", "min_offset", "max_offset", "waiting_count")
-    columns = _columns(rows, tuple(column for column in COLUMNS if column.key in keys))
+    columns = level_columns(rows, tuple(column for column in COLUMNS if column.key in keys))
     blocks: list[Table | Paragraphs] = [Paragraphs([f"level table: {source or 'unknown'}"])]
     return _levels_form("delay.levels/1", snapshot, [*blocks, Table(columns, rows)])
 
 
 def backlog_document(snapshot: ClusterSnapshot) -> Document:
     """Builds the document of `delay backlog`: levels on which something waits, the most overdue first; timers."""
-    rows, timers = _rows(snapshot), _timers(snapshot)
+    rows, timers = level_rows(snapshot), timer_rows(snapshot)
     waiting = [row for row in rows if row.waiting_count != 0]
     waiting = sorted((row for row in waiting if row.waiting_count), key=lambda row: -(row.late_ms or 0)) + [
-        row for row in _used(waiting) if row.waiting_count is None
+        row for row in used_levels(waiting) if row.waiting_count is None
     ]
     keys = ("level", "delay_ms", "waiting_count", "overdue_count", "late_ms", "head_due_time_ms")
-    columns = _columns(rows, tuple(column for column in COLUMNS if column.key in keys))
+    columns = level_columns(rows, tuple(column for column in COLUMNS if column.key in keys))
     levels = [Table(columns, waiting, empty="nothing waits")] if waiting or not timers else []
-    return _levels_form("delay.backlog/1", snapshot, [*levels, *_timer_blocks(timers)])
+    return _levels_form("delay.backlog/1", snapshot, [*levels, *timer_blocks(timers)])
 
 
-_UNUSED = "no delay level was ever used"
+UNUSED = "no delay level was ever used"
 
 
 def _levels_form(schema: str, snapshot: ClusterSnapshot, blocks: Sequence[Table | Paragraphs]) -> Document:
-    rows = _rows(snapshot)
-    value = DelayLevels(table_source=_source(snapshot), levels=rows, timers=_timers(snapshot))
+    rows = level_rows(snapshot)
+    value = DelayLevels(table_source=table_source(snapshot), levels=rows, timers=timer_rows(snapshot))
     return Document(schema=schema, value=value, records=rows, csv_columns=(_BROKER, *COLUMNS), blocks=[*blocks])
 
 
-def _timers(snapshot: ClusterSnapshot) -> list[TimerRow]:
+def timer_rows(snapshot: ClusterSnapshot) -> list[TimerRow]:
     return [
         TimerRow(
             broker_name=broker.name,
@@ -164,12 +125,12 @@ def _timers(snapshot: ClusterSnapshot) -> list[TimerRow]:
     ]
 
 
-def _timer_blocks(timers: list[TimerRow]) -> list[Table]:
+def timer_blocks(timers: list[TimerRow]) -> list[Table]:
     named = (_BROKER,) if any(row.broker_name for row in timers) else ()
     return [Table((*named, *_TIMER_COLUMNS), timers)] if timers else []
 
 
-def _rows(snapshot: ClusterSnapshot) -> list[DelayRow]:
+def level_rows(snapshot: ClusterSnapshot) -> list[DelayRow]:
     return [
         _row(broker.name, state, snapshot.origin.observed_at_ms)
         for broker in snapshot.brokers
@@ -178,15 +139,15 @@ def _rows(snapshot: ClusterSnapshot) -> list[DelayRow]:
     ]
 
 
-def _source(snapshot: ClusterSnapshot) -> str | None:
+def table_source(snapshot: ClusterSnapshot) -> str | None:
     return next((broker.delay.table_source.value for broker in snapshot.brokers if broker.delay is not None), None)
 
 
-def _used(rows: list[DelayRow]) -> list[DelayRow]:
+def used_levels(rows: list[DelayRow]) -> list[DelayRow]:
     return [row for row in rows if row.recorded_offset is not None or row.max_offset or row.delay_ms is None]
 
 
-def _columns(rows: list[DelayRow], columns: tuple[Column, ...]) -> tuple[Column, ...]:
+def level_columns(rows: list[DelayRow], columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Adds the broker's name where one is known."""
     return (_BROKER, *columns) if any(row.broker_name for row in rows) else columns
 

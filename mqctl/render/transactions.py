@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 from mqctl.model.counts import counted
 from mqctl.model.gap import Part
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction, TransactionState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.findings import DiagnosisReport, diagnosis_document
 from mqctl.render.text import printable
-
-if TYPE_CHECKING:
-    from mqctl.diagnosis import Diagnosis
 
 _BROKER = Column("broker_name", "broker", none="?")
 COLUMNS = (
@@ -122,14 +114,6 @@ class TransactionList:
 
     transactions: list[TransactionRow]
     check_loops: list[CheckLoopRow]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionCheckReport:
-    """Machine form of `transaction check`."""
-
-    check_loops: list[CheckLoopRow]
-    diagnosis: DiagnosisReport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +239,7 @@ def _unread(snapshot: ClusterSnapshot, broker: BrokerSnapshot) -> bool:
     return snapshot.origin.kind is OriginKind.LIVE or broker.lacks(Part.VERIFICATION) is not None
 
 
-def _loop_columns(loops: list[CheckLoopRow]) -> list[Column]:
+def loop_columns(loops: list[CheckLoopRow]) -> list[Column]:
     """Leaves out what only a commit log that was read through tells, where none was."""
     read = any(loop.lost_op_count is not None for loop in loops)
     return [item for item in LOOP_COLUMNS if read or item.key not in ("lost_op_count", "double_commit_count")]
@@ -275,29 +259,10 @@ def list_document(
     if left_out:
         blocks.append(Paragraphs([f"and {counted(left_out, 'more transaction')}: --count shows them"]))
     if loops and (rows or not scoped):
-        blocks.append(Table(_loop_columns(loops), loops, title="check loops"))
+        blocks.append(Table(loop_columns(loops), loops, title="check loops"))
         if any(loop.lost_op_count is not None for loop in loops):
             blocks.append(Paragraphs(["lost ops: committed, but the record of it is lost: producers are asked again"]))
     return Document(schema="transaction.list/1", value=value, records=rows, csv_columns=COLUMNS, blocks=blocks)
-
-
-def check_document(
-    snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None, source: str | None = None
-) -> Document:
-    """Builds the document of `transaction check`."""
-    findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False, source=source)
-    if not isinstance(findings.value, DiagnosisReport):
-        raise TypeError("a diagnosis document holds a diagnosis report")
-    loops = loop_rows(snapshot)
-    table = Table(_loop_columns(loops), loops, empty="no transaction was ever sent here")
-    return replace(
-        findings,
-        schema="transaction.check/1",
-        value=TransactionCheckReport(check_loops=loops, diagnosis=findings.value),
-        records=loops,
-        csv_columns=LOOP_COLUMNS,
-        blocks=[findings.blocks[0], table, *findings.blocks[1:]],
-    )
 
 
 def detail_document(detail: TransactionDetail) -> Document:

@@ -24,7 +24,7 @@ from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.sources.snapshot_source import next_source
 from mqctl.diagnosis import Settings, diagnose
 from mqctl.operations.delay.levels import DelaySource, read_delay, unjudged_delay_gaps
-from mqctl.render.delay import delay_document
+from mqctl.render.delay_check import delay_document
 
 EXAMPLES = (
     "mqctl delay check",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import ConfigFileState, FileSource
@@ -25,7 +26,9 @@ from mqctl.snapshot.store.transactions import commit_marks, transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.unread_files import unread_log_files
-from mqctl.store.verify import COMMIT_LOG, Verifier, VerifyReport, verify
+
+if TYPE_CHECKING:  # verifying is the larger half of what reads a store
+    from mqctl.store.verify import Verifier, VerifyReport
 
 
 def gather_store(
@@ -56,7 +59,7 @@ def gather_store(
     reading.note_unreadable_formats()
     files = config_states(reading)
     checkpoint = checkpoint_state(reading)
-    report = (verifier or verify)(reading.store, progress) if deep else None
+    report = _verified(reading.store, verifier, progress) if deep else None
     if report is None:
         for part in (Part.VERIFICATION, Part.CLOCKS):
             reading.miss(part, "the commit log was not read through (--quick)", cause=Cause.LEFT_OUT)
@@ -66,7 +69,8 @@ def gather_store(
     reading.gone_queues = frozenset(
         (item.topic or "", item.queue_id or 0) for item in damages if item.code is DamageCode.QUEUE_GONE
     )
-    _note_unread(reading, report)
+    if report is not None:
+        _note_unread(reading, report)
     queues = queue_states(reading, with_bytes=deep)
     newest = [queue.last_store_time_ms for queue in queues if queue.last_store_time_ms is not None]
     origin = store_origin(reading, at_ms, [*newest, *_newest_in_log(report)])
@@ -87,8 +91,16 @@ def gather_store(
     return ClusterSnapshot(origin=origin, brokers=(broker,))
 
 
-def _note_unread(reading: Reading, report: VerifyReport | None) -> None:
-    for gap in report.unread if report else ():
+def _verified(store: StoreDirectory, verifier: Verifier | None, progress: Progress | None) -> VerifyReport:
+    from mqctl.store.verify import verify
+
+    return (verifier or verify)(store, progress)
+
+
+def _note_unread(reading: Reading, report: VerifyReport) -> None:
+    from mqctl.store.verify import COMMIT_LOG
+
+    for gap in report.unread:
         if gap.part == COMMIT_LOG:
             reading.miss(
                 Part.VERIFICATION, "there is no commit log: lost, not copied, or kept elsewhere (storePathCommitLog)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mqctl.model.config_file import ConfigFileState
 from mqctl.model.gap import Cause, GapSubject, Part
@@ -13,7 +14,9 @@ from mqctl.store.epochs import cut_of
 from mqctl.store.host import MAPPED, file_system_of, map_limit, with_open_files
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.set_aside import set_aside_parts
-from mqctl.store.verify import VerifyReport
+
+if TYPE_CHECKING:
+    from mqctl.store.verify import VerifyReport
 
 
 def storage_state(
