@@ -7,11 +7,11 @@ import hashlib
 import json
 import lzma
 import resource
+import shlex
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks import sameness
-from benchmarks.sameness.compare import Rules, Verdict, judge, report, to_json
+from benchmarks.sameness.compare import Difference, Rules, Verdict, judge, report, to_json
 from benchmarks.sameness.live import find_ports
 from benchmarks.sameness.running import (
     GOLDEN,
@@ -32,6 +32,8 @@ from benchmarks.sameness.running import (
     Runner,
     Table,
     Tree,
+    commands_of,
+    filled,
     read_table,
     unpack_inputs,
 )
@@ -87,9 +89,12 @@ class Comparison:
         """Runs cases in one tree."""
         homes = self.work / "homes"
         homes.mkdir(exist_ok=True)
-        with Tree(root, homes, hash_seed=_SEEDS[which]) as tree:
-            runner = Runner(tree, self.table, self.inputs, self.table.renamed if which == "this" else {})
-            self.commands[which] = runner.commands
+        commands = self.commands[which] = commands_of(root)
+        known = {"inputs": str(self.inputs)}
+        warm_up = [shlex.split(filled(line, known)) for line in self.table.warm_up]
+        warm_up += [[*command.split(), "--help"] for command in commands]
+        with Tree(root, homes, hash_seed=_SEEDS[which], warm_up=warm_up) as tree:
+            runner = Runner(tree, self.table, self.inputs, commands, self.table.renamed if which == "this" else {})
             return runner.run(self.groups if groups is None else groups)
 
 
@@ -163,7 +168,7 @@ def main(words: Sequence[str]) -> int:
                 comparison.commands["base"], old = kept
             new = comparison.answers(given.tree.resolve(), "this")
             verdict = judge(rules, old, new)
-            unstable = _again(comparison, rules, verdict, root, given.tree.resolve())
+            once = _again(comparison, rules, verdict, root, given.tree.resolve())
     if given.answers:
         given.answers.write_text(
             json.dumps([it.__dict__ for it in new], ensure_ascii=False, indent=1), encoding="utf-8"
@@ -175,14 +180,17 @@ def main(words: Sequence[str]) -> int:
     problems += [
         f"allows nothing any more: {entry.label}" for entry, count in verdict.allowed.items() if whole and not count
     ]
+    unstable = (f"UNSTABLE, differed once and not again: {line}" for line in report(once))
     for line in (*report(verdict.open), *problems, *unstable):
         print(line)
-    counts = Counter(answer.command for answer in new)
+    lines, commands = {answer.key[:2] for answer in new}, {answer.command for answer in new}
+    used = sum(bool(count) for count in verdict.allowed.values())
     print(
-        f"{verdict.compared} answers to {len({answer.key[:2] for answer in new})} lines of {len(counts)} commands in "
-        f"{len(groups)} groups, this tree against {commit[:8]}{' (kept)' if kept else ''}: "
-        f"{len(verdict.open)} differences, {sum(verdict.allowed.values())} allowed, {verdict.volatile} volatile; "
-        f"{time.monotonic() - began:.0f} s, {_cpu_s():.0f} s of CPU"
+        f"this tree against {commit[:8]}{' (kept)' if kept else ''}: {verdict.compared} answers compared, to "
+        f"{len(lines)} lines of {len(commands)} commands in {len(groups)} groups\n"
+        f"{len(verdict.open)} unexpected differences, {sum(verdict.allowed.values())} allowed by {used} of "
+        f"{len(verdict.allowed)} entries, {verdict.volatile} of values that no two runs have alike, "
+        f"{len(once)} that did not occur again; {time.monotonic() - began:.0f} s, {_cpu_s():.0f} s of CPU"
     )
     return 1 if verdict.open or problems else 0
 
@@ -206,11 +214,11 @@ def chosen(table: Table, group: str, only: str) -> list[Group]:
     return [it for it in picked if any(line[0] != "!" for line in it.lines)]
 
 
-def _again(comparison: Comparison, rules: Rules, verdict: Verdict, base: Path, tree: Path) -> list[str]:
+def _again(comparison: Comparison, rules: Rules, verdict: Verdict, base: Path, tree: Path) -> list[Difference]:
     """Runs the groups that differ once more in both trees, and takes what did not differ again out of the verdict.
 
     Returns:
-        a line for each of those, to be looked at: something in it depends on chance.
+        those, to be looked at: something in them depends on chance.
     """
     names = {difference.answer.group for difference in verdict.open}
     groups = [group for group in comparison.groups if group.name in names]
@@ -220,7 +228,7 @@ def _again(comparison: Comparison, rules: Rules, verdict: Verdict, base: Path, t
     keys = {difference.key for difference in second.open}
     once = [difference for difference in verdict.open if difference.key not in keys]
     verdict.open = [difference for difference in verdict.open if difference.key in keys]
-    return [f"UNSTABLE, differed once and not again: {line}" for line in report(once)]
+    return once
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
@@ -60,13 +61,18 @@ def differences(old: Answer, new: Answer) -> Iterator[Difference]:
 
 
 def _parsed(text: str, *, is_csv: bool) -> object:
-    """Returns JSON as its value, lines of JSON as a list, CSV as rows by column, other texts as themselves."""
+    """Returns JSON as its value, with what is before it, lines of JSON as a list, CSV as rows by column, other texts
+    as themselves."""
     if text[:1] in "{[":
         for read in (json.loads, lambda it: [json.loads(line) for line in it.splitlines()]):
             try:
                 return read(text)
             except ValueError:
                 continue
+    before, start, after = text.partition("\n{")
+    if start:  # warnings, and below them the error
+        with suppress(ValueError):
+            return {"<before>": before, **json.loads("{" + after)}
     if is_csv:
         rows = list(csv.reader(io.StringIO(text)))
         head = rows[0] if rows else []
@@ -149,23 +155,31 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+_Pattern = str | tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Entry:
     """An entry of `sameness.toml`: differences that are meant, or values that no two runs have alike.
 
     Attributes:
-        command, group, path, variant, kind: patterns, as in a shell; `[*]` stands for any index.
+        command, group, path, variant, kind: patterns, as in a shell, or several of which one has to match; `[*]` is any
+            index.
         old, new: patterns of what is there.
     """
 
     reason: str
-    command: str = "*"
-    group: str = "*"
-    path: str = "*"
-    variant: str = "*"
-    kind: str = "*"
-    old: str = "*"
-    new: str = "*"
+    command: _Pattern = "*"
+    group: _Pattern = "*"
+    path: _Pattern = "*"
+    variant: _Pattern = "*"
+    kind: _Pattern = "*"
+    old: _Pattern = "*"
+    new: _Pattern = "*"
+
+    def __post_init__(self) -> None:
+        if not self.reason.strip():
+            raise TypeError(f"an entry needs a reason: {self.label}")
 
     def covers(self, difference: Difference) -> bool:
         """Tells whether the entry speaks of a difference."""
@@ -188,8 +202,9 @@ class Entry:
         return ", ".join(f"{name} = {value}" for name, value in named.items())
 
 
-def _matches(text: str, pattern: str) -> bool:
-    return fnmatchcase(text, pattern.replace("[", "[[]"))
+def _matches(text: str, pattern: _Pattern) -> bool:
+    patterns = (pattern,) if isinstance(pattern, str) else pattern
+    return any(fnmatchcase(text, each.replace("[", "[[]")) for each in patterns)
 
 
 @dataclass(frozen=True)
@@ -205,10 +220,15 @@ class Rules:
         """Reads the file. Raises ValueError: it has no base, or an entry without a reason or with a foreign word."""
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         try:
-            tables = {name: tuple(Entry(**entry) for entry in document.get(name, ())) for name in _TABLES}
+            tables = {name: tuple(_entry(entry) for entry in document.get(name, ())) for name in _TABLES}
             return cls(base=document["base"], **tables)
         except (KeyError, TypeError) as error:
             raise ValueError(f"{path.name}: {error}") from error
+
+
+def _entry(words: Mapping[str, Any]) -> Entry:
+    several: Mapping[str, Any] = {name: tuple(it) if isinstance(it, list) else it for name, it in words.items()}
+    return Entry(**several)
 
 
 _TABLES = ("allowed", "volatile")

@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 import tarfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +29,8 @@ from tests.embedded_broker.access import write_list
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 GOLDEN = REPOSITORY / "tests" / "golden"
-LANES = 2
+LANES = 4
+"""Lines run at the same time: some wait for clusters, and two cores are kept busy."""
 NOW_MS = 1_795_382_401_234
 """The moment at which every command line runs: some hours after the recorded stores were written."""
 _STORY_LINE_MS = 1_000
@@ -38,6 +38,9 @@ _STORY_LINE_MS = 1_000
 _ZONE = "Asia/Shanghai"
 _FORMATS = ("json", "csv", "wide")
 _LANGUAGES = ("en", "zh")
+_TURNS = (("json en", "wide zh"), ("json zh", "csv en"), ("json en", "wide en"), ("json zh", "csv zh"))
+"""All formats come from one document: of inputs that resemble each other, each runs a line in two variants. Two turns
+that follow each other have JSON in both languages, a table and CSV."""
 _CASES = HERE / "cases.yaml"
 _ADDRESS = re.compile(r"\b((?:\d{1,3}\.){3}\d{1,3}):(\d{4,5})\b")
 _CLIENTS_FROM = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="utf-8").split()[0])
@@ -57,7 +60,7 @@ class Answer:
         command: words of the catalogue, `group lag`.
         line: as typed, with its number where a group types it more than once.
         variant: format and language: `json en`.
-        took_ms: how long it took, which is not compared.
+        cpu_ms: processor time, which is not compared.
     """
 
     group: str
@@ -67,7 +70,7 @@ class Answer:
     code: int
     out: str
     err: str
-    took_ms: int = 0
+    cpu_ms: int = 0
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -80,6 +83,7 @@ class Group:
 
     Attributes:
         variants: format and language of each run of a line; of a story, each variant runs all of it anew.
+        turn: with which of `_TURNS` the first line begins; None where each line is run in all variants.
         cluster: words of `python -m embedded_broker`; None without a cluster.
         port: the first of the cluster's ports.
         covers: whether its lines count as cases of their commands.
@@ -95,6 +99,7 @@ class Group:
     port: int = 0
     covers: bool = True
     line_ms: int = 0
+    turn: int | None = None
 
 
 @dataclass(frozen=True)
@@ -105,12 +110,23 @@ class Table:
         without_output: commands that have no `-o`.
         without_case: commands without a case, with the reason.
         renamed: by the beginning of a line of the base, what the other tree calls it.
+        warm_up: lines that are run once in the process that all others are forks of.
     """
 
     groups: tuple[Group, ...]
     without_output: frozenset[str]
     without_case: Mapping[str, str]
     renamed: Mapping[str, str]
+    warm_up: tuple[str, ...] = ()
+
+    def variants(self, group: Group, number: int, command: str) -> Sequence[str]:
+        """Returns the formats and languages that a group runs one of its lines in, the first of which has number 1."""
+        variants, line = group.variants, group.lines[number - 1]
+        if group.turn is not None and not group.line_ms:
+            variants = _TURNS[(group.turn + number - 1) % len(_TURNS)]
+        if command in self.without_output or re.search(r" (-o|--as|--collapsed|--plain)\b", line):
+            return list(dict.fromkeys(f"as-typed {variant.split()[1]}" for variant in variants))
+        return variants
 
 
 def read_table(path: Path = _CASES) -> Table:
@@ -121,11 +137,16 @@ def read_table(path: Path = _CASES) -> Table:
         without_output=frozenset(document["without_output"]),
         without_case=document["without_case"],
         renamed=document["renamed"],
+        warm_up=_lines(document.get("warm_up", "")),
     )
 
 
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line for line in map(str.strip, text.splitlines()) if line and line[0] != "#")
+
+
 def _groups(name: str, entry: Mapping[str, Any]) -> Iterator[Group]:
-    lines = tuple(line for line in map(str.strip, entry["lines"].splitlines()) if line and line[0] != "#")
+    lines = _lines(entry["lines"])
     variants = tuple(entry.get("variants") or [f"{form} {lang}" for form in _FORMATS for lang in _LANGUAGES])
     each = entry.get("each", "")
     if isinstance(each, str) and each:
@@ -138,8 +159,9 @@ def _groups(name: str, entry: Mapping[str, Any]) -> Iterator[Group]:
     for number, item in enumerate(each or [{}]):
         values = {key: str(value) for key, value in item.items()}
         about = f"{name} {next(iter(values.values()))}" if values else name
-        chosen = variants[number % 2 :: 2] if entry.get("in_turn") else variants
-        whole = Group(name=about, lines=lines, variants=chosen, values=values, cluster=entry.get("cluster"))
+        turn = number if entry.get("in_turn") else None
+        chosen = variants if turn is None else _TURNS[turn % len(_TURNS)]
+        whole = Group(name=about, lines=lines, variants=chosen, values=values, cluster=entry.get("cluster"), turn=turn)
         if entry.get("story"):
             story = replace(whole, line_ms=_STORY_LINE_MS)
             yield from (replace(story, name=f"{about} ({it})", variants=(it,)) for it in chosen)
@@ -170,6 +192,11 @@ def commands_of(root: Path) -> list[str]:
     return [entry["command"].removeprefix("mqctl ") for entry in json.loads(done.stdout)["commands"]]
 
 
+def command_of(line: str, commands: Sequence[str]) -> str:
+    """Returns the command that a line begins with; the longest names come first in `commands`."""
+    return next((name for name in commands if f"{line} ".startswith(f"{name} ")), line.split(maxsplit=1)[0])
+
+
 def unpack_inputs(place: Path) -> None:
     """Unpacks recorded stores, dumps, worlds and a recording; all of them are read only."""
     place.mkdir(parents=True)
@@ -195,9 +222,10 @@ class Tree:
         root: where it lies.
         work: directory of this run, the same for both trees, that homes and stores of clusters are made in.
         hash_seed: of the order of sets: an answer that depends on it differs between the trees.
+        warm_up: command lines that are run once in the process itself.
     """
 
-    def __init__(self, root: Path, work: Path, *, hash_seed: int) -> None:
+    def __init__(self, root: Path, work: Path, *, hash_seed: int, warm_up: Sequence[Sequence[str]] = ()) -> None:
         self.root = root
         self.work = work
         ours, theirs = zip(*(socket.socketpair() for _ in range(LANES)), strict=True)
@@ -216,8 +244,8 @@ class Tree:
         }
         numbers = [lane.fileno() for lane in theirs]
         self._server = subprocess.Popen(
-            [sys.executable, "-P", str(HERE / "server.py"), str(root), *map(str, numbers)],
-            env=self.environment,
+            [sys.executable, "-P", str(HERE / "server.py"), str(root), json.dumps(warm_up), *map(str, numbers)],
+            env={**self.environment, "HOME": str(work)},
             cwd=work,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -237,8 +265,8 @@ class Tree:
 
     def run(
         self, lane: socket.socket, words: Sequence[str], home: Path, environment: Mapping[str, str]
-    ) -> tuple[int, str, str]:
-        """Runs one command line; returns exit code, stdout and stderr."""
+    ) -> tuple[int, str, str, int]:
+        """Runs one command line; returns exit code, stdout, stderr, and processor time in milliseconds."""
         request = {
             "words": list(words),
             "directory": str(home),
@@ -255,8 +283,8 @@ class Tree:
             answer = b""
         if not answer:
             raise RuntimeError(f"the process that runs mqctl of {self.root} has ended; it said why on stderr")
-        code, out, err = json.loads(answer)
-        return code, out, err
+        code, out, err, cpu_ms = json.loads(answer)
+        return code, out, err, cpu_ms
 
     def close(self) -> None:
         """Ends the process."""
@@ -275,29 +303,30 @@ class Runner:
     """Runs groups in one tree.
 
     Args:
+        commands: the commands of this tree.
         renamed: what a beginning of a line is called in this tree.
     """
 
-    def __init__(self, tree: Tree, table: Table, inputs: Path, renamed: Mapping[str, str]) -> None:
+    def __init__(
+        self, tree: Tree, table: Table, inputs: Path, commands: Sequence[str], renamed: Mapping[str, str]
+    ) -> None:
         self.tree = tree
         self._table = table
         self._inputs = inputs
         self._renamed = renamed
-        self.commands = commands_of(tree.root)
-        self._names = sorted(self.commands, key=len, reverse=True)
+        self._names = sorted(commands, key=len, reverse=True)
 
     def run(self, groups: Sequence[Group]) -> list[Answer]:
         """Runs all groups on all lanes; the answers are in the order of the groups."""
-        longest_first = sorted(groups, key=lambda group: -len(group.lines) * len(group.variants))
+        longest_first = sorted(groups, key=lambda it: (it.cluster is None, -len(it.lines) * len(it.variants)))
         with ThreadPoolExecutor(LANES) as pool:
             answered = dict(
                 zip([it.name for it in longest_first], pool.map(self._run_group, longest_first), strict=True)
             )
         return [answer for group in groups for answer in answered[group.name]]
 
-    def command_of(self, line: str) -> str:
-        """Returns the command that a line begins with."""
-        return next((name for name in self._names if f"{line} ".startswith(f"{name} ")), line.split(maxsplit=1)[0])
+    def _command_of(self, line: str) -> str:
+        return command_of(line, self._names)
 
     def _run_group(self, group: Group) -> list[Answer]:
         home = self.tree.work / re.sub(r"[^\w.-]+", "-", group.name)
@@ -305,7 +334,7 @@ class Runner:
         home.mkdir()
         write_list(home)
         values = {"inputs": str(self._inputs), "home": str(home), **group.values}
-        cluster = None if group.cluster is None else _filled(group.cluster, values)
+        cluster = None if group.cluster is None else filled(group.cluster, values)
         typed: Counter[str] = Counter()
         answers: list[Answer] = []
         with self.tree.lane() as lane, Stage.of(cluster, group.port, home, self.tree.environment) as stage:
@@ -316,43 +345,31 @@ class Runner:
                 known = {**values, **stage.values}
                 try:
                     if line.startswith("!"):
-                        stage.do(_filled(line[1:].strip(), known))
+                        stage.do(filled(line[1:].strip(), known))
                         continue
-                    words = shlex.split(_filled(self._now_called(line), known))
+                    words = shlex.split(filled(self._now_called(line), known))
                 except (KeyError, ValueError, RuntimeError) as error:
                     raise RuntimeError(f"{group.name}: {line}: {error!r}") from error
-                for variant in self._variants(group, line):
+                for variant in self._table.variants(group, number, self._command_of(line)):
                     seed = {"SAMENESS_SEED": str(number), "MQCTL_LANG": variant.split()[1]}
-                    ran = self._run_line(lane, words + _options(variant), home, {**stage.environment(), **seed})
+                    ran = self.tree.run(lane, words + _options(variant), home, {**stage.environment(), **seed})
                     stage.note(ran[1] + ran[2])
                     answers.append(self._answer(group, line, typed[line], variant, ran))
         shutil.rmtree(home, ignore_errors=True)
         return answers
 
-    def _run_line(
-        self, lane: socket.socket, words: Sequence[str], home: Path, environment: Mapping[str, str]
-    ) -> tuple[int, str, str, int]:
-        began = time.monotonic()
-        code, out, err = self.tree.run(lane, words, home, environment)
-        return code, out, err, round((time.monotonic() - began) * 1000)
-
     def _answer(self, group: Group, line: str, turn: int, variant: str, ran: tuple[int, str, str, int]) -> Answer:
-        code, out, err, took_ms = ran
+        code, out, err, cpu_ms = ran
         return Answer(
             group=group.name,
-            command=self.command_of(line),
+            command=self._command_of(line),
             line=line if turn == 1 else f"{line} ({turn})",
             variant=variant,
             code=code,
             out=self._plain(out),
             err=self._plain(err),
-            took_ms=took_ms,
+            cpu_ms=cpu_ms,
         )
-
-    def _variants(self, group: Group, line: str) -> Sequence[str]:
-        if self.command_of(line) in self._table.without_output or re.search(r" (-o|--as|--collapsed|--plain)\b", line):
-            return list(dict.fromkeys(f"as-typed {variant.split()[1]}" for variant in group.variants))
-        return group.variants
 
     def _now_called(self, line: str) -> str:
         for old, new in self._renamed.items():
@@ -370,7 +387,7 @@ class Runner:
         return _ADDRESS.sub(lambda it: it[0] if int(it[2]) < _CLIENTS_FROM else f"{it[1]}:<client>", text)
 
 
-def _filled(line: str, values: Mapping[str, str]) -> str:
+def filled(line: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], line)
 
 

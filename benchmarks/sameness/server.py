@@ -1,7 +1,8 @@
 """A process of one tree that has imported its mqctl and forks for each command line. Run by its path, with the tree on
 PYTHONPATH: it is the same for all commits, and knows of a tree only that `python -m mqctl` runs it.
 
-Usage: server.py TREE SOCKET...; each socket is a lane, which runs one command line after the other.
+Usage: server.py TREE LINES SOCKET...; LINES are command lines as JSON, run once in the process itself: what they build
+and compile no fork does again. Each socket is a lane, which runs one command line after the other.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 LIMIT_S = 120
 
@@ -51,6 +52,33 @@ def _one() -> int:
     return 1
 
 
+def _warm_up(lines: list[list[str]]) -> None:
+    """Runs command lines in each language and drops what they say: what they do not manage is done by the forks."""
+    kept, nothing = [os.dup(number) for number in (1, 2)], os.open(os.devnull, os.O_RDWR)
+    for number in (1, 2):
+        os.dup2(nothing, number)
+    ends = os._exit, atexit._run_exitfuncs
+    os._exit, atexit._run_exitfuncs = _end, lambda: None  # what ends a command does not end this process
+    for language in ("en", "zh"):
+        os.environ["MQCTL_LANG"] = language
+        for words in lines:
+            sys.argv = ["mqctl", *words]
+            with suppress(BaseException):
+                runpy.run_module("mqctl", run_name="__main__", alter_sys=True)
+    del os.environ["MQCTL_LANG"]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for number, file in zip((1, 2), kept, strict=True):
+        os.dup2(file, number)
+    os._exit, atexit._run_exitfuncs = ends
+    if threading.active_count() > 1:
+        raise SystemExit(f"a line of warm_up leaves a thread, which forks would lack: {threading.enumerate()}")
+
+
+def _end(status: int) -> NoReturn:
+    raise SystemExit(status)
+
+
 def _serve(lane: socket.socket) -> None:
     """Runs what the lane asks for until its other end is closed."""
     lines = lane.makefile("rb")
@@ -59,15 +87,16 @@ def _serve(lane: socket.socket) -> None:
             for file in (out, err):
                 file.seek(0)
                 file.truncate()
-            code = _run(json.loads(line), out.fileno(), err.fileno())
+            code, cpu_ms = _run(json.loads(line), out.fileno(), err.fileno())
             texts = []
             for file in (out, err):
                 file.seek(0)
                 texts.append(file.read().decode("utf-8", "backslashreplace"))
-            lane.sendall(json.dumps([code, *texts]).encode() + b"\n")
+            lane.sendall(json.dumps([code, *texts, cpu_ms]).encode() + b"\n")
 
 
-def _run(asked: dict[str, Any], out: int, err: int) -> int:
+def _run(asked: dict[str, Any], out: int, err: int) -> tuple[int, int]:
+    """Returns the exit code, and the processor time that it took in milliseconds."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -77,10 +106,10 @@ def _run(asked: dict[str, Any], out: int, err: int) -> int:
             _main(asked["words"])
         finally:
             os._exit(99)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    _, status, used = os.wait4(pid, 0)
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)  # what it left running
-    return code
+    return os.waitstatus_to_exitcode(status), round((used.ru_utime + used.ru_stime) * 1000)
 
 
 def _become(asked: dict[str, Any], out: int, err: int) -> None:
@@ -116,10 +145,11 @@ def _main(words: list[str]) -> None:
     os._exit((code if isinstance(code, int) else 0) & 0xFF)
 
 
-def main(tree: Path, lanes: list[socket.socket]) -> None:
+def main(tree: Path, lines: list[list[str]], lanes: list[socket.socket]) -> None:
     """Serves each lane from a fork of its own."""
     with warnings.catch_warnings(action="ignore"):
         _import_all(tree)
+    _warm_up(lines)
     gc.collect()
     gc.freeze()
     children = []
@@ -139,4 +169,4 @@ def main(tree: Path, lanes: list[socket.socket]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [socket.socket(fileno=int(number)) for number in sys.argv[2:]])
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]), [socket.socket(fileno=int(number)) for number in sys.argv[3:]])

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.sameness import __main__ as script
 from benchmarks.sameness.compare import Difference, Entry, Rules, differences, judge, report
-from benchmarks.sameness.running import Answer, Table, read_table
+from benchmarks.sameness.running import Answer, Table, command_of, commands_of, read_table
 from tests.conftest import REPOSITORY
 
 CASES = """
@@ -153,6 +153,38 @@ def test_an_entry_allows_what_it_names_and_nothing_else() -> None:
     assert len(one_open(Rules(base="", allowed=(missed,)), old, new)) == 2
 
 
+def test_one_entry_allows_a_new_field_of_every_error_and_no_other() -> None:
+    old = {"schema": "error/1", "problem": "there is no topic Pya"}
+    new = {**old, "key": "topic.none", "values": {"topic": "Pya"}}
+    entry = Entry(reason="meant", path=("stderr.key", "stderr.values"), kind="new")
+    rules = Rules(base="", allowed=(entry,))
+    warning = "mqctl: warning: others may read it\n"
+    for before in ("", warning):
+        pair = [answer(err=before + json.dumps(it, indent=2), code=66) for it in (old, new)]
+        verdict = judge(rules, pair[:1], pair[1:])
+        assert (verdict.open, verdict.allowed) == ([], {entry: 2})
+    more = answer(err=json.dumps({**new, "problem": "no", "other": 1}), code=66)
+    assert [it.place for it in one_open(rules, pair[0], more)] == ["stderr.<before>", "stderr.problem", "stderr.other"]
+
+
+def test_every_command_runs_in_each_format_and_language() -> None:
+    table = read_table()
+    commands = sorted(commands_of(REPOSITORY), key=len, reverse=True)
+    ran: dict[str, set[str]] = {}
+    for group in table.groups:
+        for number, line in enumerate(group.lines, 1):
+            if group.covers and line[0] != "!":
+                command = command_of(line, commands)
+                ran.setdefault(command, set()).update(" ".join(table.variants(group, number, command)).split())
+    lacking = {
+        command: {"json", "csv", "wide", "zh", "en"} - words
+        for command, words in ran.items()
+        if "as-typed" not in words and not {"json", "csv", "wide", "zh", "en"} <= words
+    }
+    assert lacking == {}
+    assert all({"zh", "en"} <= words for words in ran.values())
+
+
 def test_a_volatile_field_must_stay_and_keep_its_type() -> None:
     rules = Rules(base="", volatile=(Entry(reason="measured", path="stdout.took_ms"),))
     old = answer('{"took_ms": 1}')
@@ -186,6 +218,7 @@ def test_a_file_of_rules_without_a_reason_or_a_base_is_refused(tmp_path: Path) -
         'base = "x"\n[[allowed]]\npath = "*"\n',
         '[[allowed]]\nreason = "x"\n',
         'base = "x"\n[[allowed]]\nwhy = ""\n',
+        'base = "x"\n[[allowed]]\nreason = ""\n',
     ):
         file.write_text(text)
         with pytest.raises(ValueError, match=r"sameness\.toml"):
