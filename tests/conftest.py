@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import sys
 import tarfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,6 +66,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("quick")
             marked.add(item.path)
     items.sort(key=lambda item: _FIRST.index(room) if (room := _room(item)) in _FIRST else len(_FIRST))
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Has each worker that collects everything begin with other modules: in a new checkout each compiles a share for
+    all, where all of them would compile everything side by side."""
+    if session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS or "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    number, count = (int(os.environ[f"PYTEST_XDIST_WORKER{name}"].removeprefix("gw")) for name in ("", "_COUNT"))
+    for file in sorted((REPOSITORY / "tests").rglob("test_*.py"))[number::count]:
+        with suppress(Exception, pytest.skip.Exception):  # the collection says it, in its place
+            importlib.import_module(".".join(file.relative_to(REPOSITORY).with_suffix("").parts))
 
 
 def _room(item: pytest.Item) -> str:
