@@ -38,14 +38,16 @@ def cluster(shared_cluster: EmbeddedCluster) -> EmbeddedCluster:
     """Two name servers and two brokers with topic Pay (two queues each, five messages in the first queues); group G
     has consumed three of each."""
     shared_cluster.reset()
+    topic = TopicConfig(name="Pay", read_queue_count=2, write_queue_count=2)
     for name in ("broker-a", "broker-b"):
-        change(shared_cluster, name, put_topic(TopicConfig(name="Pay", read_queue_count=2, write_queue_count=2)))
-        with Peer(shared_cluster.broker(name).address) as peer:
+        address = shared_cluster.broker(name).address
+        with Links() as links, Peer(address) as peer:
+            links.ask(address, put_topic(topic), Deadline(60_000))
             for number in range(5):
                 assert peer.call(send("Pay", properties={"TAGS": "A", "KEYS": f"k{number}"}), b"x%d" % number).code == 0
-        change(shared_cluster, name, put_group(SubscriptionGroupConfig(name="G")))
-        change(shared_cluster, name, commit_offset("G", "Pay", 0, 3))
-        change(shared_cluster, name, commit_offset("G", "Pay", 1, 0))
+            links.ask(address, put_group(SubscriptionGroupConfig(name="G")), Deadline(60_000))
+            links.ask(address, commit_offset("G", "Pay", 0, 3), Deadline(60_000))
+            links.ask(address, commit_offset("G", "Pay", 1, 0), Deadline(60_000))
     return shared_cluster
 
 
