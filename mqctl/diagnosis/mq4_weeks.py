@@ -176,7 +176,7 @@ def unused_group(case: ClusterCase) -> Iterator[Verdict | Unknown]:
         return
     known_now = {item.name for broker in case.snapshot.brokers for item in broker.groups}
     known_now |= {item.group for broker in case.snapshot.brokers for item in broker.consumer_offsets}
-    for group in sorted((past.old_groups & known_now) - past.used_ms.keys()):
+    for group in sorted((known_now & set(past.old_groups)) - past.used_ms.keys()):
         offsets = [item for broker in case.snapshot.brokers for item in broker.consumer_offsets if item.group == group]
         yield Verdict(
             subject=Subject(kind=SubjectKind.GROUP, group=group),

@@ -95,7 +95,7 @@ class RecordedPast:
         gaps: stretches in between of which nothing is known, oldest first.
         first_hour: number of the hour since the epoch that `Hours` begin with.
         used_ms: when a group was last seen with a member, or its offsets moved; groups without either are not in it.
-        old_groups: groups that were there at `unused_since_ms`, with settings or offsets.
+        old_groups: groups that were there at `unused_since_ms`, with settings or offsets, by name.
         unused_since_ms: the begin of the stretch that `used_ms` tells of.
     """
 
@@ -108,7 +108,7 @@ class RecordedPast:
     topics: tuple[TopicHours, ...] = ()
     returns: tuple[MemberReturns, ...] = ()
     used_ms: Mapping[str, int] = field(default_factory=dict)
-    old_groups: frozenset[str] = frozenset()
+    old_groups: tuple[str, ...] = ()
     unused_since_ms: int = 0
 
     @property

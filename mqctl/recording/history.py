@@ -88,7 +88,7 @@ def past_of(recording: Recording, moment_ms: int) -> RecordedPast:
         topics=tuple(rows.topics()),
         returns=tuple(_returns(recording, looks, last.moment_ms - DAY_MS)),
         used_ms={group: used_ms for group, used_ms in rows.used.items() if used_ms >= used_since_ms},
-        old_groups=frozenset() if unused is None else _groups_at(recording, unused),
+        old_groups=() if unused is None else _groups_at(recording, unused),
         unused_since_ms=used_since_ms,
     )
 
@@ -199,10 +199,10 @@ def _database(recording: Recording, frames: dict[int, int], until_ms: int) -> Ar
     return database
 
 
-def _groups_at(recording: Recording, moment_ms: int) -> frozenset[str]:
+def _groups_at(recording: Recording, moment_ms: int) -> tuple[str, ...]:
     state = recording.state_at(moment_ms, (RowKind.FACTS, RowKind.OFFSETS))
     named = {str(name) for _, _, aspect, name in state[RowKind.FACTS] if aspect == Aspect.GROUP}
-    return frozenset(named | {str(group) for _, group, _, _ in state[RowKind.OFFSETS]})
+    return tuple(sorted(named | {str(group) for _, group, _, _ in state[RowKind.OFFSETS]}))
 
 
 def _returns(recording: Recording, looks: list[Look], since_ms: int) -> Iterator[MemberReturns]:

@@ -63,7 +63,7 @@ def past(
         topics=(TopicHours(topic="Pay", sent_counts=hours(flow(topic), days)),),
         returns=returns,
         used_ms={"G": NOW, "Idle": NOW} if used_ms is None else used_ms,
-        old_groups=frozenset({"G", "Idle"}),
+        old_groups=("G", "Idle"),
         unused_since_ms=NOW - 30 * DAY,
     )
     idle = SubscriptionGroupConfig(name="Idle")
