@@ -152,8 +152,8 @@ def test_what_is_no_file_of_that_size_is_not_opened(
     trends = mqctl("report", "trends", "--recording", place, "--no-spark", "-o", "json")
     is_read = kind is RowKind.LOOKS  # trends ask for no facts
     assert (trends.exit_code, file.name in trends.stderr) == (_UNREAD if is_read else 0, is_read), trends.stderr
-    told = mqctl("timeline", "--recording", place, "--since", "2026-01-01T00:00:00Z")
-    assert (told.exit_code, file.name in told.stderr) == (_UNREAD, True), told.stderr
+    ended = mqctl("timeline", "--recording", place, "--since", "2026-01-01T00:00:00Z")
+    assert (ended.exit_code, file.name in ended.stderr) == (_UNREAD, True), ended.stderr
 
 
 def test_names_of_moments_that_no_calendar_has_are_none_of_a_recording(sound: Path, tmp_path: Path) -> None:
@@ -173,10 +173,10 @@ def test_every_command_ends_with_what_is_wrong(
     for kind, column, value in ((RowKind.FACTS, "aspect", Aspect.GAPS + "\x1b"), (RowKind.QUEUES, "queue_id", None)):
         place, file = spoiled(kind, partial(with_column, column, value))
         for words in (["timeline", "--since", "2026-01-01T00:00:00Z"], ["doctor"]):
-            told = mqctl(*words, "--recording", place)
-            assert told.exit_code == (_UNREAD if words[0] == "timeline" else 1), (words, told.stderr)
-            assert file.name in told.stderr, (words, told.stderr)
-            assert "\x1b" not in told.stdout + told.stderr
+            ended = mqctl(*words, "--recording", place)
+            assert ended.exit_code == (_UNREAD if words[0] == "timeline" else 1), (words, ended.stderr)
+            assert file.name in ended.stderr, (words, ended.stderr)
+            assert "\x1b" not in ended.stdout + ended.stderr
 
 
 def test_a_recording_of_nothing_else_is_refused(spoiled: Callable[[RowKind, Change], tuple[Path, Path]]) -> None:
