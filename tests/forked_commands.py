@@ -1,11 +1,10 @@
 """Runs of mqctl that begin with its rooms imported: a server that forks a process for each command line.
 
 Most of what such tests cost was Python starting, importing the same modules anew and taking itself apart at the end.
-The server imports the commands and all that they stand on, and nothing of `spark`; as no modules import each other in
-a circle, it makes no difference who imports them first. It also builds the commands and compiles how data classes are
-initialised, which each process does once. What start-up imports and costs is held elsewhere, on whole processes. A run
-has a process, arguments, an environment, output and an end of its own. MQCTL_TEST_FRESH=1 runs each in a fresh
-interpreter.
+The server imports the commands and all that they stand on; as no modules import each other in a circle, it makes no
+difference who imports them first. It also builds the commands and compiles how data classes are initialised, which each
+process does once. What start-up imports and costs is held elsewhere, on whole processes. A run has a process,
+arguments, an environment, output and an end of its own. MQCTL_TEST_FRESH=1 runs each in a fresh interpreter.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
@@ -34,7 +33,19 @@ from tests import network_notes, rooms_entered
 from tests.store import failing_disk
 
 _ROOMS = ("model", "protocol", "store", "client", "diagnosis", "plan", "allocation", "filter", "stacks")
-_UPPER_ROOMS = ("snapshot", "execute", "capture", "render", "playbook", "local", "cli", "operations", "commands")
+_UPPER_ROOMS = (
+    "snapshot",
+    "execute",
+    "capture",
+    "render",
+    "playbook",
+    "local",
+    "cli",
+    "operations",
+    "spark",
+    "commands",
+)
+_LIBRARIES = ("filelock", "numpy.ma", "typer._click.decorators")  # which commands, or libraries, import when used
 _LIMIT_S = 600.0
 
 
@@ -44,14 +55,13 @@ class ForkedCommands:
     Args:
         home: the working directory of every run.
         environment: what the server is started with; a run's agrees in what an interpreter reads at its start.
-        more_rooms: rooms that are imported besides, by who runs the same commands many times.
     """
 
-    def __init__(self, home: Path, environment: Mapping[str, str], *, more_rooms: Sequence[str] = ()) -> None:
+    def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
         self._server, theirs = socket.socketpair()
         self._turn = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forked_commands", str(theirs.fileno()), *more_rooms],
+            [sys.executable, "-m", "tests.forked_commands", str(theirs.fileno())],
             cwd=home,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -201,18 +211,20 @@ def _become(asked: Asked) -> None:
 def main() -> None:
     """Serves; and in each forked process, runs mqctl."""
     importlib.import_module("typer")
-    for room in (*_ROOMS, *_UPPER_ROOMS, *sys.argv[2:]):
+    for room in (*_ROOMS, *_UPPER_ROOMS):
         package = importlib.import_module(f"mqctl.{room}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             with suppress(ModuleNotFoundError):  # what an extra brings that is not installed
                 importlib.import_module(module.name)
     for body in importlib.import_module("mqctl.protocol.bodies").BODIES.values():
         body._codec()  # made when it is first used, from annotations: a third of what a small command costs
+    for name in _LIBRARIES:
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(name)
     for path in importlib.import_module("mqctl.cli.catalog").BY_PATH:
         importlib.import_module("mqctl.main").load_command(path)
     _compile_data_classes()
-    if "spark" in sys.argv[2:]:
-        _load_compiler()
+    _load_compiler()
     gc.collect()
     gc.freeze()
     _into_large_pages()

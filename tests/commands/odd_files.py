@@ -306,7 +306,7 @@ def opened(place: Path, *, on_spark: bool = False) -> Iterator[OddFiles]:
     """Makes the store, and what runs commands on copies of it."""
     home = place / "home"
     home.mkdir()
-    forked = ForkedCommands(home, environment_of(home), more_rooms=("commands", "spark"))
+    forked = ForkedCommands(home, environment_of(home))
     try:
         yield OddFiles(seeded(place / "made"), home, forked, on_spark)
     finally:

@@ -248,7 +248,7 @@ def run(wanted: Wanted) -> Figures:
     end = monotonic() + wanted.minutes * 60
     with TemporaryDirectory(prefix="live-stores-") as place, ExitStack() as closing:
         home = Path(place)
-        forked = ForkedCommands(home, environment_of(home), more_rooms=("commands", "spark"))
+        forked = ForkedCommands(home, environment_of(home))
         closing.callback(forked.close)
         for number in count(wanted.first):
             done, expiring = counts[RELEASES[number % 2]], number % 3 == 2
