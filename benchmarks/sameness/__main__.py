@@ -75,12 +75,14 @@ class Comparison:
     Args:
         groups: the cases to run.
         work: an empty directory for inputs, homes and stores.
+        warm: whether the process of a tree reads the help of all commands and runs the lines of `warm_up` beforehand.
     """
 
-    def __init__(self, table: Table, groups: Sequence[Group], work: Path) -> None:
+    def __init__(self, table: Table, groups: Sequence[Group], work: Path, *, warm: bool = True) -> None:
         self.table = table
         self.groups = _with_ports(groups)
         self.work = work
+        self.warm = warm
         self.inputs = work / "inputs"
         self.commands: dict[str, list[str]] = {}
         unpack_inputs(self.inputs)
@@ -93,7 +95,7 @@ class Comparison:
         known = {"inputs": str(self.inputs)}
         warm_up = [shlex.split(filled(line, known)) for line in self.table.warm_up]
         warm_up += [[*command.split(), "--help"] for command in commands]
-        with Tree(root, homes, hash_seed=_SEEDS[which], warm_up=warm_up) as tree:
+        with Tree(root, homes, hash_seed=_SEEDS[which], warm_up=warm_up if self.warm else ()) as tree:
             runner = Runner(tree, self.table, self.inputs, commands, self.table.renamed if which == "this" else {})
             return runner.run(self.groups if groups is None else groups)
 

@@ -319,10 +319,13 @@ class Runner:
     def run(self, groups: Sequence[Group]) -> list[Answer]:
         """Runs all groups on all lanes; the answers are in the order of the groups."""
         longest_first = sorted(groups, key=lambda it: (it.cluster is None, -len(it.lines) * len(it.variants)))
-        with ThreadPoolExecutor(LANES) as pool:
+        pool = ThreadPoolExecutor(LANES)
+        try:
             answered = dict(
                 zip([it.name for it in longest_first], pool.map(self._run_group, longest_first), strict=True)
             )
+        finally:  # where one fails, or a signal ends this, no other group begins
+            pool.shutdown(cancel_futures=True)
         return [answer for group in groups for answer in answered[group.name]]
 
     def _command_of(self, line: str) -> str:

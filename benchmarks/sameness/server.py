@@ -53,19 +53,19 @@ def _one() -> int:
 
 
 def _warm_up(lines: list[list[str]]) -> None:
-    """Runs command lines in each language and drops what they say: what they do not manage is done by the forks."""
+    """Runs command lines and drops what they say: what they do not manage is done by the forks.
+
+    No language is asked for: mqctl keeps one that it was asked for until its process ends.
+    """
     kept, nothing = [os.dup(number) for number in (1, 2)], os.open(os.devnull, os.O_RDWR)
     for number in (1, 2):
         os.dup2(nothing, number)
     ends = os._exit, atexit._run_exitfuncs
     os._exit, atexit._run_exitfuncs = _end, lambda: None  # what ends a command does not end this process
-    for language in ("en", "zh"):
-        os.environ["MQCTL_LANG"] = language
-        for words in lines:
-            sys.argv = ["mqctl", *words]
-            with suppress(BaseException):
-                runpy.run_module("mqctl", run_name="__main__", alter_sys=True)
-    del os.environ["MQCTL_LANG"]
+    for words in lines:
+        sys.argv = ["mqctl", *words]
+        with suppress(BaseException):
+            runpy.run_module("mqctl", run_name="__main__", alter_sys=True)
     sys.stdout.flush()
     sys.stderr.flush()
     for number, file in zip((1, 2), kept, strict=True):

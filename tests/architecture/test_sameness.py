@@ -19,6 +19,9 @@ CASES = """
 without_output: []
 without_case: {}
 renamed: {}
+warm_up: |
+  doctor --snapshot {inputs}/worlds/MQ101.snap -o wide
+  group lag --store {inputs}/store-killed -o json
 groups:
   few:
     variants: [json en, csv en, wide zh]
@@ -75,6 +78,17 @@ def test_a_tree_is_the_same_as_itself(comparison: script.Comparison, own: list[A
     assert (list(report(verdict.open)), verdict.unlike, verdict.compared) == ([], [], 12)
     assert {item.code for item in own} == {0, 1, 66}
     assert all("Traceback" not in item.err for item in own)
+
+
+def test_what_warms_a_tree_up_changes_no_answer(own: list[Answer], table: Table, tmp_path: Path) -> None:
+    """`own` comes from a process that has run the help of every command and these lines."""
+    few = [group for group in table.groups if group.cluster is None]
+    comparison = script.Comparison(table, few, tmp_path / "cold", warm=False)
+    names = {group.name for group in few}
+    verdict = judge(Rules(base=""), [it for it in own if it.group in names], comparison.answers(REPOSITORY, "base"))
+    assert (list(report(verdict.open)), verdict.unlike, verdict.compared) == ([], [], 9)
+    assert not [it for it in own if it.variant.endswith("en") and re.search("[\u4e00-\u9fff]", it.out + it.err)]
+    assert all(re.search("[\u4e00-\u9fff]", it.out + it.err) for it in own if it.variant == "wide zh")
 
 
 def test_each_planted_change_is_named(comparison: script.Comparison, own: list[Answer], tmp_path: Path) -> None:
