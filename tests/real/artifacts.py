@@ -89,6 +89,12 @@ def damage(directory: Path) -> str | None:
     return f"{len(bad)} of {len(sizes)} jars in {directory} are missing or cut ({bad[0]})" if bad else None
 
 
+def _reason(lines: list[str]) -> str:
+    """Returns the line of Maven's log that names the artifact it could not get; hints of how to run it follow that."""
+    errors = [line for line in lines if line.startswith("[ERROR] ")]
+    return errors[0] if errors else "\n".join(lines[-5:])
+
+
 def _size(file: Path) -> int:
     return file.stat().st_size if file.is_file() else -1
 
@@ -102,7 +108,8 @@ def _fetch(release: str, directory: Path, why: str) -> None:
     shutil.rmtree(part, ignore_errors=True)
     parts = (*_PARTS, *(_PARTS_OF_5 if is_v5(release) else ()))
     pom.write_text(_POM.format("".join(_DEPENDENCY.format(f"rocketmq-{name}", release) for name in parts)))
-    words = [maven, "-q", "-B", "-f", str(pom), _PLUGIN, "-DincludeScope=runtime", f"-DoutputDirectory={part}"]
+    words = [maven, "-q", "-B", "-Dstyle.color=never", "-f", str(pom), _PLUGIN, f"-DoutputDirectory={part}"]
+    words.append("-DincludeScope=runtime")
     try:
         with log.open("wb") as output:
             done = subprocess.run(
@@ -113,7 +120,7 @@ def _fetch(release: str, directory: Path, why: str) -> None:
     sizes = {file.name: file.stat().st_size for file in sorted(part.glob("*.jar"))}
     lacking = [name for name in parts if f"rocketmq-{name}-{release}.jar" not in sizes]
     if done.returncode or lacking:
-        said = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
+        said = _reason(log.read_text(errors="replace").splitlines())
         reason = f"exit code {done.returncode}" if done.returncode else f"without rocketmq-{lacking[0]}"
         raise UnavailableError(f"Maven could not fetch RocketMQ {release} ({reason}):\n{said}")
     (part / _LIST).write_text(json.dumps(sizes, indent=1))

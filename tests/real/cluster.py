@@ -107,9 +107,9 @@ class RealCluster:
         """Returns the store directory of a broker."""
         return self.directory / f"store-{broker}"
 
-    def down(self) -> None:
-        """Ends what was started and still runs."""
-        end(self.members)
+    def down(self, *, tidy: bool = True) -> None:
+        """Ends what was started and still runs; without `tidy` by force, for stores that nobody opens again."""
+        end(self.members, tidy=tidy)
 
     def save(self) -> None:
         """Writes down what runs."""
@@ -138,7 +138,7 @@ def running(plan: Plan, directory: Path) -> Iterator[RealCluster]:
     try:
         yield cluster
     finally:
-        cluster.down()
+        cluster.down(tidy=False)
         for store in directory.glob("store-*"):
             shutil.rmtree(store, ignore_errors=True)
 

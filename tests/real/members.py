@@ -114,11 +114,15 @@ def wait(condition: Callable[[], bool], members: Iterable[Member], what: str, se
         _pause.wait(0.1)
 
 
-def end(members: Iterable[Member]) -> None:
-    """Ends processes, the last started first; one that does not end within 20 s is killed."""
+def end(members: Iterable[Member], *, tidy: bool = True) -> None:
+    """Ends processes, the last started first; one that does not end within 20 s is killed.
+
+    Args:
+        tidy: give them the time to write their stores down, 13 s for a broker of 5.5.0; without it they are killed.
+    """
     running = [process for member in reversed(list(members)) if (process := member.process()) is not None]
     for process in running:
-        process.terminate()
+        process.terminate() if tidy else process.kill()
     _, left = psutil.wait_procs(running, timeout=_ENDING_S)
     for process in left:
         process.kill()

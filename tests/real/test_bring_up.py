@@ -19,6 +19,10 @@ for word in "$@"; do
 done
 mkdir -p $to
 echo x > $to/rocketmq-namesrv-5.5.0.jar"""
+_LACKS_ONE = """\
+echo '[ERROR] Failed: Could not find artifact org.apache.rocketmq:rocketmq-tieredstore:jar:5.5.0 in mirror'
+for line in 1 2 3 4 5 6; do echo "[ERROR] [Help $line] http://maven.apache.org"; done
+exit 1"""
 
 
 @pytest.fixture
@@ -67,6 +71,12 @@ def test_what_maven_says_is_passed_on(programs: Path) -> None:
     script(programs, "mvn", "echo 'no such version'; exit 1")
     with pytest.raises(UnavailableError, match=r"(?s)\(exit code 1\):\nno such version"):
         jars("9.9.9")
+
+
+def test_an_artifact_that_a_mirror_lacks_is_named(programs: Path) -> None:
+    script(programs, "mvn", _LACKS_ONE)
+    with pytest.raises(UnavailableError, match=r"^Maven could not .*:\n.*rocketmq-tieredstore:jar:5\.5\.0 in mirror$"):
+        jars("5.5.0")
 
 
 def test_a_download_without_the_broker_does_not_count(programs: Path, tmp_path: Path) -> None:

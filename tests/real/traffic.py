@@ -52,4 +52,4 @@ def flowing(cluster: RealCluster, topic: str, group: str, *, rate: int, body_byt
         traffic.wait_for(rate)
         yield traffic
     finally:
-        end([member])
+        end([member], tidy=False)
