@@ -16,7 +16,7 @@ class DamageGrade(StrEnum):
     """How a deviation is to be taken.
 
     DAMAGE: bytes contradict the format or each other; a broker would truncate, refuse to start or serve wrong data.
-    EXPECTED: what a running, killed or cleaning broker normally leaves; its own recovery mends it.
+    EXPECTED: what a running, killed, cleaning or moved broker normally leaves; its own recovery mends what it must.
     ODD: legal but unusual; worth knowing when something else is wrong.
     """
 

@@ -22,6 +22,8 @@ from mqctl.store.layouts import INDEX_ENTRY_BYTES, INDEX_HEADER_BYTES
 from mqctl.store.log_window import LogTable
 
 SLICE_ENTRIES = 1 << 20
+_TAG_TYPE = "T"
+"""5.5.0 has entries for tags as well: `topic#T#tag`."""
 _MOST_BYTES, _TOO_LARGE = (1 << 31) - 1, "it is larger than 2 GiB, and no broker can map it"
 
 
@@ -243,6 +245,8 @@ def _strangers(table: LogTable, entries: NDArray[Any], rows: Int64s, at: Int64s)
             file = table.files[int(table.file_number[row])]
             record = decode_message(file.buffer.data, int(table.position[row]))
             keys = [*record.keys, *([record.unique_key] if record.unique_key else [])]
+            if record.tags:
+                keys.append(f"{_TAG_TYPE}#{record.tags}")
             allowed[row] = {key_hash(record.topic, key) for key in keys}
         strange[number] = value not in allowed[row]
     return strange

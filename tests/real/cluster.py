@@ -37,7 +37,7 @@ _LOGBACK = """\
   <root level="WARN"><appender-ref ref="out"/></root>
 </configuration>
 """
-_SMALL: Mapping[str, object] = {
+SMALL: Mapping[str, object] = {
     "mappedFileSizeCommitLog": 16 * _MIB,
     "mappedFileSizeConsumeQueue": 20 * 10_000,
     "mappedFileSizeConsumeQueueExt": _MIB,
@@ -235,7 +235,7 @@ class _Starting:
             "haListenPort": port + 1,
             "storePathRootDir": store,
             "storePathCommitLog": store / "commitlog",
-            **_SMALL,
+            **SMALL,
             **_PATIENT,
             **_USEFUL,
             **({"enableControllerMode": "true", "controllerAddr": self.controller} if self.controller else {}),

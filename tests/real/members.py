@@ -20,7 +20,7 @@ _OPENED = (
     *("java.lang", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent"),
     *("jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch"),
 )
-_ENDING_S = 20.0
+_ENDING_S = 90.0  # 5.5.0 takes 13 on an idle machine
 _LINES = 12
 _pause = Event()
 
@@ -115,7 +115,7 @@ def wait(condition: Callable[[], bool], members: Iterable[Member], what: str, se
 
 
 def end(members: Iterable[Member], *, tidy: bool = True) -> None:
-    """Ends processes, the last started first; one that does not end within 20 s is killed.
+    """Ends processes, the last started first; one that does not end within 90 s is killed.
 
     Args:
         tidy: give them the time to write their stores down, 13 s for a broker of 5.5.0; without it they are killed.

@@ -320,6 +320,27 @@ def test_index_damage(tmp_path: Path) -> None:
     ]
 
 
+def test_entries_of_tags_are_no_damage(tmp_path: Path) -> None:
+    """5.5.0 finds messages by tag: its index has an entry for the tag of each message, under `topic#T#tag`."""
+    built = StoreBuilder()
+    stored = built.append(message(properties={"UNIQ_KEY": "U1", "TAGS": "TagA"}))
+    for tag in ("TagA", "TagB"):
+        built.keys.append((f"{stored.topic}#T#{tag}", stored.physical_offset, stored.store_time_ms))
+    report = verify(StoreDirectory.open(built.write(tmp_path / "s")))
+    (stranger,) = [item for item in report.damages if item.code is DamageCode.INDEX_HASH_MISMATCH]
+    assert (stranger.count, stranger.params) == (1, {"entry": 3})
+
+
+def test_a_broker_may_move(tmp_path: Path) -> None:
+    """Containers have another address at each start, and half messages keep the first one when they are put back."""
+    built = StoreBuilder()
+    for port in (1, 1, 2, 1, 2):
+        built.append(message(store_host=f"192.0.2.9:{port}"))
+    report = verify(StoreDirectory.open(built.write(tmp_path / "s")))
+    (moved,) = [item for item in report.damages if item.code is DamageCode.FOREIGN_RECORD]
+    assert (moved.grade, moved.count) == (DamageGrade.EXPECTED, 2)
+
+
 def test_an_index_whose_time_goes_back_is_no_damage(tmp_path: Path) -> None:
     """Its header has the times of its first and last message, and the clock may have been set back between them."""
     small_store(tmp_path / "s")
