@@ -98,7 +98,14 @@ def schema_index() -> str:
         file = f"{name.replace('/', '-')}.json"
         of = "a live cluster" if name in LIVE else "files, or both"
         lines.append(f"| [{name}]({file}) | {purpose(SCHEMAS[name])} | {of} |")
-    lines += ["", "Errors are one object on stderr: `error/1` with `exit_code`, `problem`, `reason` and `remedy`."]
+    lines += [
+        "",
+        "Errors are one object on stderr: `error/1` with `exit_code`, `problem`, `reason` and `remedy`. Each of the",
+        "three has a key and values for programs (`key` and `values` of the problem, `reason_key`, `reason_values`,",
+        "`remedy_key`, `remedy_values`), null for what a broker or the system said. A text among the values has",
+        "`text`, `key` and `values`. A key stays when its sentence is corrected. Gaps in `unavailable` have `key` and",
+        "`values` of their reason as well, findings a `key`.",
+    ]
     return "\n".join([*lines, ""])
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from mqctl.text import sentence
+
 
 class ExitCode(IntEnum):
     """Exit codes of every mqctl command.
@@ -39,6 +41,8 @@ class MqctlError(Exception):
         problem: what was tried on what, as one sentence without a final full stop.
         reason: why it failed.
         remedy: the next thing to do.
+
+    Each is a text of ours (`mqctl.text`), or word for word what somebody else said.
     """
 
     exit_code = ExitCode.BUG
@@ -50,7 +54,9 @@ class MqctlError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.problem}: {self.reason}" if self.reason else self.problem
+        if not self.reason:
+            return self.problem
+        return sentence("failure", "{problem}: {reason}", problem=self.problem, reason=self.reason)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Errors travel between processes (Spark workers): keep all three parts."""

@@ -40,11 +40,12 @@ class ExampleCommand(TyperCommand):
             if hasattr(error, "option_name") and hasattr(error, "possibilities"):  # there is no such option
                 from mqctl.cli.carried import carried
                 from mqctl.cli.options.meaning import suggested
+                from mqctl.cli.usage_texts import of_parser
 
                 error.possibilities = suggested(self, error.option_name)
                 meant = carried(ctx.command_path.removeprefix("mqctl "), typed, load_command)
                 if not any(word.startswith(error.option_name) for word in meant.left_out):
-                    raise UsageError(error.format_message(), remedy=meant.line) from error
+                    raise UsageError(of_parser(error.format_message()), remedy=meant.line) from error
             raise
 
     def invoke(self, ctx: Any) -> Any:

@@ -16,6 +16,7 @@ from mqctl.allocation.strategies import (
 )
 from mqctl.errors import UsageError
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 NAMES = ("avg", "circle", "hash", "nearby", "nearby:circle", "nearby:hash", "room", "config")
 # As strategies call themselves, and as outputs print them.
@@ -52,15 +53,25 @@ def strategy_of(
     if kind == "nearby" and (inner or "avg") in _PLAIN:
         if rule is None:
             raise UsageError(
-                "the strategy nearby needs to know rooms", remedy="add --room-rule prefix:- or regex:PATTERN"
+                sentence("strategy-nearby-needs-know-rooms", "the strategy nearby needs to know rooms"),
+                remedy=sentence("add-room-rule-prefix-regex-pattern", "add --room-rule prefix:- or regex:PATTERN"),
             )
         return NearbyRoom(_PLAIN[inner or "avg"], rule.broker_room, rule.client_room)
     if kind == "config" and not inner:
         if fixed is None:
-            raise UsageError("the strategy config needs its lists", remedy="add --config FILE, a YAML map of lists")
+            raise UsageError(
+                sentence("strategy-config-needs-lists", "the strategy config needs its lists"),
+                remedy=sentence("add-config-file-yaml-map-lists", "add --config FILE, a YAML map of lists"),
+            )
         return ByConfig(fixed)
     if kind == "room" and not inner:
         if not rooms:
-            raise UsageError("the strategy room needs the rooms it serves", remedy="add --serve-rooms HT,CP")
+            raise UsageError(
+                sentence("strategy-room-needs-rooms-serves", "the strategy room needs the rooms it serves"),
+                remedy=sentence("add-serve-rooms-ht-cp", "add --serve-rooms HT,CP"),
+            )
         return ByMachineRoom(rooms)
-    raise UsageError(f"there is no strategy {name}", remedy=f"use one of: {', '.join(NAMES)}")
+    raise UsageError(
+        sentence("no-strategy", "there is no strategy {name}", name=name),
+        remedy=sentence("use-one", "use one of: {names}", names=", ".join(NAMES)),
+    )

@@ -16,6 +16,7 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 LOCK_LIVES_MS = 60_000
 LOCAL_VALID_MS = 30_000
@@ -107,21 +108,28 @@ def _lock(owner: QueueOwner, held: dict[str, HeldQueue], silent: tuple[str, ...]
     holders = tuple(sorted(client for client, item in held.items() if item.locked))
     waiting = tuple(sorted(set(expected) - set(holders) - set(silent)))
     if len(holders) > 1:
-        note = "two instances consume it: order is broken (one client id twice, or a broker that restarted)"
+        note = sentence(
+            "two-instances-consume-order-broken-one",
+            "two instances consume it: order is broken (one client id twice, or a broker that restarted)",
+        )
         return QueueLock(queue=queue, state=LockState.SPLIT, holders=holders, waiting=waiting, note=note)
     if holders:
         return _held(queue, holders[0], held[holders[0]], waiting, limits)
     if silent:
-        note = f"{', '.join(silent)} did not report what it holds"
+        note = sentence("did-not-report-what-holds", "{silent} did not report what it holds", silent=", ".join(silent))
         return QueueLock(queue=queue, state=LockState.UNKNOWN, waiting=waiting, note=note)
     if not waiting:
-        return QueueLock(queue=queue, state=LockState.NOBODY, note="no instance is to have it")
+        return QueueLock(queue=queue, state=LockState.NOBODY, note=sentence("no-instance", "no instance is to have it"))
     return QueueLock(
         queue=queue,
         state=LockState.WAITING,
         waiting=waiting,
-        note="no instance holds it: an owner that is gone has it for "
-        f"{limits.lives_ms / 1000:g} s after its last renewal, or the instance has not asked yet",
+        note=sentence(
+            "no-instance-holds-owner-gone-s",
+            "no instance holds it: an owner that is gone has it for {lives_ms:g} s after its "
+            "last renewal, or the instance has not asked yet",
+            lives_ms=limits.lives_ms / 1000,
+        ),
     )
 
 
@@ -133,12 +141,25 @@ def _held(queue: MessageQueue, client: str, item: HeldQueue, waiting: tuple[str,
     if item.dropped and item.try_unlock_count:
         state, free_ms = LockState.HUNG, None
         times = counted(item.try_unlock_count, "time")
-        note = f"it gave the queue up and tried to let go {times}, but its listener has not come back"
+        note = sentence(
+            "gave-queue-up-tried-let-go",
+            "it gave the queue up and tried to let go {times}, but its listener has not come back",
+            times=times,
+        )
     elif item.transaction_count and silent_ms > limits.hung_ms:
         state, free_ms = LockState.HUNG, None
-        note = f"its listener has had {counted(item.transaction_count, 'message')} since; the lock is renewed meanwhile"
+        note = sentence(
+            "listener-had-since-lock-renewed-meanwhile",
+            "its listener has had {transaction_count} since; the lock is renewed meanwhile",
+            transaction_count=counted(item.transaction_count, "message"),
+        )
     elif limits.now_ms - item.last_lock_time_ms > limits.valid_ms:
-        state, note = LockState.EXPIRED, "it has not been renewed: its owner consumes nothing until it is"
+        state, note = (
+            LockState.EXPIRED,
+            sentence(
+                "not-renewed-owner-consumes-nothing", "it has not been renewed: its owner consumes nothing until it is"
+            ),
+        )
     return QueueLock(
         queue=queue,
         state=state,

@@ -10,6 +10,7 @@ from mqctl.model.config import PERM_WRITE
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.route import TopicRoute
+from mqctl.text import sentence
 
 RoomOf = Callable[[str], str | None]
 
@@ -45,7 +46,10 @@ def room_rule(text: str, mapping: Mapping[str, str] | None = None) -> RoomRule:
         return RoomRule(text, _matching(argument), _matching(argument))
     if kind == "map" and mapping is not None:
         return RoomRule(text, mapping.get, _client_in(mapping))
-    raise UsageError(f"cannot read the room rule {text!r}", remedy="use prefix:-, prefix:@, regex:PATTERN or map:FILE")
+    raise UsageError(
+        sentence("cannot-read-room-rule", "cannot read the room rule {text!r}", text=text),
+        remedy=sentence("use-prefix-prefix-regex-pattern-map", "use prefix:-, prefix:@, regex:PATTERN or map:FILE"),
+    )
 
 
 def inferred_rule(brokers: Iterable[str], clients: Iterable[str]) -> RoomRule | None:
@@ -74,9 +78,15 @@ def _matching(pattern: str) -> RoomOf:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise UsageError(f"cannot read the room rule regex:{pattern}", reason=str(error)) from error
+        raise UsageError(
+            sentence("cannot-read-room-rule-regex", "cannot read the room rule regex:{pattern}", pattern=pattern),
+            reason=str(error),
+        ) from error
     except RecursionError as error:
-        raise UsageError(f"cannot read the room rule regex:{pattern}", reason="it is nested too deeply") from error
+        raise UsageError(
+            sentence("cannot-read-room-rule-regex", "cannot read the room rule regex:{pattern}", pattern=pattern),
+            reason=sentence("nested-too-deeply", "it is nested too deeply"),
+        ) from error
 
     def room(name: str) -> str | None:
         match = compiled.search(name)

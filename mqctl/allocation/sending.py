@@ -17,6 +17,7 @@ from mqctl.allocation.views import sorted_queues
 from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 MOST_SHARES = 1_000_000
 """Of keys in queues, where each key has messages in every queue: 200 bytes and 3 microseconds each."""
@@ -64,7 +65,10 @@ def selector_named(text: str) -> ProducerChoice:
     """Reads `turn`, `hash`, `random`, `room` or `room:ROOM`. Raises UsageError."""
     kind, _, room = text.lower().partition(":")
     if kind not in {str(item) for item in Choosing} or (":" in text and (kind != Choosing.ROOM or not room)):
-        raise UsageError(f"there is no selector {text}", remedy="use turn, hash, random, room or room:ROOM")
+        raise UsageError(
+            sentence("no-selector", "there is no selector {text}", text=text),
+            remedy=sentence("use-turn-hash-random-room-room", "use turn, hash, random, room or room:ROOM"),
+        )
     return ProducerChoice(Choosing(kind), text.partition(":")[2] or None)
 
 
@@ -98,9 +102,19 @@ def queue_shares(
         return _by_hash(queues, keys)
     if len(keys) * len(queues) > MOST_SHARES:
         raise UsageError(
-            f"{len(keys):,} keys in each of {len(queues):,} queues are too many to count",
-            reason=f"at most {MOST_SHARES:,} shares are computed",
-            remedy="use fewer --keys, or --selector hash, which puts each key into one queue",
+            sentence(
+                "keys-each-queues-too-many-count",
+                "{keys:,} keys in each of {queues:,} queues are too many to count",
+                keys=len(keys),
+                queues=len(queues),
+            ),
+            reason=sentence(
+                "most-shares-computed", "at most {most_shares:,} shares are computed", most_shares=MOST_SHARES
+            ),
+            remedy=sentence(
+                "use-fewer-keys-selector-hash-puts",
+                "use fewer --keys, or --selector hash, which puts each key into one queue",
+            ),
         )
     weights = {queue: 1 / len(queues) for queue in queues}
     if selector.choosing is Choosing.ROOM:
@@ -123,11 +137,17 @@ def _by_room(
     selector: ProducerChoice, queues: Sequence[MessageQueue], layout: Layout, rule: RoomRule | None
 ) -> dict[MessageQueue, float]:
     if rule is None:
-        raise UsageError("the selector room needs to know rooms", remedy="add --room-rule prefix:- or regex:PATTERN")
+        raise UsageError(
+            sentence("selector-room-needs-know-rooms", "the selector room needs to know rooms"),
+            remedy=sentence("add-room-rule-prefix-regex-pattern", "add --room-rule prefix:- or regex:PATTERN"),
+        )
     named = {room for room in map(rule.client_room, layout.clients) if room}
     rooms = [selector.room] if selector.room else sorted(named)
     if not rooms:
-        raise UsageError("no client tells its room", remedy="use --selector room:ROOM, or another --room-rule")
+        raise UsageError(
+            sentence("no-client-tells-room", "no client tells its room"),
+            remedy=sentence("use-selector-room-room-another-room", "use --selector room:ROOM, or another --room-rule"),
+        )
     weights = dict.fromkeys(queues, 0.0)
     for room in rooms:
         own = selectable_queues(queues, room, rule)

@@ -11,6 +11,7 @@ from mqctl.allocation.views import QueueOwnership, View, ownership, sorted_clien
 from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +206,10 @@ def numbered_layout(
         UsageError: there is nothing to share out, or nobody to take it.
     """
     if queue_count < 1 or client_count < 1 or broker_count < 1:
-        raise UsageError("a simulation needs queues, clients and brokers", remedy="use numbers above 0")
+        raise UsageError(
+            sentence("simulation-needs-queues-clients-brokers", "a simulation needs queues, clients and brokers"),
+            remedy=sentence("use-numbers-above-0", "use numbers above 0"),
+        )
     prefixes = [f"{room}{separator}" for room in rooms] or [""]
     width = max(2, len(str(client_count - 1)))
     return Layout(
@@ -251,22 +255,36 @@ def _clients_after(
 ) -> tuple[str, ...]:
     unknown, known = set(change.leave) - set(layout.clients), set(layout.clients) & set(joining)
     if unknown:
-        raise UsageError(f"no client is called {min(unknown)}", reason=f"there are {', '.join(layout.clients[:10])}")
+        raise UsageError(
+            sentence("no-client-called", "no client is called {unknown}", unknown=min(unknown)),
+            reason=sentence("there-are", "there are {there}", there=", ".join(layout.clients[:10])),
+        )
     if known:
-        raise UsageError(f"there is a client {min(known)} already")
+        raise UsageError(sentence("client-already", "there is a client {known} already", known=min(known)))
     staying = [client for client in layout.clients if client not in change.leave]
     if change.remove_clients > len(staying):
-        raise UsageError(f"cannot remove {change.remove_clients} of {len(staying)} clients")
+        raise UsageError(
+            sentence(
+                "cannot-remove-clients",
+                "cannot remove {remove_clients} of {staying} clients",
+                remove_clients=change.remove_clients,
+                staying=len(staying),
+            )
+        )
     staying = staying[: len(staying) - change.remove_clients]
     staying += [f"{layout.clients[-1]}+{number}" for number in range(1, change.add_clients + 1)]
     if change.lose_room is not None:
         if rule is None or not any(rule.client_room(client) == change.lose_room for client in staying):
             raise UsageError(
-                f"no client is in room {change.lose_room}", remedy="check --room-rule and the clients' ids"
+                sentence("no-client-room", "no client is in room {lose_room}", lose_room=change.lose_room),
+                remedy=sentence("check-room-rule-clients-ids", "check --room-rule and the clients' ids"),
             )
         staying = [client for client in staying if rule.client_room(client) != change.lose_room]
     if not staying and not joining:
-        raise UsageError("this would leave no client", remedy="leave one, or see mqctl group lag --advise")
+        raise UsageError(
+            sentence("would-leave-no-client", "this would leave no client"),
+            remedy=sentence("leave-one-see-mqctl-group-lag", "leave one, or see mqctl group lag --advise"),
+        )
     return (*staying, *joining)
 
 
@@ -275,7 +293,10 @@ def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -
     brokers = sorted({queue.broker_name for queue in layout.queues})
     gone = set(change.lose_brokers)
     if gone - set(brokers):
-        raise UsageError(f"there is no broker {min(gone - set(brokers))}", reason=f"there are {', '.join(brokers)}")
+        raise UsageError(
+            sentence("no-broker", "there is no broker {broker}", broker=min(gone - set(brokers))),
+            reason=sentence("there-are", "there are {there}", there=", ".join(brokers)),
+        )
     if change.with_brokers and change.lose_room is not None and rule is not None:
         gone |= {name for name in brokers if rule.broker_room(name) == change.lose_room}
     queues = layout.queues
@@ -284,11 +305,11 @@ def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -
         queues = tuple(MessageQueue(topic, name, number) for topic in topics for name in brokers for number in each)
     for name, count in change.add_brokers:
         if name in brokers:
-            raise UsageError(f"there is a broker {name} already")
+            raise UsageError(sentence("broker-already", "there is a broker {name} already", name=name))
         queues += tuple(MessageQueue(topic, name, number) for topic in topics for number in range(count))
     left = tuple(queue for queue in queues if queue.broker_name not in gone)
     if not left and not change.add_rooms:
-        raise UsageError("this would leave no queue")
+        raise UsageError(sentence("would-leave-no-queue", "this would leave no queue"))
     return left
 
 
@@ -306,8 +327,16 @@ def _room_layout(layout: Layout, rule: RoomRule | None, room: NewRoom) -> Layout
     read = rule is not None and all(rule.broker_room(name) == room.name for name in names)
     if rule is None or not read or any(rule.client_room(client) != room.name for client in made.clients):
         raise UsageError(
-            f"the room rule does not read {room.name} from {min(names)}",
-            remedy="name them yourself, with --add-broker NAME=QUEUES and --add-client ID",
+            sentence(
+                "room-rule-does-not-read",
+                "the room rule does not read {room} from {names}",
+                room=room.name,
+                names=min(names),
+            ),
+            remedy=sentence(
+                "name-yourself-add-broker-name-queues",
+                "name them yourself, with --add-broker NAME=QUEUES and --add-client ID",
+            ),
         )
     return made
 

@@ -21,6 +21,7 @@ from mqctl.capture.processes import PROC, LocalProcess, Runtime, loaded, runtime
 from mqctl.errors import MqctlError, NotFoundError, PermissionDeniedError, RefusedError
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.numbers import decimal, hexadecimal
+from mqctl.text import sentence
 
 _CAP_SYS_PTRACE = 1 << 19
 _SIGQUIT = 1 << 2
@@ -28,7 +29,9 @@ _YAMA = "sys/kernel/yama/ptrace_scope"
 _CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
 _CONTAINER_GROUPS = re.compile(r"docker|kubepods|containerd|libpod|lxc")
 _FILE_REMEDY = "mqctl stacks dump --file DUMP"
-_BROKER_REMEDY = "mqctl stacks dump --client ID -g GROUP (through the broker)"
+_BROKER_REMEDY = sentence(
+    "mqctl-stacks-dump-client-id-g", "mqctl stacks dump --client ID -g GROUP (through the broker)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +81,9 @@ def existing(pid: int, proc: Path = PROC) -> psutil.Process:
 
 def vanished(pid: int, reason: str) -> NotFoundError:
     """Returns the error about a process that is no more."""
-    return NotFoundError(f"there is no process {pid}", reason=reason, remedy="mqctl stacks find")
+    return NotFoundError(
+        sentence("no-process", "there is no process {pid}", pid=pid), reason=reason, remedy="mqctl stacks find"
+    )
 
 
 def obstacle(process: psutil.Process | LocalProcess, proc: Path = PROC) -> MqctlError | None:
@@ -99,9 +104,14 @@ def obstacle(process: psutil.Process | LocalProcess, proc: Path = PROC) -> Mqctl
         return attach_obstacle(facts) or _signal_obstacle(pid, proc)
     again = command_line("mqctl stacks dump --pid {}", pid)
     return RefusedError(
-        f"process {pid} has no stacks",
-        reason="it does not seem to run Python or a Java virtual machine",
-        remedy=f"if it is a consumer: {_BROKER_REMEDY}; if it is another user's: sudo {again}",
+        sentence("process-no-stacks", "process {pid} has no stacks", pid=pid),
+        reason=sentence("does-not-seem-run-python-java", "it does not seem to run Python or a Java virtual machine"),
+        remedy=sentence(
+            "if-consumer-if-another-users-sudo",
+            "if it is a consumer: {broker_remedy}; if it is another user's: sudo {again}",
+            broker_remedy=_BROKER_REMEDY,
+            again=again,
+        ),
     )
 
 
@@ -156,7 +166,11 @@ def ptrace_obstacle(facts: Facts) -> PermissionDeniedError | None:
     else:
         reason = "the kernel forbids to look into it: it has capabilities that this process lacks, or hides its memory"
         remedy = f"sudo {again}"
-    return PermissionDeniedError(f"could not look into process {facts.pid}", reason=reason, remedy=remedy)
+    return PermissionDeniedError(
+        sentence("could-not-look-into-process", "could not look into process {pid}", pid=facts.pid),
+        reason=reason,
+        remedy=remedy,
+    )
 
 
 def attach_obstacle(facts: Facts) -> PermissionDeniedError | None:
@@ -170,8 +184,13 @@ def attach_obstacle(facts: Facts) -> PermissionDeniedError | None:
         name = facts.container[:12] or "CONTAINER"
         remedy = f"docker exec {shell_word(name)} jcmd 1 Thread.print -l > DUMP and {_FILE_REMEDY}; or sudo {again}"
     return PermissionDeniedError(
-        f"could not attach to the Java process {facts.pid}",
-        reason=f"it belongs to {facts.user}, mqctl runs as {facts.own_user}; a JVM answers only its own user and root",
+        sentence("could-not-attach-java-process", "could not attach to the Java process {pid}", pid=facts.pid),
+        reason=sentence(
+            "belongs-mqctl-runs-jvm-answers-only",
+            "it belongs to {user}, mqctl runs as {own_user}; a JVM answers only its own user and root",
+            user=facts.user,
+            own_user=facts.own_user,
+        ),
         remedy=remedy,
     )
 
@@ -182,28 +201,43 @@ def _signal_obstacle(pid: int, proc: Path) -> RefusedError | None:
         return None
     if "/libjvm.so" not in loaded(pid, proc):
         return RefusedError(
-            f"could not attach to process {pid}",
-            reason="it is named java but has loaded no Java virtual machine: the signal that asks for a dump ends it",
+            sentence("could-not-attach-process", "could not attach to process {pid}", pid=pid),
+            reason=sentence(
+                "named-java-loaded-no-java-virtual",
+                "it is named java but has loaded no Java virtual machine: the signal that asks for a dump ends it",
+            ),
             remedy=_BROKER_REMEDY,
         )
     caught = _status(proc / str(pid) / "status").get("SigCgt")
     if caught is not None and not (hexadecimal(caught) or 0) & _SIGQUIT:
         return RefusedError(
-            f"could not attach to the Java process {pid}",
-            reason="it does not catch SIGQUIT (started with -Xrs?): asking for a dump would end it, as kill -3 would",
+            sentence("could-not-attach-java-process", "could not attach to the Java process {pid}", pid=pid),
+            reason=sentence(
+                "does-not-catch-sigquit-started-xrs",
+                "it does not catch SIGQUIT (started with -Xrs?): asking for a dump would end it, as kill -3 would",
+            ),
             remedy=_BROKER_REMEDY,
         )
     if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
         return RefusedError(
-            f"could not attach to the Java process {pid}",
-            reason="it is stopped (SIGSTOP): nothing in it runs, and it would not answer",
-            remedy=f"kill -CONT {pid} resumes it",
+            sentence("could-not-attach-java-process", "could not attach to the Java process {pid}", pid=pid),
+            reason=sentence(
+                "stopped-sigstop-nothing-runs-would-not",
+                "it is stopped (SIGSTOP): nothing in it runs, and it would not answer",
+            ),
+            remedy=sentence("kill-cont-resumes", "kill -CONT {pid} resumes it", pid=pid),
         )
     if "-XX:+DisableAttachMechanism" in _words(pid):
         return RefusedError(
-            f"could not attach to the Java process {pid}",
-            reason="it was started with -XX:+DisableAttachMechanism",
-            remedy=f"kill -3 {pid} writes the dump to its standard output: then {_FILE_REMEDY}; or {_BROKER_REMEDY}",
+            sentence("could-not-attach-java-process", "could not attach to the Java process {pid}", pid=pid),
+            reason=sentence("started-xx-disableattachmechanism", "it was started with -XX:+DisableAttachMechanism"),
+            remedy=sentence(
+                "kill-3-writes-dump-standard-output",
+                "kill -3 {pid} writes the dump to its standard output: then {file_remedy}; or {broker_remedy}",
+                pid=pid,
+                file_remedy=_FILE_REMEDY,
+                broker_remedy=_BROKER_REMEDY,
+            ),
         )
     return None
 

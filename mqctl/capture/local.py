@@ -19,6 +19,7 @@ from mqctl.errors import DeadlineError, MqctlError, PermissionDeniedError, Refus
 from mqctl.model.command_line import shell_words
 from mqctl.model.dump import StackDump
 from mqctl.stacks.parse import read_dumps
+from mqctl.text import sentence
 
 _LONGEST_REASON = 200
 
@@ -118,9 +119,14 @@ class LocalProcessDumps:
         dumps = read_dumps(ran.stdout, source=f"pid {self.pid}", taken_at_ms=taken_at_ms)
         if not dumps:
             raise RefusedError(
-                f"the dump of process {self.pid} shows no thread",
-                reason=f"{Path(self._words[0]).name} wrote {len(ran.stdout)} characters, and none is a stack",
-                remedy=f"see what it says: {shell_words(self._words)}",
+                sentence("dump-process-shows-no-thread", "the dump of process {pid} shows no thread", pid=self.pid),
+                reason=sentence(
+                    "wrote-characters-none-stack",
+                    "{words} wrote {stdout} characters, and none is a stack",
+                    words=Path(self._words[0]).name,
+                    stdout=len(ran.stdout),
+                ),
+                remedy=sentence("see-what-says", "see what it says: {words}", words=shell_words(self._words)),
             )
         dump = dumps[0]
         threads = tuple(
@@ -148,8 +154,16 @@ class LocalProcessDumps:
         tool = Path(self._words[0]).name
         if ran.code is None:
             raise DeadlineError(
-                f"{tool} did not finish a dump of process {self.pid} within {deadline.limit_ms} ms",
-                reason="the process does not answer" if self.runtime is Runtime.JVM else "it, or this machine, is busy",
+                sentence(
+                    "did-not-finish-dump-process-within",
+                    "{tool} did not finish a dump of process {pid} within {limit_ms} ms",
+                    tool=tool,
+                    pid=self.pid,
+                    limit_ms=deadline.limit_ms,
+                ),
+                reason=sentence("process-does-not-answer", "the process does not answer")
+                if self.runtime is Runtime.JVM
+                else sentence("machine-busy", "it, or this machine, is busy"),
                 remedy=self._late_remedy(),
             )
         raise self._failed(tool, ran)
@@ -169,5 +183,9 @@ class LocalProcessDumps:
             )
             return PermissionDeniedError(problem, reason=reason, remedy=remedy)
         return RefusedError(
-            problem, reason=reason, remedy="mqctl stacks dump --client ID -g GROUP (through the broker)"
+            problem,
+            reason=reason,
+            remedy=sentence(
+                "mqctl-stacks-dump-client-id-g", "mqctl stacks dump --client ID -g GROUP (through the broker)"
+            ),
         )

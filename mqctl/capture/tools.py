@@ -15,6 +15,7 @@ import psutil
 
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import ConfigurationError
+from mqctl.text import sentence
 
 _POLL_S = 0.0002
 
@@ -56,8 +57,11 @@ def find_py_spy(search: SearchPath) -> Path:
     path = shutil.which("py-spy", path=sysconfig.get_path("scripts")) or shutil.which("py-spy", path=search.path)
     if path is None:
         raise ConfigurationError(
-            "could not take stacks of a Python process",
-            reason="py-spy, which mqctl depends on, is not where it was installed nor in PATH",
+            sentence("could-not-take-stacks-python-process", "could not take stacks of a Python process"),
+            reason=sentence(
+                "py-spy-mqctl-depends-not-where",
+                "py-spy, which mqctl depends on, is not where it was installed nor in PATH",
+            ),
             remedy="pip install py-spy",
         )
     return Path(path)
@@ -79,10 +83,21 @@ def find_jdk_tool(process: psutil.Process, search: SearchPath) -> list[str]:
             return [tool, *words]
     looked = ", ".join([*map(str, places), "PATH"])
     raise ConfigurationError(
-        f"could not take stacks of the Java process {process.pid}",
-        reason=f"no JDK is installed: neither jcmd nor jstack is in {looked}",
-        remedy=f"install a JDK of the same version; or kill -3 {process.pid}, which writes a dump to its standard "
-        "output, and mqctl stacks dump --file DUMP; or mqctl stacks dump --client ID -g GROUP (through the broker)",
+        sentence(
+            "could-not-take-stacks-java-process", "could not take stacks of the Java process {pid}", pid=process.pid
+        ),
+        reason=sentence(
+            "no-jdk-installed-neither-jcmd-nor",
+            "no JDK is installed: neither jcmd nor jstack is in {looked}",
+            looked=looked,
+        ),
+        remedy=sentence(
+            "install-jdk-same-version-kill-3",
+            "install a JDK of the same version; or kill -3 {pid}, which writes a dump to its "
+            "standard output, and mqctl stacks dump --file DUMP; or mqctl stacks dump --client "
+            "ID -g GROUP (through the broker)",
+            pid=process.pid,
+        ),
     )
 
 

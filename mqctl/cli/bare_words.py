@@ -10,6 +10,7 @@ from mqctl.cli.carried import Load, carried, left_out
 from mqctl.errors import MqctlError, UsageError
 from mqctl.model.command_line import shell_words
 from mqctl.model.names import RETRY_PREFIX
+from mqctl.text import sentence
 
 _PATIENCE = "2s"
 """How long a cluster has to tell what the name is."""
@@ -26,7 +27,11 @@ def refuse_option(path: tuple[str, ...], words: list[str], verb: str | None, loa
     if path:
         if verb is not None:
             meant = carried(verb, words, load)
-            raise UsageError(f"no command after {_quoted(path)}", reason=left_out(meant.left_out), remedy=meant.line)
+            raise UsageError(
+                sentence("no-command-after", "no command after {quoted}", quoted=_quoted(path)),
+                reason=left_out(meant.left_out),
+                remedy=meant.line,
+            )
         return
     first = next((place for place, word in enumerate(words) if word in catalog.children(())), None)
     if first is not None:
@@ -34,7 +39,10 @@ def refuse_option(path: tuple[str, ...], words: list[str], verb: str | None, loa
         both = (noun, *words[first + 1 : first + 2])
         end = first + (2 if both in catalog.BY_PATH else 1)
         line = ["mqctl", *words[first:end], *words[:first], *words[end:]]
-        raise UsageError(f"{words[0]} belongs behind the command", remedy=shell_words(line))
+        raise UsageError(
+            sentence("belongs-behind-command", "{words} belongs behind the command", words=words[0]),
+            remedy=shell_words(line),
+        )
 
 
 def refuse_name(path: tuple[str, ...], words: list[str], load: Load) -> None:
@@ -49,18 +57,44 @@ def refuse_name(path: tuple[str, ...], words: list[str], load: Load) -> None:
     near = get_close_matches(name, catalog.children(path))
     typed = _quoted((*path, name))
     if len(kinds) == 1:
-        reason = "it is a consumer group" if kinds == ["group"] else "it is a topic"
-        raise UsageError(f"no command {typed}", reason=reason, remedy=_described(kinds[0], name, options, load))
+        reason = (
+            sentence("consumer-group", "it is a consumer group")
+            if kinds == ["group"]
+            else sentence("topic", "it is a topic")
+        )
+        raise UsageError(
+            sentence("no-command", "no command {quoted}", quoted=typed),
+            reason=reason,
+            remedy=_described(kinds[0], name, options, load),
+        )
     if path and near:
         own = _described(path[0], name, options, load)
         raise UsageError(
-            f"No such command '{name}'. Did you mean {near[0]!r}?",
-            remedy=f"mqctl {path[0]} {near[0]}; of a {path[0]} with that name: {own}",
+            sentence(
+                "no-such-command-did-you-mean",
+                "No such command '{name}'. Did you mean {near!r}?",
+                name=name,
+                near=near[0],
+            ),
+            remedy=sentence(
+                "mqctl-name",
+                "mqctl {path} {near}; of a {path_2} with that name: {own}",
+                path=path[0],
+                near=near[0],
+                path_2=path[0],
+                own=own,
+            ),
         )
     if not path and not near:
         either = [_described(kind, name, options, load) for kind in ("group", "topic")]
         raise UsageError(
-            f"No such command '{name}'", remedy=f"of a group with that name: {either[0]}; of a topic: {either[1]}"
+            sentence("no-such-command", "No such command '{name}'", name=name),
+            remedy=sentence(
+                "group-name-topic",
+                "of a group with that name: {either}; of a topic: {either_2}",
+                either=either[0],
+                either_2=either[1],
+            ),
         )
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from mqctl.errors import NotFoundError
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 
 class CommandCoverage(StrEnum):
@@ -226,7 +227,13 @@ def find(name: str) -> SubCommand:
         return sub_command
     near = [by_name[word].name for word in get_close_matches(name.lower(), by_name, n=3)]
     raise NotFoundError(
-        f"cannot look up mqadmin's sub-command {name}",
-        reason="neither 4.9.8 nor 5.3.3 has one of that name",
-        remedy=(f"did you mean {', '.join(near)}? " if near else "") + "`mqctl commands --mqadmin all` lists them all",
+        sentence("cannot-look-up-mqadmins-sub-command", "cannot look up mqadmin's sub-command {name}", name=name),
+        reason=sentence("neither-4-9-8-nor-5", "neither 4.9.8 nor 5.3.3 has one of that name"),
+        remedy=sentence(
+            "mean-mqadmin-sub-command",
+            "did you mean {near}? `mqctl commands --mqadmin all` lists them all",
+            near=", ".join(near),
+        )
+        if near
+        else sentence("mqadmin-sub-commands", "`mqctl commands --mqadmin all` lists them all"),
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Document
+from mqctl.text import composed
 
 
 class Output(StrEnum):
@@ -124,9 +125,9 @@ def tell(line: str) -> None:
     from mqctl.render.text import printable_lines
 
     if spoken() is not None and spoken() != "en":
-        from mqctl.render.sentences import talk
+        from mqctl.render import translation
 
-        line = talk(line, spoken())
+        line = translation.spoken(line, spoken())
     if (listener := _listening.get()) is not None:
         listener.talk.append(printable_lines(line))
         return
@@ -135,4 +136,4 @@ def tell(line: str) -> None:
 
 def note(line: str) -> None:
     """Writes one line that mqctl says of itself to stderr."""
-    tell(f"mqctl: {line}")
+    tell(composed("mqctl: {line}", line=line))

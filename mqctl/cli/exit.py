@@ -10,6 +10,7 @@ import typer
 
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import key_of, sentence, values_of
 
 _SECRET_WORDS = ("secret", "password", "passwd", "token", "access-key", "accesskey")
 
@@ -40,22 +41,31 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
         _give_stdout_up()
         return code
     except (KeyboardInterrupt, typer.Abort):
-        failure = _Failure(ExitCode.INTERRUPTED, "interrupted")
+        failure = _Failure(ExitCode.INTERRUPTED, sentence("interrupted", "interrupted"))
     except MqctlError as error:
         failure = _Failure(error.exit_code, error.problem, error.reason, error.remedy)
     except typer.TyperException as error:
-        failure = _secret_option(error) or _Failure(
-            ExitCode.USAGE, _one_line(error.format_message()).rstrip("."), remedy=_usage_remedy(error)
-        )
+        failure = _secret_option(error) or _Failure(ExitCode.USAGE, _of_parser(error), remedy=_usage_remedy(error))
     except OSError as error:
-        what = f"could not use {error.filename}" if error.filename else "could not read or write"
+        what = (
+            sentence("could-not-use", "could not use {path}", path=error.filename)
+            if error.filename
+            else sentence("could-not-read-write", "could not read or write")
+        )
         kind = ExitCode.PERMISSION if isinstance(error, PermissionError) else ExitCode.IO
         failure = _Failure(kind, what, error.strerror or str(error))
     except Exception as error:
         if os.environ.get("MQCTL_DEBUG"):
             raise
-        problem = f"mqctl has a bug: {type(error).__name__}: {error}"
-        failure = _Failure(ExitCode.BUG, problem, remedy="run it again with MQCTL_DEBUG=1 and report what it prints")
+        kind_of_bug = f"{type(error).__name__}: {error}"
+        problem = sentence("bug", "mqctl has a bug: {error}", error=kind_of_bug)
+        failure = _Failure(
+            ExitCode.BUG,
+            problem,
+            remedy=sentence(
+                "run-again-mqctl-debug-1-report", "run it again with MQCTL_DEBUG=1 and report what it prints"
+            ),
+        )
     try:
         sys.stdout.flush()
     except OSError:  # a full disk: the interpreter's last flush would end with 120
@@ -66,6 +76,12 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
 
 def _give_stdout_up() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _of_parser(error: typer.TyperException) -> str:
+    from mqctl.cli.usage_texts import of_parser
+
+    return of_parser(_one_line(error.format_message()).rstrip("."))
 
 
 def _one_line(message: str) -> str:
@@ -88,6 +104,12 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
             "problem": failure.problem,
             "reason": failure.reason,
             "remedy": failure.remedy,
+            "key": key_of(failure.problem),
+            "values": values_of(failure.problem),
+            "reason_key": key_of(failure.reason),
+            "reason_values": values_of(failure.reason),
+            "remedy_key": key_of(failure.remedy),
+            "remedy_values": values_of(failure.remedy),
         }
         sys.stderr.write(json_text(body, encoding=sys.stderr.encoding) + "\n")
         return
@@ -110,9 +132,9 @@ def _in_words(failure: _Failure) -> _Failure:
         return failure
     if lang is None:
         return failure
-    from mqctl.render.sentences import spoken_text
+    from mqctl.render import translation
 
-    words = (spoken_text(text, lang) for text in (failure.problem, failure.reason, failure.remedy))
+    words = (translation.spoken(text, lang) for text in (failure.problem, failure.reason, failure.remedy))
     return _Failure(failure.code, *words)
 
 
@@ -132,7 +154,7 @@ def _secret_option(error: typer.TyperException) -> _Failure | None:
         return None
     return _Failure(
         ExitCode.USAGE,
-        f"{option} is no option: no option takes a secret",
+        sentence("no-option-no-option-takes-secret", "{option} is no option: no option takes a secret", option=option),
         "process lists and shell histories show options, so what was typed is known there now",
         "use --acl-file FILE (mode 600), --keyring of a profile, or MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY",
     )

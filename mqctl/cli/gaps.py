@@ -9,6 +9,7 @@ from mqctl.errors import ExitCode
 from mqctl.model.gap import Gap, exit_code_of, remedies_of
 from mqctl.model.remark import on_one_line
 from mqctl.render.document import Document
+from mqctl.text import composed, joined, sentence
 
 _SUBJECTS_NAMED = 5
 _LINES = 12
@@ -31,7 +32,7 @@ def tell_gaps(gaps: Sequence[Gap], *, minor: Sequence[Gap] = (), lister: str = "
         lister: the command that lists all of very many.
     """
     for line in gap_lines((*gaps, *minor), lister=lister):
-        tell(f"mqctl: {line}")
+        tell(composed("mqctl: {line}", line=line))
     tell_remedies((*gaps, *minor))
     return exit_code_of(gaps)
 
@@ -39,7 +40,7 @@ def tell_gaps(gaps: Sequence[Gap], *, minor: Sequence[Gap] = (), lister: str = "
 def tell_remedies(gaps: Iterable[Gap]) -> None:
     """Says what helps against gaps that are shown elsewhere."""
     for remedy in remedies_of(gaps):
-        tell(f"  next: {remedy}")
+        tell(composed("  next: {remedy}", remedy=remedy))
 
 
 def gap_lines(gaps: Iterable[Gap], *, lister: str = "") -> list[str]:
@@ -51,15 +52,24 @@ def gap_lines(gaps: Iterable[Gap], *, lister: str = "") -> list[str]:
     more = len(lines) - _LINES
     if more <= 1:
         return lines
-    rest = f"and more was not read, for {more:,} other reasons{f': {lister} lists all' if lister else ''}"
+    rest = sentence(
+        "more-not-read-other-reasons",
+        "and more was not read, for {more:,} other reasons{lister}",
+        more=more,
+        lister=sentence("lists-all", ": {lister} lists all", lister=lister) if lister else "",
+    )
     return [*lines[:_LINES], rest]
 
 
 def _line(broker: str | None, reason: str, gaps: Sequence[Gap]) -> str:
-    parts = ", ".join(dict.fromkeys(gap.part for gap in gaps))
+    parts = tuple(dict.fromkeys(gap.part for gap in gaps))
     subjects = list(dict.fromkeys(str(gap.subject) for gap in gaps if gap.subject))
-    named = ", ".join(subjects[:_SUBJECTS_NAMED])
+    named = joined(", ", subjects[:_SUBJECTS_NAMED])
     if len(subjects) > _SUBJECTS_NAMED:
-        named += f" and {len(subjects) - _SUBJECTS_NAMED:,} more"
+        named += sentence("more", " and {names:,} more", names=len(subjects) - _SUBJECTS_NAMED)
     where = " ".join(text for text in (on_one_line(broker) if broker else "", named) if text)
-    return f"{parts} ({where}) not read: {reason}" if where else f"{parts} not read: {reason}"
+    return (
+        sentence("not-read", "{parts} ({where}) not read: {reason}", parts=parts, where=where, reason=reason)
+        if where
+        else sentence("not-read-2", "{parts} not read: {reason}", parts=parts, reason=reason)
+    )

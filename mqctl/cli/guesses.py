@@ -9,6 +9,7 @@ from mqctl.cli import catalog
 from mqctl.cli.carried import Load, carried, left_out
 from mqctl.errors import UsageError
 from mqctl.model.command_line import shell_words
+from mqctl.text import joined, sentence
 
 _OURS: dict[tuple[str, ...], str] = {
     ("delay", "list"): "delay backlog",
@@ -151,11 +152,20 @@ def refuse_guess(path: tuple[str, ...], words: list[str], load: Load) -> None:
         if meant.left_out:
             lost = shell_words(meant.left_out)
             raise UsageError(
-                f"no command {quoted}",
-                reason=f"in mqctl it is {own}; without a counterpart: {lost}",
+                sentence("no-command", "no command {quoted}", quoted=quoted),
+                reason=sentence(
+                    "mqctl-without-counterpart",
+                    "in mqctl it is {own}; without a counterpart: {lost}",
+                    own=own,
+                    lost=lost,
+                ),
                 remedy=meant.line,
             )
-        raise UsageError(f"no command {quoted}", reason=f"in mqctl it is {own}", remedy=meant.line)
+        raise UsageError(
+            sentence("no-command", "no command {quoted}", quoted=quoted),
+            reason=sentence("mqctl", "in mqctl it is {own}", own=own),
+            remedy=meant.line,
+        )
     if name.startswith("-"):
         return
     from mqctl.cli.mqadmin_words import translated
@@ -169,10 +179,16 @@ def refuse_guess(path: tuple[str, ...], words: list[str], load: Load) -> None:
     reasons = [translation.entry.note] if translation.entry.note else []
     reasons += filter(None, [left_out(translation.left_out)])
     raise UsageError(
-        f"{translation.entry.name} is a command of mqadmin"
-        + ("" if translation.command else " that mqctl does not offer"),
-        reason="; ".join(reasons),
-        remedy=translation.command or "`mqctl commands --mqadmin all` lists what mqctl offers for each",
+        sentence("command-of-mqadmin", "{name} is a command of mqadmin", name=translation.entry.name)
+        if translation.command
+        else sentence(
+            "command-of-mqadmin-only",
+            "{name} is a command of mqadmin that mqctl does not offer",
+            name=translation.entry.name,
+        ),
+        reason=joined("; ", reasons) if reasons else "",
+        remedy=translation.command
+        or sentence("mqadmin-commands-offered", "`mqctl commands --mqadmin all` lists what mqctl offers for each"),
     )
 
 

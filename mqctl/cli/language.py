@@ -6,6 +6,7 @@ import os
 
 from mqctl.errors import ConfigurationError
 from mqctl.model.lang import Lang
+from mqctl.text import sentence
 
 _asked: list[Lang] = []
 
@@ -33,5 +34,6 @@ def spoken() -> Lang | None:
     except ValueError as error:
         known = ", ".join(Lang)
         raise ConfigurationError(
-            f"MQCTL_LANG={text} is not a language of mqctl", remedy=f"use one of: {known}, or unset it"
+            sentence("mqctl-lang-not-language-mqctl", "MQCTL_LANG={text} is not a language of mqctl", text=text),
+            remedy=sentence("use-one-unset", "use one of: {known}, or unset it", known=known),
         ) from error

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from mqctl.errors import ConfigurationError
+from mqctl.text import sentence
 
 
 def config_dir() -> Path:
@@ -34,5 +35,7 @@ def _place(variable: str, usual: str) -> Path:
     except (KeyError, RuntimeError) as error:
         reason = "neither HOME nor the user's entry names a home directory"
         problem = "there is no place for mqctl's own files"
-        raise ConfigurationError(problem, reason=reason, remedy=f"set {variable}") from error
+        raise ConfigurationError(
+            problem, reason=reason, remedy=sentence("set", "set {variable}", variable=variable)
+        ) from error
     return path

@@ -9,6 +9,7 @@ from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.spans import DAY_MS, span_ms
+from mqctl.text import sentence
 
 LONGEST_SPAN = "36500d"
 _LONGEST_SPAN_MS = 36_500 * DAY_MS  # a century: waits of threads end at 292 years, dates at the year 9999
@@ -44,7 +45,10 @@ def parse_instant(text: str, now: datetime, *, ahead: bool = False) -> Instant:
     """
     when = _of_day(text.strip(), now, ahead=ahead) or _parse(_OF_MQADMIN.sub(r"\1 \2.\3", text.strip()), now)
     if when is None:
-        raise UsageError(f"cannot read the time {text!r}", remedy=f"use one of: {_FORMS}")
+        raise UsageError(
+            sentence("cannot-read-time", "cannot read the time {text!r}", text=text),
+            remedy=sentence("use-one", "use one of: {names}", names=_FORMS),
+        )
     if when.tzinfo is None:
         when = when.replace(tzinfo=now.tzinfo)
     return Instant(round(when.timestamp() * 1000), when.isoformat(sep=" ", timespec="milliseconds"))
@@ -58,7 +62,10 @@ def parse_span_ms(text: str) -> int:
     """
     total = _span_ms(text.strip())
     if total is None:
-        raise UsageError(f"cannot read the duration {text!r}", remedy="use for instance 90s, 15m, 1h30m, 2d")
+        raise UsageError(
+            sentence("cannot-read-duration", "cannot read the duration {text!r}", text=text),
+            remedy=sentence("use-instance-90s-15m-1h30m-2d", "use for instance 90s, 15m, 1h30m, 2d"),
+        )
     return total
 
 
@@ -67,7 +74,10 @@ def _span_ms(text: str) -> int | None:
     if total is None:
         return None
     if total > _LONGEST_SPAN_MS:
-        raise UsageError(f"the duration {text!r} is too long", remedy=f"the longest is {LONGEST_SPAN}")
+        raise UsageError(
+            sentence("duration-too-long", "the duration {text!r} is too long", text=text),
+            remedy=sentence("longest", "the longest is {longest_span}", longest_span=LONGEST_SPAN),
+        )
     return round(total)
 
 

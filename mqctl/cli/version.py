@@ -11,6 +11,7 @@ from mqctl.errors import UsageError
 from mqctl.model.forms import FORMS
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Table
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,10 @@ def tell_version(arguments: Sequence[str]) -> None:
     words = [part for word in arguments[1:] for part in word.split("=", 1)]
     known = [str(form) for form in Output]
     if len(words) != 2 or words[0] not in ("-o", "--output") or words[1] not in known:
-        raise UsageError("--version stands alone, or with -o FORMAT", remedy=f"mqctl --version -o {'|'.join(known)}")
+        raise UsageError(
+            sentence("version-stands-alone-o-format", "--version stands alone, or with -o FORMAT"),
+            remedy=f"mqctl --version -o {'|'.join(known)}",
+        )
     system = f"{platform.system().lower()}-{platform.machine()}"
     report = VersionReport(version=__version__, python=platform.python_version(), system=system, forms=FORMS)
     columns = (Column("version", "version"), Column("python", "python"), Column("system", "system"))

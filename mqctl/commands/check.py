@@ -36,6 +36,7 @@ from mqctl.operations.checks.one_line import (
     WithoutOption,
 )
 from mqctl.render.checks import CheckFormat, check_document, formatted, with_next
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.operations.checks.webhook import Webhook
@@ -159,21 +160,37 @@ def _held(
         results = with_next(hold(state, expected), state)
         if worst(results) is CheckState.OK or snapshot is not None or monotonic() + _EVERY_S > ends:
             return results, state
-        tell(f"mqctl: {sum(item.state is not CheckState.OK for item in results)} do not hold yet")
+        tell(
+            sentence(
+                "do-not-hold-yet",
+                "mqctl: {results} do not hold yet",
+                results=sum(item.state is not CheckState.OK for item in results),
+            )
+        )
         sleep(_EVERY_S)
 
 
 def _expected(file: Path | None, typed: OneLine, *, named: bool) -> Expectations:
     """Returns what must hold. Raises UsageError: a file and options, or neither, or a bare group instead of a file."""
     if file is not None and not named and not file.exists() and file.name == str(file) and not file.suffix:
-        raise UsageError(f"there is no file {file}", remedy=f"if it is a group: {_with_group(str(file))}")
+        raise UsageError(
+            sentence("no-file", "there is no file {file}", file=file),
+            remedy=sentence("if-group", "if it is a group: {with_group}", with_group=_with_group(str(file))),
+        )
     inline = typed.expectations()
     if file is not None and inline is not None:
         raise UsageError(
-            "both a file and expectations on the command line were given", remedy="put them all into the file"
+            sentence(
+                "both-file-expectations-command-line-given",
+                "both a file and expectations on the command line were given",
+            ),
+            remedy=sentence("put-all-into-file", "put them all into the file"),
         )
     if file is not None:
         return load_expectations(file)
     if inline is None:
-        raise UsageError("no expectations given to check", remedy="name a file, or --group and a limit")
+        raise UsageError(
+            sentence("no-expectations-given-check", "no expectations given to check"),
+            remedy=sentence("name-file-group-limit", "name a file, or --group and a limit"),
+        )
     return inline

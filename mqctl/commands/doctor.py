@@ -62,6 +62,7 @@ from mqctl.render import units
 from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
 from mqctl.render.summary import verdict_again
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.store.verify import Verifier
@@ -186,9 +187,15 @@ def _verifier(
         yield None
         return
     if store is None:
-        raise UsageError("--master and --conf say where a store is verified", remedy="name one with --store DIR")
+        raise UsageError(
+            sentence("master-conf-say-where-store-verified", "--master and --conf say where a store is verified"),
+            remedy=sentence("name-one-store-dir", "name one with --store DIR"),
+        )
     if quick:
-        raise UsageError("--quick verifies nothing", remedy="leave --quick out, or --master and --conf")
+        raise UsageError(
+            sentence("quick-verifies-nothing", "--quick verifies nothing"),
+            remedy=sentence("leave-quick-out-master-conf", "leave --quick out, or --master and --conf"),
+        )
     from mqctl.operations.store.verifying import verifier  # with all that reads stores
 
     with verifier(str(store.absolute()), on_spark=False, master=master, conf=conf) as verify:
@@ -203,7 +210,10 @@ def _settings(state: ClusterSnapshot, store: Path | None, scale: float | None, r
 def _probed(state: ClusterSnapshot, options: LiveOptions) -> ClusterSnapshot:
     """Sends what only a send shows. Raises UsageError: nothing can be sent to files."""
     if state.origin.kind is not OriginKind.LIVE or state.origin.archive is not None:
-        raise UsageError("--probe needs a live cluster", remedy="name it with --namesrv or --profile")
+        raise UsageError(
+            sentence("probe-needs-live-cluster", "--probe needs a live cluster"),
+            remedy=sentence("name-namesrv-profile", "name it with --namesrv or --profile"),
+        )
     from mqctl.operations.brokers.probing import probed
 
     return probed(state, cluster_target(options.namesrv, options.profile, options.timeout))
@@ -260,7 +270,16 @@ def _judged(
         datetime.now().astimezone().date(),
     )
     for old in judged.expired:
-        tell(f"mqctl: {known}: {old.code} ({old.subject}) was accepted until {old.until}; it counts again")
+        tell(
+            sentence(
+                "accepted-counts-again",
+                "mqctl: {known}: {code} ({subject}) was accepted until {until}; it counts again",
+                known=known,
+                code=old.code,
+                subject=old.subject,
+                until=old.until,
+            )
+        )
     return judged
 
 
@@ -316,7 +335,7 @@ def _show(
         named = [item for item in backlog_advice(state, settings) if item.group in groups] if groups else []
         advices = [item for item in named if not is_retry_topic(item.topic)]
         write_text(page, findings_page(document, state, groups, lang, advices))
-        tell(f"mqctl: wrote {page} ({units.size(page.stat().st_size)})")
+        tell(sentence("wrote", "mqctl: wrote {page} ({st_size})", page=page, st_size=units.size(page.stat().st_size)))
 
 
 def _source(state: ClusterSnapshot, options: LiveOptions) -> str | None:

@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import DEFAULT_TIMEOUT_MS, NamesrvOption, Profi
 from mqctl.cli.options.common import ExceptOption, GroupPatternOption, TopicPatternOption
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl record /var/lib/mqctl/prod --profile prod",
@@ -44,7 +45,12 @@ def command(
     """
     every_ms = parse_span_ms(every)
     if every_ms < _LEAST_EVERY_MS:
-        raise UsageError(f"--every must be at least {_LEAST_EVERY_MS} ms", remedy="use for instance --every 30s")
+        raise UsageError(
+            sentence(
+                "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=_LEAST_EVERY_MS
+            ),
+            remedy=sentence("use-instance-every-30s", "use for instance --every 30s"),
+        )
     from mqctl.operations.recording.loop import RecordPace, record, require_libraries
     from mqctl.snapshot.live.asking import Scope
 

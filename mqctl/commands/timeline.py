@@ -21,6 +21,7 @@ from mqctl.cli.options.limit import LimitOption, most_of
 from mqctl.cli.times import parse_instant, parse_span_ms
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.spans import FAR
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl timeline --recording /var/lib/mqctl/prod --since 'yesterday 02:00' --until 'today 06:00'",
@@ -67,7 +68,10 @@ def command(
     now = datetime.now().astimezone()
     since_ms, until_ms = _moment(since, -FAR, now, "since"), _moment(until, FAR, now, "until")
     if since_ms >= until_ms:
-        raise UsageError("--since must be before --until", remedy="name the earlier time first")
+        raise UsageError(
+            sentence("since-must-before", "--since must be before --until"),
+            remedy=sentence("name-earlier-time-first", "name the earlier time first"),
+        )
     require_libraries()
     from mqctl.operations.recording.timeline import read_timeline, write_page
     from mqctl.recording.timeline.question import TimelineQuestion

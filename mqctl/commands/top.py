@@ -16,6 +16,7 @@ from mqctl.cli.terminal.screen import is_terminal
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
 from mqctl.render.top import Sort
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl top",
@@ -69,7 +70,10 @@ def command(
     """
     every_ms = _refuse(every, output)
     if recording is not None and (plain or once or count is not None or output is not Output.TABLE):
-        raise UsageError("--recording is for the screen", remedy="leave --plain, --count, --once and -o out")
+        raise UsageError(
+            "--recording is for the screen",
+            remedy=sentence("leave-plain-count-once-o-out", "leave --plain, --count, --once and -o out"),
+        )
     from mqctl.operations.top.answers import runner
     from mqctl.operations.top.frames import TopFrames
     from mqctl.operations.top.screen import FramePace, print_frames, show_frames
@@ -102,9 +106,17 @@ def _refuse(every: str, output: Output) -> int:
     """Returns the time between looks. Raises UsageError for what cannot be."""
     every_ms = parse_span_ms(every)
     if every_ms < _LEAST_EVERY_MS:
-        raise UsageError(f"--every must be at least {_LEAST_EVERY_MS} ms", remedy="use for instance --every 2s")
+        raise UsageError(
+            sentence(
+                "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=_LEAST_EVERY_MS
+            ),
+            remedy=sentence("use-instance-every-2s", "use for instance --every 2s"),
+        )
     if output in (Output.YAML, Output.CSV):
-        raise UsageError(f"top has no {output} form", remedy="use -o ndjson: one frame a line")
+        raise UsageError(
+            sentence("top-no-form", "top has no {output} form", output=output),
+            remedy=sentence("use-o-ndjson-one-frame-line", "use -o ndjson: one frame a line"),
+        )
     return every_ms
 
 
@@ -112,5 +124,10 @@ def _has_screen() -> bool:
     """Tells whether the extra is there; says how to get it where it is not."""
     if find_spec("textual") is not None:
         return True
-    note("the screen to walk through needs Textual: pip install 'mqctl[screen]'; this is the plain form (--plain)")
+    note(
+        sentence(
+            "screen-walk-through-needs-textual-pip",
+            "the screen to walk through needs Textual: pip install 'mqctl[screen]'; this is the plain form (--plain)",
+        )
+    )
     return False

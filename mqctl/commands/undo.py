@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl undo 20261121-091500-3fa2",
@@ -41,8 +42,13 @@ def command(
 
     if last == (change_id is not None):
         raise UsageError(
-            "an ID and --last cannot be combined" if last else "no change is named",
-            remedy="give one of them: mqctl undo ID, or mqctl undo --last; mqctl history lists the changes",
+            sentence("id-last-cannot-combined", "an ID and --last cannot be combined")
+            if last
+            else sentence("no-change-named", "no change is named"),
+            remedy=sentence(
+                "give-one-mqctl-undo-id-mqctl",
+                "give one of them: mqctl undo ID, or mqctl undo --last; mqctl history lists the changes",
+            ),
         )
     consent = Consent(execute=execute, confirmed=confirm)
     document, code = take_back(change_id or newest_change(), lambda: cluster_target(namesrv, profile, timeout), consent)

@@ -33,6 +33,7 @@ from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.names_alike import is_pattern
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.text import composed
 
 
 def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult, ...]:
@@ -158,7 +159,9 @@ def _topic(snapshot: ClusterSnapshot, expected: TopicExpectation) -> Iterator[Ch
                 "queues",
                 subject,
                 count == expected.queue_count,
-                f"{counted(count, 'queue')}, declared {expected.queue_count}",
+                composed(
+                    "{count}, declared {queue_count}", count=counted(count, "queue"), queue_count=expected.queue_count
+                ),
             )
     if expected.perm is not None:
         perms = sorted({perm_text(config.perm) for config in configs})

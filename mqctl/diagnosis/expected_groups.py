@@ -16,6 +16,7 @@ from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
 from mqctl.model.names_alike import is_pattern
 from mqctl.model.queue_state import QueueState
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.text import composed, sentence
 
 
 def hold_groups(
@@ -77,7 +78,7 @@ class _Looked:
     def dead_letters(self, group: str, *, held: bool) -> tuple[int, Gap | str | None]:
         """Returns how many dead letters are held, or where their queues end; and why that is not known."""
         if not self.brokers:
-            return 0, "no broker is registered"
+            return 0, sentence("no-broker-registered", "no broker is registered")
         if gaps := self._gaps(Part.QUEUES):
             return 0, gaps[0]
         return sum(queue.max_offset - (queue.min_offset if held else 0) for queue in self._letters.get(group, ())), None
@@ -132,7 +133,7 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Itera
         said = (
             f"{span_text(most or 0)} behind on {topic}"
             if unit
-            else f"{counted(round(most or 0), 'message')} behind on {topic}"
+            else composed("{most} behind on {topic}", most=counted(round(most or 0), "message"), topic=topic)
         )
         checked = None if most is None else amount(name, subject, most, limit, said, unit=unit)
         if checked is None or (checked.state is not CheckState.CRITICAL and (gaps or len(known) < len(values))):
@@ -172,5 +173,7 @@ def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked)
             yield unknown("dead_letter_growth", subject, why)
             return
         window_ms = looked.now_ms - looked.earlier.now_ms
-        said = f"{counted(now - then, 'dead letter')} came within {span_text(window_ms)}"
+        said = composed(
+            "{now} came within {span_text}", now=counted(now - then, "dead letter"), span_text=span_text(window_ms)
+        )
         yield amount("dead_letter_growth", subject, now - then, expected.dead_letter_growth, said)

@@ -10,6 +10,7 @@ from mqctl.model.expectation import CheckResult, CheckState, Limit
 from mqctl.model.gap import Gap
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names_alike import is_pattern, like_any
+from mqctl.text import composed
 
 
 def meant_by(name: str, without: Collection[str], known: Collection[str], named: Collection[str]) -> list[str]:
@@ -29,7 +30,10 @@ def why_missed(gone: GoneBroker) -> str:
     if gone.expected_by:
         return f"it is not registered, and is part of {gone.expected_by}"
     if gone.held:
-        return f"it is not registered, and members of {counted(len(gone.holders), 'group')} hold queues of it"
+        return composed(
+            "it is not registered, and members of {holders} hold queues of it",
+            holders=counted(len(gone.holders), "group"),
+        )
     if gone.ordered:
         return f"it is not registered, and the order configuration of {gone.ordered[0]} names it"
     return "it is not registered any more, and was within a day (removed on purpose? say how many there are: --brokers)"

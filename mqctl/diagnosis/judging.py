@@ -26,6 +26,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.text import sentence
 
 # What most faults bring along: messages that wait, come again or are dead. Causes as grave are told before them.
 SYMPTOMS = frozenset({"MQ401", "MQ403", "MQ405", "MQ406", "MQ410", "MQ413", "MQ707"})
@@ -185,10 +186,17 @@ def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:
 
     for pattern in (*only, *skip):
         if not any(fnmatchcase(code, pattern.upper()) for code in RULES):
-            raise UsageError(f"no rule matches {pattern}", remedy="mqctl rules list")
+            raise UsageError(
+                sentence("no-rule-matches", "no rule matches {pattern}", pattern=pattern), remedy="mqctl rules list"
+            )
     chosen = [entry for code, entry in RULES.items() if (not only or _matches(code, only)) and not _matches(code, skip)]
     if not chosen:
-        raise UsageError("no rule is left", reason="--skip leaves out everything that --only selects")
+        raise UsageError(
+            sentence("no-rule-left", "no rule is left"),
+            reason=sentence(
+                "skip-leaves-out-everything-only-selects", "--skip leaves out everything that --only selects"
+            ),
+        )
     return chosen
 
 

@@ -13,6 +13,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.model.spans import HOUR_MS
+from mqctl.text import sentence
 
 _CONFIG = (Part.CONFIG,)
 # Computes the bit maps of SQL92 subscriptions; stores them; lets groups subscribe so.
@@ -73,7 +74,14 @@ def _reading_old(case: Case) -> str | None:
 
 def _late_delays(case: Case) -> str | None:
     levels = case.broker.delay.levels if case.broker.delay else ()
-    return next((f"level {item.level}" for item in levels if item.queue and item.queue.overdue_count), None)
+    return next(
+        (
+            sentence("level", "level {level}", level=item.level)
+            for item in levels
+            if item.queue and item.queue.overdue_count
+        ),
+        None,
+    )
 
 
 def _shared(case: Case) -> str | None:

@@ -19,6 +19,7 @@ from mqctl.drill.messages_judged import MessageJudge
 from mqctl.drill.queues_judged import QueueJudge
 from mqctl.errors import BadInputError
 from mqctl.model.drill_verdict import DrillVerdict
+from mqctl.text import encoded, sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +72,10 @@ def judge_at_large(spark: SparkSession, path: Path, excerpts: int) -> DrillVerdi
         part = msgspec.msgpack.decode(answer, type=_Summed)
         if part.damaged:
             piece_of(file.text(split[1], split[2]), line)
-            raise BadInputError(f"could not read the history from line {line} on", reason="it changes while it is read")
+            raise BadInputError(
+                sentence("could-not-read-history-line", "could not read the history from line {line} on", line=line),
+                reason=sentence("changes-while-read", "it changes while it is read"),
+            )
         first_lines.append(line)
         for number, raw in part.declarations:
             where = line + number - 1
@@ -97,7 +101,7 @@ def _summed(path: Path, split: Split) -> bytes:
     try:
         piece = piece_of(text, 1)
     except BadInputError:
-        return msgspec.msgpack.encode(_Summed(damaged=True))
+        return msgspec.msgpack.encode(_Summed(damaged=True), enc_hook=encoded)
     kinds = piece.rows[:, At.KIND]
     names, counts = np.unique(kinds, return_counts=True)
     return msgspec.msgpack.encode(
@@ -107,7 +111,8 @@ def _summed(path: Path, split: Split) -> bytes:
             kinds=dict(zip(names.tolist(), counts.tolist(), strict=True)),
             declarations=[(line, raw) for line, raw, _ in piece.declarations],
             offsets=piece.rows[kinds == Kind.OFFSET].tobytes(),
-        )
+        ),
+        enc_hook=encoded,
     )
 
 
@@ -130,4 +135,6 @@ def _judged(
             by_message.judge(owner, rows, block << block_bits())
         else:
             by_queue.judge(owner, rows)
-    return msgspec.msgpack.encode(_Judged(accused=accusations.accused(), undecided=dict(by_message.undecided)))
+    return msgspec.msgpack.encode(
+        _Judged(accused=accusations.accused(), undecided=dict(by_message.undecided)), enc_hook=encoded
+    )

@@ -22,6 +22,7 @@ from mqctl.drill.queues_judged import QueueJudge
 from mqctl.drill.spill import Spill
 from mqctl.model.drill_verdict import DrillState, DrillVerdict, HistoryLine, Promise, PromiseCount
 from mqctl.model.progress import Progress
+from mqctl.text import sentence
 
 _BLOCK_BITS = 16
 _EXCERPTS = 3
@@ -108,7 +109,7 @@ class Checker:
                     spills[role].deal(part, owners, blocks)
             done += piece.size_bytes
             if self._progress is not None:
-                self._progress("reading the history", done, total)
+                self._progress(sentence("reading-history", "reading the history"), done, total)
 
     def declared(self, line: int, raw: bytes, declaration: Declaration) -> None:
         """Takes a declaration, in the order of the file. Raises BadInputError for one that contradicts others."""
@@ -150,7 +151,12 @@ class Checker:
                 reader,
                 explained,
                 lambda at, pairs=pairs: (  # type: ignore[misc]
-                    f"committed offset went back from {pairs[at][0][At.OFFSET]} to {pairs[at][1][At.OFFSET]}",
+                    sentence(
+                        "committed-offset-went-back",
+                        "committed offset went back from {pairs} to {pairs_2}",
+                        pairs=pairs[at][0][At.OFFSET],
+                        pairs_2=pairs[at][1][At.OFFSET],
+                    ),
                     pairs[at],
                 ),
             )

@@ -12,6 +12,7 @@ import msgspec
 
 from mqctl.drill.client_lines import READY, STOP, DrillTask
 from mqctl.errors import DeadlineError, StorageError
+from mqctl.text import encoded, sentence
 
 OURS = (sys.executable, "-m", "mqctl.drill.client")
 _READY_S = 90
@@ -41,10 +42,13 @@ class ClientProcess:
                     words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
                 )
         except OSError as error:
-            raise StorageError(f"could not start the client {words[0]}", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                sentence("could-not-start-client", "could not start the client {words}", words=words[0]),
+                reason=error.strerror or str(error),
+            ) from error
         self._reading = Thread(target=self._read, name=f"drill-{task.name}", daemon=True)
         self._reading.start()
-        self._tell(msgspec.json.encode(task))
+        self._tell(msgspec.json.encode(task, enc_hook=encoded))
 
     def _read(self) -> None:
         stream = self._process.stdout
@@ -64,9 +68,19 @@ class ClientProcess:
             DeadlineError: it said nothing in time.
         """
         if not self._ready.wait(_READY_S):
-            raise DeadlineError(f"{self.task.name} was not ready within {_READY_S} s", reason=self.last_words())
+            raise DeadlineError(
+                sentence(
+                    "not-ready-within-s",
+                    "{task} was not ready within {ready_s} s",
+                    task=self.task.name,
+                    ready_s=_READY_S,
+                ),
+                reason=self.last_words(),
+            )
         if not self._reading.is_alive():
-            raise StorageError(f"{self.task.name} did not start", reason=self.last_words())
+            raise StorageError(
+                sentence("did-not-start", "{task} did not start", task=self.task.name), reason=self.last_words()
+            )
 
     def last_words(self) -> str:
         """Returns the end of what it said on its standard error."""

@@ -43,6 +43,7 @@ from mqctl.drill.plan import (
 )
 from mqctl.drill.writing import HistoryWriter
 from mqctl.model.counts import counted
+from mqctl.text import sentence
 
 _POLL_S = 0.05
 _LOOK_US = 500_000
@@ -179,7 +180,7 @@ class Conductor:
             self._history.declare(
                 ConsumerJoined(at_us=at_us, actor=actor, name=client.task.name, group=self._groups[group.name])
             )
-            self._means.tell(f"{client.task.name} joined ({group.mode})")
+            self._means.tell(sentence("joined", "{task} joined ({mode})", task=client.task.name, mode=group.mode))
 
     def _reader(self, group: GroupPlanned, actor: int) -> int:
         """Each instance of a broadcast group is a reader of its own."""
@@ -198,7 +199,11 @@ class Conductor:
                     ConsumerLeft(at_us=self._history.at_us(), actor=self._history.actor(name), how=how)
                 )
         if tell:
-            self._means.tell(f"{name} was killed" if how == "killed" else f"{name} left its group")
+            self._means.tell(
+                sentence("killed", "{name} was killed", name=name)
+                if how == "killed"
+                else sentence("left-group", "{name} left its group", name=name)
+            )
 
     def _start_producers(self) -> None:
         for each in self._plan.producers:
@@ -230,13 +235,35 @@ class Conductor:
                 self._leave(step.consumer, "killed")
             case Burst():
                 self._send(step.producer, step.messages, 0)
-                self._means.tell(f"{step.producer} sends {step.messages} at once")
+                self._means.tell(
+                    sentence(
+                        "sends-once",
+                        "{producer} sends {messages} at once",
+                        producer=step.producer,
+                        messages=step.messages,
+                    )
+                )
             case KillBrokerFor():
-                self._broker("kill_broker", step, f"{step.broker} was killed", self._protocol.broker())
+                self._broker(
+                    "kill_broker",
+                    step,
+                    sentence("killed", "{name} was killed", name=step.broker),
+                    self._protocol.broker(),
+                )
             case StopBrokerFor():
-                self._broker("stop_broker", step, f"{step.broker} was stopped", self._protocol.broker())
+                self._broker(
+                    "stop_broker",
+                    step,
+                    sentence("stopped", "{broker} was stopped", broker=step.broker),
+                    self._protocol.broker(),
+                )
             case LosePower():
-                self._broker("lose_power", step, f"{step.broker} lost power", self._protocol.power(step.loses_back))
+                self._broker(
+                    "lose_power",
+                    step,
+                    sentence("lost-power", "{broker} lost power", broker=step.broker),
+                    self._protocol.power(step.loses_back),
+                )
             case JumpClock():
                 self._jump(step)
             case ResetOffsets():
@@ -260,13 +287,17 @@ class Conductor:
                 self._ground.broker("start_broker", broker)
                 self._back.remove(each)
                 until_us = self._history.at_us()
-                self._happened(f"{away.what}, and came back", away.at_us, until_us, away.allows)
+                self._happened(
+                    sentence("came-back", "{what}, and came back", what=away.what), away.at_us, until_us, away.allows
+                )
 
     def _jump(self, step: JumpClock) -> None:
         by_us = span_us(step.by.removeprefix("-")) * (-1 if step.by.startswith("-") else 1)
         by = step.by.removeprefix("-")
         what = (
-            f"the brokers' clock was set forward by {by}" if by_us > 0 else f"the brokers' clock was set back by {by}"
+            sentence("brokers-clock-set-forward", "the brokers' clock was set forward by {by}", by=by)
+            if by_us > 0
+            else sentence("brokers-clock-set-back", "the brokers' clock was set back by {by}", by=by)
         )
         self._happened(what, self._history.at_us(), None, self._protocol.clock(by_us))
         self._ground.jump_clock(by_us // 1000)
@@ -277,7 +308,9 @@ class Conductor:
 
     def _reset(self, step: ResetOffsets) -> None:
         at_us = self._history.at_us()
-        what = f"offsets of {step.group} were moved {step.back} back"
+        what = sentence(
+            "offsets-moved-back", "offsets of {group} were moved {back} back", group=step.group, back=step.back
+        )
         self._history.declare(Happened(at_us=at_us, what=what, allows=self._protocol.reset()))
         self._ground.reset(self._names.group(step.group), self._history.epoch_ms() - span_us(step.back) // 1000)
         self._happened(what, at_us, self._history.at_us(), self._protocol.reset())
@@ -285,10 +318,12 @@ class Conductor:
     def _asked(self, step: Ask) -> None:
         at_us = self._history.at_us()
         allows = self._protocol.broker() if step.means == "broker" else self._protocol.membership()
-        self._history.declare(Happened(at_us=at_us, what=f"asked: {step.text}", allows=allows))
+        self._history.declare(
+            Happened(at_us=at_us, what=sentence("asked", "asked: {step}", step=step.text), allows=allows)
+        )
         self._history.flush()
         self._means.ask(step.text)
-        self._happened(f"done: {step.text}", at_us, self._history.at_us(), allows)
+        self._happened(sentence("done", "done: {step}", step=step.text), at_us, self._history.at_us(), allows)
 
     # Waiting
 
@@ -314,7 +349,9 @@ class Conductor:
         client.kill()
         if client.task.role == "consumer":
             self._history.declare(ConsumerLeft(at_us=at_us, actor=self._history.actor(name), how="crashed"))
-        self._means.tell(f"{name} ended by itself: {client.last_words()}")
+        self._means.tell(
+            sentence("ended-itself", "{name} ended by itself: {last_words}", name=name, last_words=client.last_words())
+        )
 
     def _look(self) -> None:
         self._looked_us = self._history.at_us()
@@ -328,7 +365,7 @@ class Conductor:
         owed, quota = self._history.owed, self._plan.quota
         over = ""
         if self._history.at_us() > self._quota_us:
-            over = f"the time of {quota.time}"
+            over = sentence("time", "the time of {time}", time=quota.time)
         elif sum(owed.sent.values()) > quota.messages:
             over = counted(quota.messages, "message")
         elif owed.sent_bytes > quota.mebibytes << 20:
@@ -339,14 +376,18 @@ class Conductor:
         for name in producing:
             self._clients.pop(name).kill()
         if producing:
-            self._means.tell(f"the quota is used up: {over}; nothing more is sent")
+            self._means.tell(
+                sentence(
+                    "quota-used-up-nothing-more-sent", "the quota is used up: {over}; nothing more is sent", over=over
+                )
+            )
         return True
 
     def _rest(self) -> None:
         """Waits until everything that was ordered is sent, and everything that is owed has come or is lost."""
         while self._sending() and not self._over_quota():
             self._tick()
-        self._means.tell("all is sent; waiting for what is still owed")
+        self._means.tell(sentence("all-sent-waiting-what-still-owed", "all is sent; waiting for what is still owed"))
         patience_us = span_us(self._plan.limits.lost_after)
         while self._owing() and self._history.at_us() <= self._quota_us + patience_us:
             if self._history.at_us() > self._history.owed.last_due_us + patience_us + _QUIET_US:

@@ -25,6 +25,7 @@ from mqctl.drill.declarations import (
 from mqctl.drill.history import At, Rows
 from mqctl.errors import BadInputError
 from mqctl.model.drill_verdict import HistoryLine
+from mqctl.text import sentence
 
 Times = npt.NDArray[np.int64]
 _NEVER = 1 << 50
@@ -134,7 +135,10 @@ class Course:
     def started(self) -> DrillBegan:
         """Returns the first declaration. Raises BadInputError: there is none."""
         if self.began is None:
-            raise BadInputError("could not judge the history", reason="the start of the drill is missing from it")
+            raise BadInputError(
+                sentence("could-not-judge-history", "could not judge the history"),
+                reason=sentence("start-drill-missing", "the start of the drill is missing from it"),
+            )
         return self.began
 
     def readers(self) -> list[DrillReader]:
@@ -246,7 +250,10 @@ class Course:
 
 
 def _contradiction(line: HistoryLine, reason: str) -> BadInputError:
-    return BadInputError(f"could not judge the history from line {line.line} on", reason=reason)
+    return BadInputError(
+        sentence("could-not-judge-history-line", "could not judge the history from line {line} on", line=line.line),
+        reason=reason,
+    )
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ import msgspec
 
 from mqctl.errors import BadInputError
 from mqctl.model.remark import of_decoder
+from mqctl.text import encoded, sentence
 
 
 class HistoryDeclaration(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -152,9 +153,12 @@ def read_declaration(line: bytes, number: int) -> Declaration:
         declaration: Declaration = _DECODER.decode(line)
         return declaration
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInputError(f"could not read line {number} of the history", reason=of_decoder(error)) from error
+        raise BadInputError(
+            sentence("could-not-read-line-history", "could not read line {number} of the history", number=number),
+            reason=of_decoder(error),
+        ) from error
 
 
 def declared_line(declaration: HistoryDeclaration) -> bytes:
     """Returns the line of a declaration, without its end."""
-    return b"!" + msgspec.json.encode(declaration)
+    return b"!" + msgspec.json.encode(declaration, enc_hook=encoded)

@@ -24,6 +24,7 @@ from mqctl.drill.declarations import Declaration, read_declaration
 from mqctl.errors import BadInputError, NotFoundError, StorageError
 from mqctl.model import forms
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 _NAME = b"mqctl-drill-history "
 HEAD = _NAME + str(forms.DRILL).encode()
@@ -120,9 +121,11 @@ class HistoryFile:
             with self.path.open("rb") as stream:
                 yield from self._read(stream)
         except FileNotFoundError as error:
-            raise NotFoundError(f"no history at {self.path}") from error
+            raise NotFoundError(sentence("no-history", "no history at {path}", path=self.path)) from error
         except OSError as error:
-            raise StorageError(f"could not read {self.path}", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                sentence("could-not-read", "could not read {file}", file=self.path), reason=error.strerror or str(error)
+            ) from error
 
     def splits(self, size_bytes: int) -> Iterator[tuple[int, int, int]]:
         """Yields number, begin and end of stretches of whole lines. Raises what `pieces` raises for the first line."""
@@ -145,9 +148,11 @@ class HistoryFile:
                         break
                 self.cut_bytes = whole - end
         except FileNotFoundError as error:
-            raise NotFoundError(f"no history at {self.path}") from error
+            raise NotFoundError(sentence("no-history", "no history at {path}", path=self.path)) from error
         except OSError as error:
-            raise StorageError(f"could not read {self.path}", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                sentence("could-not-read", "could not read {file}", file=self.path), reason=error.strerror or str(error)
+            ) from error
 
     def _last_end(self, stream: BinaryIO, begin: int, end: int) -> int:
         """Returns where the last whole line before `end` ends, `begin` without any."""
@@ -167,7 +172,9 @@ class HistoryFile:
                 stream.seek(begin)
                 return stream.read(end - begin)
         except OSError as error:
-            raise StorageError(f"could not read {self.path}", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                sentence("could-not-read", "could not read {file}", file=self.path), reason=error.strerror or str(error)
+            ) from error
 
     def _read(self, stream: BinaryIO) -> Iterator[Piece]:
         self._check_head(stream)
@@ -176,7 +183,14 @@ class HistoryFile:
             whole, end, rest = (rest + read).rpartition(b"\n")
             if not end:
                 if len(rest) > _CHUNK_BYTES:
-                    raise BadInputError(f"line {line} of {self.path} is too long for a history")
+                    raise BadInputError(
+                        sentence(
+                            "line-too-long-history",
+                            "line {line} of {path} is too long for a history",
+                            line=line,
+                            path=self.path,
+                        )
+                    )
                 continue
             yield piece_of(whole + end, line)
             line += whole.count(b"\n") + 1
@@ -188,9 +202,9 @@ class HistoryFile:
             written = decimal(head.removeprefix(_NAME).rstrip(b"\n").decode("ascii", "replace"))
             newer = None if written is None or _NAME not in head else forms.newer_than_known(written, forms.DRILL)
             raise BadInputError(
-                f"{self.path} is not a history that this mqctl reads",
+                sentence("not-history-mqctl-reads", "{path} is not a history that this mqctl reads", path=self.path),
                 reason=newer or "it does not begin as one",
-                remedy=forms.UPGRADE if newer else f"line 1: {HEAD.decode()}",
+                remedy=forms.UPGRADE if newer else sentence("line-1", "line 1: {head}", head=HEAD.decode()),
             )
 
 
@@ -250,9 +264,13 @@ def _bad_line(text: bytes, first_line: int) -> BadInputError:
     for number, line in enumerate(text.split(b"\n"), first_line):
         if not _LINE.fullmatch(line):
             return BadInputError(
-                f"could not read line {number} of the history", reason=f"no event has the form {line[:80]!r}"
+                sentence("could-not-read-line-history", "could not read line {number} of the history", number=number),
+                reason=sentence("no-event-form", "no event has the form {line!r}", line=line[:80]),
             )
-    return BadInputError(f"could not read the history from line {first_line} on", reason="a number is out of range")
+    return BadInputError(
+        sentence("could-not-read-history-line", "could not read the history from line {line} on", line=first_line),
+        reason=sentence("number-out-range", "a number is out of range"),
+    )
 
 
 def _within(rows: Rows) -> None:
@@ -266,6 +284,14 @@ def _within(rows: Rows) -> None:
         if wrong.any():
             row = rows[int(np.argmax(wrong))]
             raise BadInputError(
-                f"could not read line {row[At.LINE]} of the history",
-                reason=f"{column.name.lower()} {row[column]} is not in -1 to {most - 1}",
+                sentence(
+                    "could-not-read-line-history", "could not read line {number} of the history", number=row[At.LINE]
+                ),
+                reason=sentence(
+                    "not-1",
+                    "{column} {row} is not in -1 to {most}",
+                    column=column.name.lower(),
+                    row=row[column],
+                    most=most - 1,
+                ),
             )

@@ -14,6 +14,7 @@ from mqctl.drill.declarations import COMMITS_WHAT_IT_CONSUMED, KEY_ORDERED
 from mqctl.drill.history import At, Kind, Rows
 from mqctl.drill.overtaking import Overtaking, find_overtaken
 from mqctl.model.drill_verdict import Promise
+from mqctl.text import sentence
 
 _NONE = -1
 _NEVER = 1 << 60
@@ -130,7 +131,10 @@ class MessageJudge:
             Promise.UNSENT,
             None,
             np.full(len(places), _NONE, np.int64),
-            lambda at: ("delivered, and nobody sent it", [block.rows[first[places[at]]]]),
+            lambda at: (
+                sentence("delivered-nobody-sent", "delivered, and nobody sent it"),
+                [block.rows[first[places[at]]]],
+            ),
         )
 
     def _lost(self, block: MessageBlock, reader: DrillReader, taken: Times) -> None:
@@ -154,8 +158,14 @@ class MessageJudge:
             passed = None
             if reader.mode in COMMITS_WHAT_IT_CONSUMED and offsets is not None:
                 passed = offsets.passed(int(acknowledged[At.OFFSET]))
-            beyond = "" if passed is None else "; the group's committed offset passed it"
-            return f"acknowledged and never consumed{beyond}", rows if passed is None else [*rows, passed]
+            beyond = (
+                ""
+                if passed is None
+                else sentence("groups-committed-offset-passed", "; the group's committed offset passed it")
+            )
+            return sentence(
+                "acknowledged-never-consumed", "acknowledged and never consumed{beyond}", beyond=beyond
+            ), rows if passed is None else [*rows, passed]
 
         self._accusations.accuse(Promise.LOST, reader, explained, evidence)
 
@@ -163,8 +173,16 @@ class MessageJudge:
         rolled_back = (block.rolled_back >= 0) & (block.committed < 0)
         refused = (block.failed >= 0) & (block.acknowledged < 0) & (block.unknown < 0)
         for promise, forbidden, what in (
-            (Promise.ROLLED_BACK, rolled_back, "rolled back, and delivered all the same"),
-            (Promise.REFUSED, refused, "the producer got an error, yet it was delivered"),
+            (
+                Promise.ROLLED_BACK,
+                rolled_back,
+                sentence("rolled-back-delivered-all-same", "rolled back, and delivered all the same"),
+            ),
+            (
+                Promise.REFUSED,
+                refused,
+                sentence("producer-got-error-yet-delivered", "the producer got an error, yet it was delivered"),
+            ),
         ):
             self._accusations.look_at(promise, int(forbidden.sum()))
             places = np.flatnonzero(forbidden & (first >= 0))
@@ -200,8 +218,14 @@ class MessageJudge:
 
         def evidence(at: int) -> tuple[str, Sequence[Rows]]:
             first, again = int(before[kept][at]), int(after[kept][at])
-            from_where = "from another place of the log" if elsewhere[kept][at] else "from the same place of the log"
-            return f"consumed, and delivered again {from_where}", block.story(int(block.place[again]), first, again)
+            from_where = (
+                sentence("another-place-log", "from another place of the log")
+                if elsewhere[kept][at]
+                else sentence("same-place-log", "from the same place of the log")
+            )
+            return sentence(
+                "consumed-delivered-again", "consumed, and delivered again {from_where}", from_where=from_where
+            ), block.story(int(block.place[again]), first, again)
 
         self._accusations.accuse(Promise.REPEATED, reader, explained[kept], evidence)
 
@@ -215,7 +239,11 @@ class MessageJudge:
 
             def lateness(at: int) -> tuple[str, Sequence[Rows]]:
                 place = int(late[at])
-                what = f"came {(took_us[place] - block.due[place]) // 1000} ms after it was due"
+                what = sentence(
+                    "came-ms-after-due",
+                    "came {took_us} ms after it was due",
+                    took_us=(took_us[place] - block.due[place]) // 1000,
+                )
                 return what, block.story(place, int(taken[place]))
 
             self._accusations.accuse(Promise.LATE, reader, explained, lateness)
@@ -228,7 +256,9 @@ class MessageJudge:
         def earliness(at: int) -> tuple[str, Sequence[Rows]]:
             place = int(early[at])
             ahead_us = block.sent_us[place] + block.delay_us[place] - first_us[place]
-            return f"came {ahead_us // 1000} ms before it was due", block.story(place, int(first[place]))
+            return sentence(
+                "came-ms-before-due", "came {ahead_us} ms before it was due", ahead_us=ahead_us // 1000
+            ), block.story(place, int(first[place]))
 
         ahead_us = (block.sent_us + block.delay_us - first_us)[early]
         explained = self._course.explains_early(block.sent_us[early], first_us[early], ahead_us)
@@ -251,7 +281,11 @@ class MessageJudge:
             reader,
             np.where(pairs.moved, explained, _NONE),
             lambda at: (
-                f"delivered before number {pairs.earlier[_FATE][at, At.NUMBER]} of its key, which was sent before it",
+                sentence(
+                    "delivered-before-number-key-sent-before",
+                    "delivered before number {earlier} of its key, which was sent before it",
+                    earlier=pairs.earlier[_FATE][at, At.NUMBER],
+                ),
                 pairs.rows(at),
             ),
         )

@@ -19,6 +19,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.spans import span_ms
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml, load_yaml
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import composed, sentence
 
 _SUFFIX = ".yaml"
 _PLACE = re.compile(r"(.*) - at `(.+)`")
@@ -221,14 +222,14 @@ def load_plan(name: str, lang: Lang | None = None) -> DrillPlan:
         try:
             return _spoken(read_plan(path.stem, read_named(path), str(path)), lang)
         except FileNotFoundError as error:
-            raise NotFoundError(f"there is no file {path}") from error
+            raise NotFoundError(sentence("no-file", "there is no file {file}", file=path)) from error
         except OSError as error:
-            raise refused(f"could not read {path}", error) from error
+            raise refused(sentence("could-not-read", "could not read {file}", file=path), error) from error
     if name not in plan_names():
         raise NotFoundError(
-            f"there is no drill {name}",
-            reason=f"there are {', '.join(plan_names())}",
-            remedy="name one of them, or a file that ends in .yaml",
+            sentence("no-drill", "there is no drill {name}", name=name),
+            reason=sentence("there-are", "there are {there}", there=", ".join(plan_names())),
+            remedy=sentence("name-one-file-ends-yaml", "name one of them, or a file that ends in .yaml"),
         )
     data = (files("mqctl.drill") / "plans" / f"{name}{_SUFFIX}").read_bytes()
     return _spoken(read_plan(name, data, f"{name}{_SUFFIX}"), lang)
@@ -250,10 +251,15 @@ def read_plan(name: str, data: bytes, where: str) -> DrillPlan:
         plan = msgspec.structs.replace(decode_yaml(data, DrillPlan), name=name)
     except UnreadableYaml as error:
         reason = f"{where}: {_with_known(str(error), data)}"
-        raise BadInputError(f"could not read the drill {name}", reason=reason) from error
+        raise BadInputError(
+            sentence("could-not-read-drill", "could not read the drill {name}", name=name), reason=reason
+        ) from error
     mistakes = _mistakes(plan)
     if mistakes:
-        raise BadInputError(f"the drill {name} contradicts itself", reason=f"{where}: {'; '.join(mistakes)}")
+        raise BadInputError(
+            sentence("drill-contradicts-itself", "the drill {name} contradicts itself", name=name),
+            reason=f"{where}: {'; '.join(mistakes)}",
+        )
     return plan
 
 
@@ -272,7 +278,7 @@ def _with_known(problem: str, data: bytes) -> str:
         known = [str(value) for value in get_args(Sends if path.endswith(".sends") else Means)]
     else:
         return problem
-    return f"{problem}; there are {', '.join(known)}"
+    return sentence("there-are-2", "{problem}; there are {known}", problem=problem, known=", ".join(known))
 
 
 def _part_at(path: str, data: bytes) -> type[msgspec.Struct] | None:
@@ -312,7 +318,13 @@ def _mistakes(plan: DrillPlan) -> list[str]:
     sends += [(step.messages, sizes.get(step.producer, 0)) for step in plan.schedule if isinstance(step, Burst)]
     messages, mebibytes = sum(many for many, _ in sends), sum(many * size for many, size in sends) / (1 << 20)
     if messages > plan.quota.messages or mebibytes > plan.quota.mebibytes:
-        wrong.append(f"it sends {counted(messages, 'message')}, {mebibytes:.1f} MiB, which is more than its quota")
+        wrong.append(
+            composed(
+                "it sends {messages}, {mebibytes:.1f} MiB, which is more than its quota",
+                messages=counted(messages, "message"),
+                mebibytes=mebibytes,
+            )
+        )
     wrong += [f"{text!r} is no span" for text in _spans(plan) if span_ms(text) is None]
     return [*wrong, *(mistake for step in plan.schedule for mistake in _step_mistakes(plan, step))]
 
@@ -331,7 +343,7 @@ def _step_mistakes(plan: DrillPlan, step: Step) -> Iterator[str]:
         if plan.cluster is None:
             yield f"{step.broker} is not the drill's own; `ask` asks the operator"
         elif step.broker not in (*plan.cluster.brokers, *plan.cluster.slave_names):
-            yield f"there is no broker {step.broker}"
+            yield sentence("no-broker", "there is no broker {broker}", broker=step.broker)
 
 
 def _spans(plan: DrillPlan) -> list[str]:

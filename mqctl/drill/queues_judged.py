@@ -12,6 +12,7 @@ from mqctl.drill.declarations import COMMITS_WHAT_IT_CONSUMED, QUEUE_ORDERED
 from mqctl.drill.history import At, Kind, Rows
 from mqctl.drill.overtaking import Overtaking, find_overtaken
 from mqctl.model.drill_verdict import Promise
+from mqctl.text import sentence
 
 
 class QueueJudge:
@@ -60,7 +61,11 @@ class QueueJudge:
             None,
             explained,
             lambda at: (
-                f"stored not before offset {pairs.earlier[0][at, At.OFFSET]}, which was sent after its acknowledgement",
+                sentence(
+                    "stored-not-before-offset-sent-after",
+                    "stored not before offset {earlier}, which was sent after its acknowledgement",
+                    earlier=pairs.earlier[0][at, At.OFFSET],
+                ),
                 pairs.rows(at),
             ),
         )
@@ -76,7 +81,11 @@ class QueueJudge:
             reader,
             explained,
             lambda at: (
-                f"delivered before offset {pairs.earlier[0][at, At.OFFSET]} of its queue, which lies before it",
+                sentence(
+                    "delivered-before-offset-queue-lies-before",
+                    "delivered before offset {earlier} of its queue, which lies before it",
+                    earlier=pairs.earlier[0][at, At.OFFSET],
+                ),
                 pairs.rows(at),
             ),
         )
@@ -99,7 +108,10 @@ class QueueJudge:
             shown = offsets.passed(int(row[At.OFFSET]))
             acknowledged = stored[stored[:, At.OFFSET] == row[At.OFFSET]]
             rows = [row, *acknowledged[:1], *([shown] if shown is not None else [])]
-            return "consumed after the group's committed offset had passed it", rows
+            return sentence(
+                "consumed-after-groups-committed-offset-had",
+                "consumed after the group's committed offset had passed it",
+            ), rows
 
         self._accusations.accuse(Promise.COMMITTED_AHEAD, reader, explained, evidence)
 

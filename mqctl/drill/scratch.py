@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from mqctl.errors import StorageError
+from mqctl.text import sentence
 
 _PREFIX = "mqctl-drill-"
 _LOCK = "lock"
@@ -34,7 +35,10 @@ class Scratch:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             made.rename(self.path / _LOCK)  # nobody sees it before it is held
         except OSError as error:
-            raise StorageError("could not make a directory for temporary files", reason=str(error)) from error
+            raise StorageError(
+                sentence("could-not-make-directory-temporary-files", "could not make a directory for temporary files"),
+                reason=str(error),
+            ) from error
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mqctl.drill.history import Rows
 from mqctl.drill.scratch import Scratch
 from mqctl.errors import BadInputError, StorageError
+from mqctl.text import sentence
 
 _MOST_BUFFERED = 500_000
 _MOST_PARTITIONS = 100_000
@@ -62,7 +63,9 @@ class Spill:
             self._held[key].append(rows[part])
         if len(self._known) > _MOST_PARTITIONS:
             raise BadInputError(
-                "could not judge the history", reason="its numbers are scattered", remedy="number messages from 0 on"
+                sentence("could-not-judge-history", "could not judge the history"),
+                reason=sentence("numbers-scattered", "its numbers are scattered"),
+                remedy=sentence("number-messages-0", "number messages from 0 on"),
             )
         self._count += len(rows)
         if self._count > _MOST_BUFFERED:
@@ -77,7 +80,10 @@ class Spill:
                     for part in parts:
                         stream.write(part.tobytes())
         except OSError as error:
-            raise StorageError("could not write scratch files", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                sentence("could-not-write-scratch-files", "could not write scratch files"),
+                reason=error.strerror or str(error),
+            ) from error
         self._held.clear()
         self._count = 0
 

@@ -17,6 +17,7 @@ from mqctl.drill.history import HEAD, Kind, event_line
 from mqctl.errors import BadInputError, MqctlError, StorageError
 from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 _FATES = {"f": Kind.FAILED, "u": Kind.UNKNOWN, "t": Kind.COMMITTED, "r": Kind.ROLLED_BACK}
 _LENGTHS = {"s": 6, "a": 9, "f": 4, "u": 4, "t": 3, "r": 3, "d": 10}
@@ -87,7 +88,11 @@ def _mark(bits: bytearray, number: int) -> None:
 def refuse_existing(path: Path) -> None:
     """Raises StorageError when there is a file already: it may be the history of another drill."""
     if path.exists():
-        raise StorageError(f"could not write {path}", reason="it exists", remedy="name another file")
+        raise StorageError(
+            sentence("could-not-write", "could not write {path}", path=path),
+            reason=sentence("exists", "it exists"),
+            remedy=sentence("name-another-file", "name another file"),
+        )
 
 
 class HistoryWriter:
@@ -116,7 +121,9 @@ class HistoryWriter:
         try:
             self._stream = path.open("xb")
         except OSError as error:
-            raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                sentence("could-not-write", "could not write {path}", path=path), reason=error.strerror or str(error)
+            ) from error
         self._stream.write(HEAD + b"\n")
         self.began_ms = began_us // 1000
 
@@ -181,7 +188,12 @@ class HistoryWriter:
         except (ValueError, KeyError, UnicodeDecodeError):
             if self.trouble is None:
                 self.trouble = BadInputError(
-                    f"the client {name} does not speak the drill's protocol", reason=f"it said {line[:80]!r}"
+                    sentence(
+                        "client-does-not-speak-drills-protocol",
+                        "the client {name} does not speak the drill's protocol",
+                        name=name,
+                    ),
+                    reason=sentence("said", "it said {line!r}", line=line[:80]),
                 )
 
     def _delivered(self, actor: int, reader: int, words: list[str]) -> None:
@@ -233,7 +245,7 @@ class HistoryWriter:
         except OSError as error:
             self._cut = True
             self.trouble = self.trouble or StorageError(
-                f"could not write {self.path}",
+                sentence("could-not-write", "could not write {path}", path=self.path),
                 reason=error.strerror or str(error),
                 remedy=command_line("mqctl drill check {}", self.path),
             )

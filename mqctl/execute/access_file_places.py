@@ -20,10 +20,16 @@ from mqctl.errors import RefusedError
 from mqctl.execute.record_files import new_id
 from mqctl.model.setting_plan import Fields, SettingKind
 from mqctl.protocol.acl import Credentials
+from mqctl.text import sentence
 
-CHANGES, ACCOUNT = "changes by request", "account"
-ABSENT, PRESENT, SIGNS, OTHER_SECRET = "none", "present", "has the secret given", "has another secret"
-UNTESTED = "not tested: this host is white-listed"
+CHANGES, ACCOUNT = sentence("changes-request", "changes by request"), "account"
+ABSENT, PRESENT, SIGNS, OTHER_SECRET = (
+    "none",
+    "present",
+    sentence("secret-given", "has the secret given"),
+    sentence("another-secret", "has another secret"),
+)
+UNTESTED = sentence("not-tested-host-white-listed", "not tested: this host is white-listed")
 _NO_ACCOUNT = ("No acl config for", "No PlainAccessResource for")
 _WRONG_SECRET = "Check signature failed"
 
@@ -64,7 +70,9 @@ def write_account(cluster: Cluster, where: tuple[str, str], new: Fields, secret:
         return
     if secret is None:
         raise RefusedError(
-            f"account {access_key} was not written", reason="no secret key is given", remedy="--password-file FILE"
+            sentence("account-not-written", "account {access_key} was not written", access_key=access_key),
+            reason=sentence("no-secret-key-given", "no secret key is given"),
+            remedy="--password-file FILE",
         )
     cluster.ask(address, access.put_account(access_key, secret, new), limit)
 

@@ -11,8 +11,9 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import RefusedError
 from mqctl.model.access import AccessEntry, AccessUser
 from mqctl.model.setting_plan import Fields
+from mqctl.text import sentence
 
-AS_GIVEN, ANOTHER = "as given", "another"
+AS_GIVEN, ANOTHER = sentence("given", "as given"), "another"
 
 
 def read_user(cluster: Cluster, where: tuple[str, str], secret: str | None, limit: Deadline) -> Fields | None:
@@ -44,7 +45,11 @@ def write_user(
         cluster.ask(address, access.update_user(user, secret), limit)
         return
     if secret is None:
-        raise RefusedError(f"user {name} was not made", reason="no password given", remedy="--password-file FILE")
+        raise RefusedError(
+            sentence("user-not-made", "user {name} was not made", name=name),
+            reason=sentence("no-password-given", "no password given"),
+            remedy="--password-file FILE",
+        )
     cluster.ask(address, access.create_user(user, secret), limit)
     made = AccessUser(name)
     if user.status != made.status:  # brokers make every user enabled

@@ -20,6 +20,7 @@ from mqctl.errors import RefusedError
 from mqctl.execute.record_files import who
 from mqctl.model.command_line import shell_words
 from mqctl.store.plain_files import read_whole
+from mqctl.text import composed, encoded, sentence
 
 Told = Callable[[str], None]
 _LONGEST_COMMAND = 160
@@ -44,9 +45,15 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     def description(self) -> str:
         """Returns one line about it, the command included where it can be learned."""
         since = datetime.fromtimestamp(self.since_s, UTC)
-        line = f"{self.who}, process {self.pid}, since {since:%Y-%m-%d %H:%M:%S} UTC"
+        line = sentence(
+            "process-since-utc",
+            "{who}, process {pid}, since {since} UTC",
+            who=self.who,
+            pid=self.pid,
+            since=f"{since:%Y-%m-%d %H:%M:%S}",
+        )
         command = self._command()
-        return f"{line}: {command}" if command else line
+        return composed("{line}: {command}", line=line, command=command) if command else line
 
     def runs(self) -> bool:
         """Tells whether it still runs on this machine; another process that got its number since is none of it."""
@@ -83,7 +90,12 @@ def command_text(words: list[str]) -> str:
 
 @contextmanager
 def held_alone(
-    lock: Path, what: str, *, wait_s: float = 0.0, remedy: str = "wait for it", say: Told = lambda _: None
+    lock: Path,
+    what: str,
+    *,
+    wait_s: float = 0.0,
+    remedy: str = sentence("wait", "wait for it"),
+    say: Told = lambda _: None,
 ) -> Iterator[None]:
     """Holds a lock while the body runs.
 
@@ -108,16 +120,30 @@ def held_alone(
         except Timeout:
             if wait_s <= _SILENT_S:
                 raise
-            say(f"waiting to {what}: another mqctl is at it: {_told(note)}")
+            say(
+                sentence(
+                    "waiting-another-mqctl",
+                    "waiting to {what}: another mqctl is at it: {holder}",
+                    what=what,
+                    holder=_told(note),
+                )
+            )
             held.acquire(timeout=wait_s - _SILENT_S)
     except Timeout as error:
-        reason = f"another mqctl is at it: {_told(note)}"
-        raise RefusedError(f"cannot {what}", reason=reason, remedy=remedy) from error
+        reason = sentence("another-mqctl", "another mqctl is at it: {holder}", holder=_told(note))
+        raise RefusedError(sentence("cannot", "cannot {what}", what=what), reason=reason, remedy=remedy) from error
     try:
         if note.exists():
-            say(f"took over the lock to {what}: who held it ended at its work: {_told(note)}")
+            say(
+                sentence(
+                    "took-over-lock-held-ended-work",
+                    "took over the lock to {what}: who held it ended at its work: {holder}",
+                    what=what,
+                    holder=_told(note),
+                )
+            )
         mine = Holder(who=who(), pid=os.getpid(), since_s=datetime.now(UTC).timestamp())
-        note.write_bytes(msgspec.json.encode(mine))
+        note.write_bytes(msgspec.json.encode(mine, enc_hook=encoded))
         yield
     finally:
         with suppress(OSError):  # what was done under the lock is done; the next holder says that this note was left
@@ -146,7 +172,7 @@ def _told(note: Path) -> str:
     try:
         return msgspec.json.decode(read_whole(note), type=Holder).description()
     except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError):
-        return "it has not said who yet"
+        return sentence("not-said-yet", "it has not said who yet")
 
 
 def lock_name(what: str) -> str:

@@ -12,6 +12,7 @@ from mqctl.errors import PermissionDeniedError, RefusedError, StorageError
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.store.plain_files import open_regular, read_whole
 from mqctl.store.whole_file import open_within, replace_within
+from mqctl.text import sentence
 
 FILES = ("config/delayOffset.json", "config/delayOffset.json.bak")
 
@@ -45,18 +46,25 @@ def alone(store: Path) -> Iterator[None]:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     except PermissionError as error:
         raise PermissionDeniedError(
-            f"could not open {path}", reason="permission denied", remedy="run as the broker's user"
+            sentence("could-not-open", "could not open {path}", path=path),
+            reason=sentence("permission-denied", "permission denied"),
+            remedy=sentence("run-brokers-user", "run as the broker's user"),
         ) from error
     except OSError as error:
-        raise StorageError(f"could not open {path}", reason=error.strerror or str(error)) from error
+        raise StorageError(
+            sentence("could-not-open", "could not open {path}", path=path), reason=error.strerror or str(error)
+        ) from error
     try:
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         except OSError as error:
             raise RefusedError(
-                f"cannot change files of the store {store}",
-                reason="a broker is using it, and would write its own offsets over them",
-                remedy="stop that broker",
+                sentence("cannot-change-files-store", "cannot change files of the store {store}", store=store),
+                reason=sentence(
+                    "broker-using-would-write-own-offsets",
+                    "a broker is using it, and would write its own offsets over them",
+                ),
+                remedy=sentence("stop-broker", "stop that broker"),
             ) from error
         yield
     finally:
@@ -72,7 +80,10 @@ def contents(store: Path) -> dict[str, str | None]:
         except FileNotFoundError:
             texts[name] = None
         except OSError as error:
-            raise StorageError(f"could not read {store / name}", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                sentence("could-not-read", "could not read {file}", file=store / name),
+                reason=error.strerror or str(error),
+            ) from error
     return texts
 
 
@@ -98,7 +109,10 @@ def write(store: Path, texts: Mapping[str, str | None]) -> None:
                 os.close(directory)
         except OSError as error:
             raise StorageError(
-                f"could not write {path}",
+                sentence("could-not-write", "could not write {path}", path=path),
                 reason=error.strerror or str(error),
-                remedy="free its disk, or put a regular file in a link's place; then repair again, or undo the change",
+                remedy=sentence(
+                    "free-disk-put-regular-file-links",
+                    "free its disk, or put a regular file in a link's place; then repair again, or undo the change",
+                ),
             ) from error

@@ -16,6 +16,7 @@ from mqctl.execute.alone import Told
 from mqctl.execute.journal import Drawer, Journal
 from mqctl.execute.records import AnyRecord, exit_code
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import composed, sentence
 
 P = TypeVar("P")
 R = TypeVar("R", bound=AnyRecord)
@@ -134,9 +135,9 @@ def carry_through(
             work.record.ended = stopped is None
             work.save()
         except KeyboardInterrupt:
-            return Ended(record=work.record, stopped="interrupted")
+            return Ended(record=work.record, stopped=sentence("interrupted", "interrupted"))
         except performer.stopping as error:
-            remedy = f"; {error.remedy}" if error.remedy else ""
-            return Ended(record=work.record, stopped=f"{error}{remedy}")
+            remedy = composed("; {remedy}", remedy=error.remedy) if error.remedy else ""
+            return Ended(record=work.record, stopped=composed("{error}{remedy}", error=error, remedy=remedy))
         late = () if stopped is not None else tuple(performer.ended(work))
         return Ended(record=work.record, stopped=stopped, late=late)

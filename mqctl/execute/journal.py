@@ -44,6 +44,7 @@ from mqctl.model.forms import JOURNAL, UPGRADE, newer_than_known
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
+from mqctl.text import encoded, sentence
 
 R = TypeVar("R", bound=AnyRecord)
 _CLOCKS_APART_MS = 3_600_000
@@ -143,7 +144,7 @@ class Drawer(Generic[R]):
                         else _Line(part=index, state=part.state, found=part.found, reason=part.reason)
                     )
                     # The blank line ends whatever a crash tore off before.
-                    stream.write(b"\n" + msgspec.json.encode(line) + b"\n")
+                    stream.write(b"\n" + msgspec.json.encode(line, enc_hook=encoded) + b"\n")
                     stream.flush()
 
                 yield save
@@ -184,13 +185,15 @@ class Drawer(Generic[R]):
         head = msgspec.json.decode(data, type=_Head)
         reason = newer_than_known(head.form, JOURNAL)
         if reason is not None:
-            raise BadInputError(f"could not read {file}", reason=reason, remedy=UPGRADE)
+            raise BadInputError(
+                sentence("could-not-read", "could not read {file}", file=file), reason=reason, remedy=UPGRADE
+            )
         if head.performer is None:
             return read_old(data, self._kind)
         return msgspec.json.decode(data, type=self._kind)
 
     def _encoded(self, record: R) -> bytes:
-        data = msgspec.json.encode(record)
+        data = msgspec.json.encode(record, enc_hook=encoded)
         return data + b"\n" if self._kind is ResendRecord else msgspec.json.format(data)
 
     def _file(self, identity: str) -> Path:
@@ -233,10 +236,15 @@ class Journal:
             RefusedError: another one does, and it is said who.
             StorageError: the journal cannot be written.
         """
-        remedy = "wait for it, then look at mqctl history"
+        remedy = sentence("wait-look-mqctl-history", "wait for it, then look at mqctl history")
         with ExitStack() as stack:
             try:
-                lock = held_alone(self.directory / lock_name(what), f"change {what}", remedy=remedy, say=say)
+                lock = held_alone(
+                    self.directory / lock_name(what),
+                    sentence("change", "change {record}", record=what),
+                    remedy=remedy,
+                    say=say,
+                )
                 stack.enter_context(lock)
             except OSError as error:
                 raise journal_not_written(self.directory, error) from error

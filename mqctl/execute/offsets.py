@@ -24,6 +24,7 @@ from mqctl.execute.records import (
 from mqctl.execute.settling import Patience, settle
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Callback, Method
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +85,19 @@ def _planned_again(record: OffsetRecord) -> bool:
         again = [part for part in record.parts if (part.topic, part.broker_name) in places]
         for part in went_back:
             if (part.topic, part.broker_name) in gone_on:
-                part.reason = f"{part.reason}; not set again: members have moved on in other queues of the topic"
+                part.reason = sentence(
+                    "not-set-again-members-moved-other",
+                    "{reason}; not set again: members have moved on in other queues of the topic",
+                    reason=part.reason,
+                )
     else:
         again = went_back
     for part in again:
-        part.reason = f"it went back to {part.found}, and was set again" if part.state == WENT_BACK else None
+        part.reason = (
+            sentence("went-back-set-again", "it went back to {found}, and was set again", found=part.found)
+            if part.state == WENT_BACK
+            else None
+        )
         part.state, part.cause, part.remedy = PLANNED, None, None
     return bool(again)
 
@@ -102,7 +111,7 @@ def _queue_by_queue(work: OffsetWork) -> None:
         if address in silent:
             error = silent[address]
             why = error.reason if isinstance(error, NotAskedError) else error
-            queue.fail(NOT_MOVED, error, f"not tried: {why}")
+            queue.fail(NOT_MOVED, error, sentence("not-tried", "not tried: {reason}", reason=why))
         else:
             queue.state = SENT
             work.save()
@@ -110,7 +119,7 @@ def _queue_by_queue(work: OffsetWork) -> None:
                 _move(work, queue, address)
             except NotAskedError as error:
                 silent[address] = error
-                queue.fail(NOT_MOVED, error, f"not tried: {error.reason}")
+                queue.fail(NOT_MOVED, error, sentence("not-tried", "not tried: {reason}", reason=error.reason))
             except (UnreachableError, DeadlineError) as error:
                 silent[address] = error
                 queue.fail(UNKNOWN, error)
@@ -130,28 +139,56 @@ def _move(work: OffsetWork, queue: QueuePart, address: str) -> None:
     try:
         queue.found = cluster.ask(address, consumer_offset(record.subject, queue.topic, queue.queue_id), work.deadline)
     except NotAskedError as error:
-        queue.fail(UNKNOWN, error, f"accepted, but not read back: {error.reason}")
+        queue.fail(
+            UNKNOWN,
+            error,
+            sentence("accepted-not-read-back", "accepted, but not read back: {reason}", reason=error.reason),
+        )
         return
     except (UnreachableError, DeadlineError):
         raise
     except MqctlError as error:
         # The broker took the change: whatever keeps it from being read back, undo must not leave this queue out.
-        queue.fail(UNKNOWN, error, f"accepted, but could not be read back: {error}")
+        queue.fail(
+            UNKNOWN,
+            error,
+            sentence("accepted-could-not-read-back", "accepted, but could not be read back: {error}", error=error),
+        )
         return
     if queue.found == queue.new:
         queue.state, queue.reason = CONFIRMED, None
     elif queue.found == queue.old:
-        queue.state, queue.reason = NOT_MOVED, f"the broker accepted the change and still has {queue.found}"
+        queue.state, queue.reason = (
+            NOT_MOVED,
+            sentence(
+                "broker-accepted-change-still",
+                "the broker accepted the change and still has {found}",
+                found=queue.found,
+            ),
+        )
     else:
-        queue.state, queue.reason = NOT_MOVED, f"the broker now has {queue.found}: {_by_whom(work, queue, address)}"
+        queue.state, queue.reason = (
+            NOT_MOVED,
+            sentence(
+                "broker-now",
+                "the broker now has {found}: {by_whom}",
+                found=queue.found,
+                by_whom=_by_whom(work, queue, address),
+            ),
+        )
 
 
 def _by_whom(work: OffsetWork, queue: QueuePart, address: str) -> str:
     held = holders(work.cluster, (address,), work.record.subject, work.deadline)
     holder = held.queues.get(queue.queue)
     if holder is not None:
-        return f"{holder.client_id} has come online and committed"
-    return "another client committed: a member that has left since, or another tool"
+        return sentence(
+            "come-online-committed", "{client_id} has come online and committed", client_id=holder.client_id
+        )
+    return sentence(
+        "another-client-committed-member-left-since",
+        "another client committed: a member that has left since, or another tool",
+    )
 
 
 def _call_back(work: OffsetWork, callback: Callback) -> None:
@@ -172,7 +209,7 @@ def _call_back(work: OffsetWork, callback: Callback) -> None:
         offsets = work.cluster.ask(work.addresses[callback.broker_name], question, work.deadline).offset_table
     except NotAskedError as error:
         for queue in mine.values():
-            queue.fail(NOT_MOVED, error, f"not tried: {error.reason}")
+            queue.fail(NOT_MOVED, error, sentence("not-tried", "not tried: {reason}", reason=error.reason))
     except (UnreachableError, DeadlineError) as error:
         for queue in mine.values():  # it may have told the members all the same: they are looked at
             queue.fail(queue.state, error)
@@ -187,6 +224,17 @@ def _call_back(work: OffsetWork, callback: Callback) -> None:
 
 def _note_told(queue: QueuePart, offset: int | None) -> None:
     if offset is None:
-        queue.state, queue.reason = NOT_MOVED, "the broker did not send it to the members: not a write queue"
+        queue.state, queue.reason = (
+            NOT_MOVED,
+            sentence("broker-did-not-send-members-not", "the broker did not send it to the members: not a write queue"),
+        )
     elif offset != queue.new:
-        queue.new, queue.reason = offset, f"planned {queue.new}; the queue has changed, and members were sent {offset}"
+        queue.new, queue.reason = (
+            offset,
+            sentence(
+                "planned-queue-changed-members-sent",
+                "planned {new}; the queue has changed, and members were sent {offset}",
+                new=queue.new,
+                offset=offset,
+            ),
+        )

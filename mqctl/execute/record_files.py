@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
 from mqctl.store.plain_files import read_whole
+from mqctl.text import sentence
 
 
 class Record(Protocol):
@@ -88,7 +89,7 @@ def read_record(file: Path, identity: str, what: str, remedy: str) -> bytes:
         NotFoundError: there is none, or none any more.
         BadInputError: it cannot be read; it may be a link that leads nowhere.
     """
-    absent = NotFoundError(f"there is no {what} {identity}", remedy=remedy)
+    absent = NotFoundError(sentence("no", "there is no {what} {identity}", what=what, identity=identity), remedy=remedy)
     if "/" in identity:
         raise absent
     try:
@@ -102,13 +103,24 @@ def read_record(file: Path, identity: str, what: str, remedy: str) -> bytes:
 def unread(file: Path, error: Exception) -> BadInputError:
     """Returns the error for a record that is damaged, or that may not be read."""
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return BadInputError(f"could not read {file}", reason=reason, remedy="restore it, or move it away")
+    return BadInputError(
+        sentence("could-not-read", "could not read {file}", file=file),
+        reason=reason,
+        remedy=sentence("restore-move-away", "restore it, or move it away"),
+    )
 
 
 def journal_not_written(directory: Path, error: OSError) -> StorageError:
     """Returns the error for a journal that cannot be written."""
-    problem, reason = f"could not write the journal in {directory}", error.strerror or str(error)
-    return StorageError(problem, reason=reason, remedy="free its disk, or set MQCTL_STATE_DIR to another one")
+    problem, reason = (
+        sentence("could-not-write-journal", "could not write the journal in {directory}", directory=directory),
+        error.strerror or str(error),
+    )
+    return StorageError(
+        problem,
+        reason=reason,
+        remedy=sentence("free-disk-set-mqctl-state-dir", "free its disk, or set MQCTL_STATE_DIR to another one"),
+    )
 
 
 def new_id() -> str:

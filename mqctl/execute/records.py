@@ -17,6 +17,7 @@ from mqctl.model.plan import Callback
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import LetterKey
 from mqctl.model.stretch import ReplayFilter
+from mqctl.text import sentence
 
 PLANNED, SENT, CONFIRMED, NOT_MOVED, UNKNOWN = "planned", "sent", "confirmed", "not-moved", "unknown"
 """The states of a part: `sent` holds from right before its request until it is known what came of it."""
@@ -24,7 +25,7 @@ CONSUMED_ON, WENT_BACK = "consumed-on", "went-back"
 """Two more of a queue with members: they went on from the new offset, or brought the queue back to where it was."""
 DONE = frozenset({CONFIRMED, CONSUMED_ON})
 _WORST_FIRST = (UNKNOWN, SENT, WENT_BACK, NOT_MOVED, PLANNED)
-INTERRUPTED = "interrupted"
+INTERRUPTED = sentence("interrupted", "interrupted")
 """The state of a change that did not come to its end."""
 
 

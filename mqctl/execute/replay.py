@@ -27,6 +27,7 @@ from mqctl.model.stretch import Republished
 from mqctl.plan.replay import provenance_key, republished, target_queue, wanted
 from mqctl.protocol.codes import SEND_RESULTS
 from mqctl.protocol.compression import decompress
+from mqctl.text import sentence
 
 # Group of mqadmin's own reads: every broker has it, and nobody consumes by it.
 _READER = "TOOLS_CONSUMER"
@@ -129,7 +130,10 @@ def _look_up_in_flight(work: Publishing) -> None:
         if count:
             work.known.add(key)
         elif count is None:
-            reason = "it was being sent when the replay stopped, and could not be looked up: sent again"
+            reason = sentence(
+                "being-sent-when-replay-stopped-could",
+                "it was being sent when the replay stopped, and could not be looked up: sent again",
+            )
             work.record.in_doubt.append(Doubt(key=key, reason=reason))
 
 
@@ -141,7 +145,7 @@ def _settle_doubts(work: Publishing) -> None:
         if count is None:
             left[doubt.key] = doubt
         elif count > 1:
-            left[doubt.key] = Doubt(key=doubt.key, reason=f"it is there {count} times")
+            left[doubt.key] = Doubt(key=doubt.key, reason=sentence("times", "it is there {count} times", count=count))
     work.record.in_doubt = list(left.values())
 
 
@@ -156,9 +160,25 @@ def _read(work: Publishing, item: StretchPart) -> tuple[list[Message], int]:
     if pulled.next_offset > item.next:
         return [], min(item.end, pulled.next_offset)
     raise BadInputError(
-        f"queue {item.queue_id} of {item.topic} on {item.broker_name} has no offset {item.next}",
-        reason=f"it holds {pulled.min_offset} to {pulled.max_offset}, and the replay was to end at {item.end}",
-        remedy="the queue was cut since the plan was made; look with mqctl topic stats, and plan anew",
+        sentence(
+            "queue-no-offset",
+            "queue {queue_id} of {topic} on {broker_name} has no offset {next}",
+            queue_id=item.queue_id,
+            topic=item.topic,
+            broker_name=item.broker_name,
+            next=item.next,
+        ),
+        reason=sentence(
+            "holds-replay-end",
+            "it holds {min_offset} to {max_offset}, and the replay was to end at {end}",
+            min_offset=pulled.min_offset,
+            max_offset=pulled.max_offset,
+            end=item.end,
+        ),
+        remedy=sentence(
+            "queue-cut-since-plan-made-look",
+            "the queue was cut since the plan was made; look with mqctl topic stats, and plan anew",
+        ),
     )
 
 
@@ -180,8 +200,17 @@ def _publish_one(work: Publishing, queue: MessageQueue, message: Message) -> Non
                 return
             if attempt == _ATTEMPTS:
                 raise
-            looked = "could not be looked up" if count is None else "was not found by its key"
-            work.record.in_doubt.append(Doubt(key=copy.key, reason=f"{error}; it {looked}: sent again"))
+            looked = (
+                sentence("could-not-looked-up", "could not be looked up")
+                if count is None
+                else sentence("not-found-key", "was not found by its key")
+            )
+            work.record.in_doubt.append(
+                Doubt(
+                    key=copy.key,
+                    reason=sentence("sent-again", "{error}; it {looked}: sent again", error=error, looked=looked),
+                )
+            )
             work.pace.pause(_BACK_OFF_MS)
         else:
             return

@@ -14,6 +14,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import SHARDING_KEY
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import LetterKey, travelling_properties
+from mqctl.text import sentence
 
 _LIMIT_MS = 5_000
 _FAILURES_IN_A_ROW = 3
@@ -56,7 +57,10 @@ def carry_out(record: ResendRecord, letters: Mapping[LetterKey, DeadLetter], out
             continue
         letter = letters.get(state.key)
         if letter is None:
-            state.state, state.reason = NOT_MOVED, "the dead letter is no longer stored"
+            state.state, state.reason = (
+                NOT_MOVED,
+                sentence("dead-letter-no-longer-stored", "the dead letter is no longer stored"),
+            )
         else:
             _resend(record, index, letter, outlet, turns)
             failed = state.state in (NOT_MOVED, UNKNOWN) and state.key not in outlet.settled
@@ -74,7 +78,11 @@ def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet
     try:
         copy = outlet.find_copy(state)
         if copy is not None:
-            state.state, state.found, state.reason = CONFIRMED, copy, "a copy had already been sent"
+            state.state, state.found, state.reason = (
+                CONFIRMED,
+                copy,
+                sentence("copy-had-already-sent", "a copy had already been sent"),
+            )
             return
         if state.key in outlet.settled:
             state.state, state.reason = outlet.settled[state.key]
@@ -104,13 +112,21 @@ def _settle(state: LetterPart, outlet: Outlet, error: MqctlError) -> None:
     except MqctlError:
         copy = None
     if copy is not None:
-        state.state, state.found, state.reason = CONFIRMED, copy, "no reply, but the copy was stored"
+        state.state, state.found, state.reason = (
+            CONFIRMED,
+            copy,
+            sentence("no-reply-copy-stored", "no reply, but the copy was stored"),
+        )
     else:
-        state.fail(UNKNOWN, error, f"in doubt: {error}")
+        state.fail(UNKNOWN, error, sentence("doubt", "in doubt: {error}", error=error))
 
 
 def _remark(result: SendResult) -> str | None:
-    return None if result.status == 0 else f"stored, but the broker says {result.status.name}"
+    return (
+        None
+        if result.status == 0
+        else sentence("stored-broker-says", "stored, but the broker says {status}", status=result.status.name)
+    )
 
 
 def _queue(queues: Sequence[MessageQueue], letter: DeadLetter, turns: dict[str, int]) -> MessageQueue:

@@ -11,6 +11,7 @@ from mqctl.execute.access_file_places import is_counted, readable
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, SettingPart, SettingRecord
 from mqctl.execute.setting_places import Place, read_setting, write_setting
 from mqctl.model.setting_plan import SettingKind
+from mqctl.text import Word, sentence
 
 _NO_SECRETS: Mapping[str, str] = {}
 
@@ -35,7 +36,13 @@ def carry_out(
         )
         if missing is not None:
             step.state = NOT_MOVED
-            step.reason = f"not tried: the {missing.kind} at {missing.place} comes first, and is {missing.state}"
+            step.reason = sentence(
+                "not-tried-comes-first",
+                "not tried: the {kind} at {place} comes first, and is {state}",
+                kind=Word(missing.kind),
+                place=missing.place,
+                state=Word(missing.state),
+            )
         else:
             _change(cluster, deadline, step, secrets.get(step.subject))
         save()
@@ -51,15 +58,18 @@ def _change(cluster: Cluster, deadline: Deadline, step: SettingPart, secret: str
             return
         if before != (readable(step.old) if counted else step.old):
             step.found = None if before is None else dict(before)
-            step.state, step.reason = NOT_MOVED, "somebody else changed it since the plan was made"
+            step.state, step.reason = (
+                NOT_MOVED,
+                sentence("somebody-else-changed-since-plan-made", "somebody else changed it since the plan was made"),
+            )
             return
     except MqctlError as error:
-        step.fail(NOT_MOVED, error, f"not tried: {error}")
+        step.fail(NOT_MOVED, error, sentence("not-tried", "not tried: {reason}", reason=error))
         return
     try:
         write_setting(cluster, place, (step.old, step.new), deadline)
     except NotAskedError as error:
-        step.fail(NOT_MOVED, error, f"not tried: {error.reason}")
+        step.fail(NOT_MOVED, error, sentence("not-tried", "not tried: {reason}", reason=error.reason))
     except (UnreachableError, DeadlineError) as error:
         # The request may have arrived: what is there now tells.
         _read_back(cluster, deadline, step, place, error)
@@ -73,18 +83,28 @@ def _read_back(cluster: Cluster, deadline: Deadline, step: SettingPart, place: P
     try:
         current = read_setting(cluster, place, deadline)
     except MqctlError as unread:
-        step.fail(UNKNOWN, error or unread, f"could not be read back: {error or unread}")
+        step.fail(
+            UNKNOWN,
+            error or unread,
+            sentence("could-not-read-back", "could not be read back: {error}", error=error or unread),
+        )
         return
     step.found = None if current is None else dict(current)
     if current == (readable(step.new) if is_counted(place.kind) else step.new):
         step.state = CONFIRMED
     elif error is not None and current == step.old:
         # It may still arrive.
-        step.fail(UNKNOWN, error, f"unchanged so far: {error}")
+        step.fail(UNKNOWN, error, sentence("unchanged-far", "unchanged so far: {error}", error=error))
     elif current == step.old:
-        step.state, step.reason = NOT_MOVED, "the broker accepted the change, but nothing changed"
+        step.state, step.reason = (
+            NOT_MOVED,
+            sentence("broker-accepted-change-nothing-changed", "the broker accepted the change, but nothing changed"),
+        )
     else:
-        step.state, step.reason = NOT_MOVED, "it now has other settings than requested"
+        step.state, step.reason = (
+            NOT_MOVED,
+            sentence("now-other-settings-than-requested", "it now has other settings than requested"),
+        )
 
 
 def untouched(step: SettingPart) -> bool:

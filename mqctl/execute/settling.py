@@ -43,6 +43,7 @@ from mqctl.execute.records import (
     QueuePart,
 )
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 _LOOK_EVERY_MS = 400
 _LOOK_AT_MOST_EVERY_MS = 3_000
@@ -225,7 +226,11 @@ class Settlement:
                 item.looked_ms = now_ms
             self._decide(open_queues, now_ms)
             left = [item for item in open_queues if item.part.state == SENT]
-            what = "members pause, and begin anew" if any(item.resumed_ms is None for item in left) else "it holds"
+            what = (
+                sentence("members-pause-begin-anew", "members pause, and begin anew")
+                if any(item.resumed_ms is None for item in left)
+                else sentence("holds", "it holds")
+            )
             self._patience.report(what, len(self._all) - len(left), len(self._all))
             if not left or last:
                 break
@@ -294,26 +299,72 @@ class Settlement:
     def _judge(self, item: _Watched) -> None:
         """Says what is known when the time is over."""
         part, offset = item.part, item.part.found
-        who = f"{item.holder.client_id}, which holds the queue," if item.holder is not None else "somebody"
+        who = (
+            sentence("holds-queue", "{client_id}, which holds the queue,", client_id=item.holder.client_id)
+            if item.holder is not None
+            else "somebody"
+        )
         if item.error is not None:
-            part.fail(UNKNOWN, item.error, f"could not be read back: {item.error}")
+            part.fail(
+                UNKNOWN,
+                item.error,
+                sentence("could-not-read-back", "could not be read back: {error}", error=item.error),
+            )
         elif item.is_on(offset) and not item.told and self._elapsed_ms - (item.arrived_ms or 0) >= _HOLD_MS:
             part.state = CONFIRMED if offset == part.new else CONSUMED_ON  # not every client tells what it holds
         elif item.is_on(offset):
             part.state = UNKNOWN
-            part.reason = f"the broker has {offset}, but no member was seen to take it over: check again"
+            part.reason = sentence(
+                "broker-no-member-seen-take-over",
+                "the broker has {offset}, but no member was seen to take it over: check again",
+                offset=offset,
+            )
         elif self._is_beyond(item) and item.is_ahead and item.cached_from != part.new:
             part.state = WENT_BACK
-            part.reason = f"{who} has committed {offset}, and has consumed again only up to {item.cached_from}"
+            part.reason = sentence(
+                "committed-consumed-again-only-up",
+                "{who} has committed {offset}, and has consumed again only up to {cached_from}",
+                who=who,
+                offset=offset,
+                cached_from=item.cached_from,
+            )
         elif self._is_beyond(item) and (not item.told or self._consumed_enough(part.topic) is None):
             part.state = UNKNOWN
-            part.reason = f"the broker has {offset}: consumed again already, or never moved"
+            part.reason = sentence(
+                "broker-consumed-again-already-never-moved",
+                "the broker has {offset}: consumed again already, or never moved",
+                offset=offset,
+            )
         elif item.arrived or (item.began_anew and self._is_beyond(item)):
-            part.state, part.reason = WENT_BACK, f"it was at {part.new}, and {who} has committed {offset} over it"
+            part.state, part.reason = (
+                WENT_BACK,
+                sentence(
+                    "committed-over",
+                    "it was at {new}, and {who} has committed {offset} over it",
+                    new=part.new,
+                    who=who,
+                    offset=offset,
+                ),
+            )
         elif offset == part.old:
-            part.state, part.reason = NOT_MOVED, f"the broker still has {offset}: no member has taken it over"
+            part.state, part.reason = (
+                NOT_MOVED,
+                sentence(
+                    "broker-still-no-member-taken-over",
+                    "the broker still has {offset}: no member has taken it over",
+                    offset=offset,
+                ),
+            )
         else:
-            part.state, part.reason = NOT_MOVED, f"the broker has {offset}: {who} has committed that over it"
+            part.state, part.reason = (
+                NOT_MOVED,
+                sentence(
+                    "broker-committed-over",
+                    "the broker has {offset}: {who} has committed that over it",
+                    offset=offset,
+                    who=who,
+                ),
+            )
 
 
 def settle(

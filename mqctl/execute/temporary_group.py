@@ -13,6 +13,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.names import retry_topic
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 _CLEANING_MS = 5_000
 
@@ -55,15 +56,25 @@ def _remove(cluster: Cluster, name: str, brokers: list[str], left_behind: list[s
     retries = retry_topic(name)
     for address in brokers:
         for what, question in (
-            (f"group {name}", change.delete_group(name, with_offsets=True)),
-            (f"topic {retries}", change.delete_topic(retries)),
+            (sentence("group", "group {name}", name=name), change.delete_group(name, with_offsets=True)),
+            (sentence("topic-2", "topic {topic}", topic=retries), change.delete_topic(retries)),
         ):
             try:
                 cluster.ask(address, question, limit)
             except MqctlError as error:
-                left_behind.append(f"{what} stays on {address}: {error}")
+                left_behind.append(
+                    sentence("stays", "{what} stays on {address}: {error}", what=what, address=address, error=error)
+                )
     for server in cluster.name_servers.addresses():
         try:
             cluster.ask(server, delete_route(retries), limit)
         except MqctlError as error:
-            left_behind.append(f"the route of {retries} stays at {server}: {error}")
+            left_behind.append(
+                sentence(
+                    "route-stays",
+                    "the route of {retries} stays at {server}: {error}",
+                    retries=retries,
+                    server=server,
+                    error=error,
+                )
+            )

@@ -12,6 +12,7 @@ from enum import Enum
 from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.remark import LONGEST_REMARK, quoted
+from mqctl.text import sentence
 
 KEYWORDS = frozenset({"NOT", "AND", "OR", "BETWEEN", "IN", "TRUE", "FALSE", "NULL", "IS"})
 FIVE_KEYWORDS = KEYWORDS | {"CONTAINS", "STARTSWITH", "ENDSWITH"}
@@ -108,7 +109,7 @@ class Tokens:
         seen = f", found {self.text[at : at + 20]!r}" if at < len(self.text) else ", found the end"
         shown = repr(self.text) if len(self.text) <= LONGEST_REMARK else quoted(self.text)
         return SqlSyntaxError(
-            f"cannot read the SQL92 expression {shown}",
+            sentence("cannot-read-sql92-expression", "cannot read the SQL92 expression {shown}", shown=shown),
             reason=f"{reason} at character {at + 1}{seen}",
             remedy="compare names with = <> > >= < <=, BETWEEN, IN ('a', 'b'), IS NULL; join with AND, OR, NOT (...)",
             position=at,

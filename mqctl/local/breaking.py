@@ -30,6 +30,7 @@ from mqctl.local.planting import Planting
 from mqctl.local.processes import Child
 from mqctl.local.state import ControlAddress, Ready
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 _TIMEOUT_S = 30.0
 _CHUNK_BYTES = 1 << 20
@@ -123,7 +124,10 @@ def damage_store(store: Path, fault: DamageFile) -> None:
     """
     matching = sorted(store.glob(fault.file))
     if not matching:
-        raise BadInputError(f"could not damage {fault.file} of {fault.broker}", reason=f"there is none below {store}")
+        raise BadInputError(
+            sentence("could-not-damage", "could not damage {file} of {broker}", file=fault.file, broker=fault.broker),
+            reason=sentence("none-below", "there is none below {store}", store=store),
+        )
     file = matching[-1]
     try:
         if fault.how == "remove":
@@ -139,7 +143,9 @@ def damage_store(store: Path, fault: DamageFile) -> None:
             stream.seek(at)
             stream.write(bytes(len(before)) if fault.how == "zero" else bytes(byte ^ 0xFF for byte in before))
     except OSError as error:
-        raise StorageError(f"could not damage {file}", reason=error.strerror or str(error)) from error
+        raise StorageError(
+            sentence("could-not-damage-2", "could not damage {file}", file=file), reason=error.strerror or str(error)
+        ) from error
 
 
 def _written_bytes(file: Path) -> int:
@@ -171,8 +177,16 @@ def control(at: ControlAddress, do: str, **words: object) -> object:
             with connection.makefile("rb") as stream:
                 answer = stream.readline()
     except OSError as error:
-        raise UnreachableError(f"could not ask the control socket {at.address} to {do}", reason=str(error)) from error
+        raise UnreachableError(
+            sentence(
+                "could-not-ask-control-socket",
+                "could not ask the control socket {address} to {do}",
+                address=at.address,
+                do=do,
+            ),
+            reason=str(error),
+        ) from error
     said = json.loads(answer) if answer else {"ok": False, "error": "it closed the connection"}
     if not said["ok"]:
-        raise RefusedError(f"could not {do}", reason=str(said["error"]))
+        raise RefusedError(sentence("could-not", "could not {what}", what=do), reason=str(said["error"]))
     return said.get("result")

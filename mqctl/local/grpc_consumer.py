@@ -10,6 +10,7 @@ from mqctl.client.message.received import Consumed
 from mqctl.errors import ConfigurationError
 from mqctl.local.behaviours import Handle
 from mqctl.local.scenario import ConsumerDeclared
+from mqctl.text import sentence
 
 _LIBRARY = "rocketmq"
 """Another library for Python has the same name; the one for gRPC has a part `v5`."""
@@ -21,8 +22,8 @@ def check_library() -> None:
     places = [] if spec is None else list(spec.submodule_search_locations or ())
     if not any((Path(place) / "v5").is_dir() for place in places):
         raise ConfigurationError(
-            "could not start a gRPC consumer",
-            reason="rocketmq-python-client is not installed",
+            sentence("could-not-start-grpc-consumer", "could not start a gRPC consumer"),
+            reason=sentence("rocketmq-python-client-not-installed", "rocketmq-python-client is not installed"),
             remedy="pip install 'mqctl[grpc]' rocketmq-python-client",
         )
 

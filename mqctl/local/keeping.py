@@ -19,6 +19,7 @@ from mqctl.local.scenario import Scenario
 from mqctl.local.stage import Stage, Tell
 from mqctl.local.state import LocalCluster, process_started_ms
 from mqctl.local.supervisor import Supervisor
+from mqctl.text import sentence
 
 DETACH_SECONDS = 180
 _POLL_S = 0.1
@@ -154,6 +155,18 @@ def _await(supervisor: Supervisor, name: str, process: subprocess.Popen[bytes], 
             return state
         if process.poll() is not None:
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            raise StorageError(f"the scenario {name} did not start", reason="; ".join(lines[-3:]), remedy=f"see {log}")
+            raise StorageError(
+                sentence("scenario-did-not-start", "the scenario {name} did not start", name=name),
+                reason="; ".join(lines[-3:]),
+                remedy=sentence("see", "see {log}", log=log),
+            )
         sleep(_POLL_S)
-    raise DeadlineError(f"the scenario {name} was not ready within {DETACH_SECONDS} s", remedy=f"see {log}")
+    raise DeadlineError(
+        sentence(
+            "scenario-not-ready-within-s",
+            "the scenario {name} was not ready within {detach_seconds} s",
+            name=name,
+            detach_seconds=DETACH_SECONDS,
+        ),
+        remedy=sentence("see", "see {log}", log=log),
+    )

@@ -20,6 +20,7 @@ from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_live
 from mqctl.snapshot.live.stacks import with_later_stacks
 from mqctl.snapshot.store.gatherer import gather_store
+from mqctl.text import joined
 
 _ASK_MS = 15_000
 _LATER_STACKS = 2
@@ -47,7 +48,7 @@ class Seen:
         parts = [f"{item.code} is missing" for item in self.missing] + [
             f"{text} is not declared" for text in self.surplus
         ]
-        return ", ".join(parts) or "as declared"
+        return joined(", ", parts) or "as declared"
 
 
 def doctor_words(doctor_run: DoctorRun, time_scale: float, namesrv: str, stores: Mapping[str, Path]) -> list[str]:

@@ -22,6 +22,7 @@ from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_pop import POP
+from mqctl.text import sentence
 
 _TIMEOUT_MS = 15_000
 _STATES = {
@@ -160,7 +161,10 @@ def _queue(topic: str, text: str) -> MessageQueue:
     broker, _, slash = text.partition("/")
     queue_id = decimal(slash, high=MOST_INT32)
     if queue_id is None:
-        raise UsageError(f"a scenario names the queue {text!r}", remedy="write BROKER/QUEUE, broker-a/0 for instance")
+        raise UsageError(
+            sentence("scenario-names-queue", "a scenario names the queue {text!r}", text=text),
+            remedy=sentence("write-broker-queue-broker-0-instance", "write BROKER/QUEUE, broker-a/0 for instance"),
+        )
     return MessageQueue(topic, broker, queue_id)
 
 

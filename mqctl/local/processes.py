@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from mqctl.errors import DeadlineError, StorageError
+from mqctl.text import sentence
 
 _READY_SECONDS = 60
 _STOP_SECONDS = 10
@@ -36,7 +37,9 @@ class Child:
                     start_new_session=True,
                 )
         except OSError as error:
-            raise StorageError(f"could not start {name}", reason=str(error)) from error
+            raise StorageError(
+                sentence("could-not-start", "could not start {name}", name=name), reason=str(error)
+            ) from error
 
     @property
     def pid(self) -> int:
@@ -60,10 +63,20 @@ class Child:
         while not line.endswith(b"\n"):
             readable, _, _ = select.select([stream], [], [], max(0.0, end - monotonic()))
             if not readable:
-                raise DeadlineError(f"{self.name} was not ready within {_READY_SECONDS} s", reason=self._said())
+                raise DeadlineError(
+                    sentence(
+                        "not-ready-within-s",
+                        "{task} was not ready within {ready_s} s",
+                        task=self.name,
+                        ready_s=_READY_SECONDS,
+                    ),
+                    reason=self._said(),
+                )
             part = stream.readline()
             if not part:
-                raise StorageError(f"{self.name} did not start", reason=self._said())
+                raise StorageError(
+                    sentence("did-not-start", "{task} did not start", task=self.name), reason=self._said()
+                )
             line += part
         return line
 

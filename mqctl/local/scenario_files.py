@@ -12,6 +12,7 @@ from mqctl.local.faults import AnswerFault, Fault, KillConsumer, LoseNameServer,
 from mqctl.local.scenario import Scenario
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import composed, literal, sentence
 
 _SUFFIX = ".yaml"
 
@@ -34,17 +35,30 @@ def load_scenario(name: str) -> Scenario:
         try:
             return read_scenario(path.stem, read_named(path), str(path))
         except FileNotFoundError as error:
-            raise NotFoundError(f"there is no file {path}", remedy="mqctl local scenario list") from error
+            raise NotFoundError(
+                sentence("no-file", "there is no file {file}", file=path), remedy="mqctl local scenario list"
+            ) from error
         except OSError as error:
-            raise refused(f"could not read {path}", error) from error
+            raise refused(sentence("could-not-read", "could not read {file}", file=path), error) from error
     if name not in scenario_names():
         raise NotFoundError(
-            f"there is no scenario {name}",
-            reason=f"there are {', '.join(scenario_names())}",
-            remedy="mqctl local scenario list; or name a file that ends in .yaml",
+            sentence("no-scenario", "there is no scenario {name}", name=name),
+            reason=sentence("there-are", "there are {there}", there=", ".join(scenario_names())),
+            remedy=sentence(
+                "mqctl-local-scenario-list-name-file", "mqctl local scenario list; or name a file that ends in .yaml"
+            ),
         )
     file = files("mqctl.local") / "scenarios" / f"{name}{_SUFFIX}"
-    return read_scenario(name, file.read_bytes(), str(file))
+    return _with_texts(read_scenario(name, file.read_bytes(), str(file)))
+
+
+def _with_texts(scenario: Scenario) -> Scenario:
+    """Returns a scenario of ours with texts that catalogues have; what other files declare is their own words."""
+    said = [scenario.title, *scenario.planted]
+    title, *planted = (
+        sentence(f"scenario-{scenario.name}-{number}", literal(line)) for number, line in enumerate(said)
+    )
+    return msgspec.structs.replace(scenario, title=title, planted=tuple(planted))
 
 
 def read_scenario(name: str, data: bytes, where: str) -> Scenario:
@@ -52,11 +66,17 @@ def read_scenario(name: str, data: bytes, where: str) -> Scenario:
     try:
         decoded = decode_yaml(data, Scenario)
     except UnreadableYaml as error:
-        raise BadInputError(f"could not read the scenario {name}", reason=f"{where}: {error}") from error
+        raise BadInputError(
+            sentence("could-not-read-scenario", "could not read the scenario {name}", name=name),
+            reason=composed("{where}: {error}", where=where, error=error),
+        ) from error
     scenario = msgspec.structs.replace(decoded, name=name)
     mistakes = list(_mistakes(scenario))
     if mistakes:
-        raise BadInputError(f"the scenario {name} contradicts itself", reason=f"{where}: {'; '.join(mistakes)}")
+        raise BadInputError(
+            sentence("scenario-contradicts-itself", "the scenario {name} contradicts itself", name=name),
+            reason=f"{where}: {'; '.join(mistakes)}",
+        )
     return scenario
 
 
@@ -66,7 +86,11 @@ def _mistakes(scenario: Scenario) -> list[str]:
     consumers = [consumer.name for consumer in scenario.consumers]
     members = [*names, *(slave for cluster in scenario.clusters for slave in cluster.slave_names)]
     struck = [(f"a fault {type(item).__name__}", broker) for item in scenario.faults for broker in _brokers(item)]
-    named = [(f"topic {topic.name}", name) for topic in scenario.topics for name in topic.brokers]
+    named = [
+        (sentence("topic-2", "topic {topic}", topic=topic.name), name)
+        for topic in scenario.topics
+        for name in topic.brokers
+    ]
     named += [(f"look {number}", look.store) for number, look in enumerate(scenario.looks, 1) if look.store]
     named += [(f"messages of {item.topic}", item.queue.partition("/")[0]) for item in scenario.messages if item.queue]
     mistakes = [f"{where} names no broker of the scenario: {name}" for where, name in named if name not in names]
@@ -84,7 +108,11 @@ def _mistakes(scenario: Scenario) -> list[str]:
     lost += [item.to for item in scenario.faults if isinstance(item, LoseNameServer)]
     mistakes += [f"there is no room {room}" for room in sorted(set(lost) - rooms)]
     last = len(scenario.clusters) - 1
-    mistakes += [f"there is no cluster {number}" for number in sorted(set(numbers)) if not 0 <= number <= last]
+    mistakes += [
+        sentence("no-cluster", "there is no cluster {name}", name=number)
+        for number in sorted(set(numbers))
+        if not 0 <= number <= last
+    ]
     mistakes += [
         f"consumer {item.name} speaks gRPC, which cluster {item.cluster} does not serve"
         for item in scenario.consumers

@@ -28,6 +28,7 @@ from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, DoctorRun, S
 from mqctl.local.state import Ready
 from mqctl.model.command_line import shell_words
 from mqctl.model.numbers import decimal
+from mqctl.text import encoded, joined, sentence
 
 _JOIN_SECONDS = 60
 _REBALANCE_MS = 20_000
@@ -123,7 +124,10 @@ class Stage:
             self._start(until)
         except OSError as error:
             self.stop()
-            raise StorageError(f"could not make {self.directory}", reason=error.strerror or str(error)) from error
+            raise StorageError(
+                sentence("could-not-make", "could not make {directory}", directory=self.directory),
+                reason=error.strerror or str(error),
+            ) from error
         except BaseException:
             self.stop()
             raise
@@ -229,7 +233,7 @@ class Stage:
             self._actor(f"stream-{number}", task).first_line()
 
     def _actor(self, name: str, task: ActorTask) -> Child:
-        return self._child(name, "mqctl.local.actor", [msgspec.json.encode(task).decode()])
+        return self._child(name, "mqctl.local.actor", [msgspec.json.encode(task, enc_hook=encoded).decode()])
 
     def _child(self, name: str, module: str, words: list[str]) -> Child:
         child = Child(name, module, words, self.directory)
@@ -247,7 +251,14 @@ class Stage:
                 for address in planting.addresses_of(member.topics):
                     while len(cluster.ask(address, consumer_ids(member.group), end)) < len(others):
                         if end.remaining_s < 1:
-                            raise DeadlineError(f"{member.group} was not complete within {_JOIN_SECONDS} s")
+                            raise DeadlineError(
+                                sentence(
+                                    "not-complete-within-s",
+                                    "{group} was not complete within {join_seconds} s",
+                                    group=member.group,
+                                    join_seconds=_JOIN_SECONDS,
+                                )
+                            )
                         sleep(_POLL_S)
         if members:
             sleep(2 * shrunk(_REBALANCE_MS, self.scenario.time_scale) / 1000)
@@ -262,12 +273,25 @@ class Stage:
                 for broker in slaves:
                     while not topics <= cluster.ask(broker.address, topic_configs(), end).keys():
                         if end.remaining_s < 1:
-                            raise DeadlineError(f"{broker.name} of {declared.name} did not copy its master's topics")
+                            raise DeadlineError(
+                                sentence(
+                                    "did-not-copy-masters-topics",
+                                    "{broker} of {declared} did not copy its master's topics",
+                                    broker=broker.name,
+                                    declared=declared.name,
+                                )
+                            )
                         sleep(_POLL_S)
                 ends = {name: log for (name, broker_id), log in _log_ends(cluster, end).items() if broker_id == 0}
                 while slaves and any(log < ends[name] for (name, _), log in _log_ends(cluster, end).items()):
                     if end.remaining_s < 1:
-                        raise DeadlineError(f"slaves of {declared.name} did not get their masters' logs")
+                        raise DeadlineError(
+                            sentence(
+                                "slaves-did-not-get-masters-logs",
+                                "slaves of {declared} did not get their masters' logs",
+                                declared=declared.name,
+                            )
+                        )
                     sleep(_POLL_S)
 
     def settle(self, seconds: float | None = None) -> None:
@@ -284,9 +308,16 @@ class Stage:
         while left := self._unmet():
             if end.expired:
                 raise DeadlineError(
-                    f"the scenario {self.scenario.name} did not reach its declared state within {limit_s:g} s",
-                    reason="; ".join(str(seen) for seen in left),
-                    remedy=f"look at it: {shell_words(['mqctl', *self.doctor_words(left[0].look)])}",
+                    sentence(
+                        "scenario-did-not-reach-declared-state",
+                        "the scenario {scenario} did not reach its declared state within {limit_s:g} s",
+                        scenario=self.scenario.name,
+                        limit_s=limit_s,
+                    ),
+                    reason=joined("; ", (str(seen) for seen in left)),
+                    remedy=sentence(
+                        "look", "look at it: {value}", value=shell_words(["mqctl", *self.doctor_words(left[0].look)])
+                    ),
                 )
             sleep(_POLL_S)
 

@@ -14,6 +14,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.remark import of_decoder
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
+from mqctl.text import encoded, sentence
 
 DEFAULT_NAME = "default"
 # Start times are counted from the machine's boot, which a corrected clock moves.
@@ -128,7 +129,10 @@ class LocalStates:
             UsageError: the name could lead out of the directory.
         """
         if not name or not _NAME_CHARACTERS.issuperset(name):
-            raise UsageError(f"{name!r} is not a valid name for a local cluster", remedy="use letters, digits, - and _")
+            raise UsageError(
+                sentence("not-valid-name-local-cluster", "{name!r} is not a valid name for a local cluster", name=name),
+                remedy=sentence("use-letters-digits-2", "use letters, digits, - and _"),
+            )
         return self.directory / f"{name}.json"
 
     def load(self, name: str) -> LocalCluster | None:
@@ -144,13 +148,23 @@ class LocalStates:
         except FileNotFoundError:
             return None
         except OSError as error:
-            problem = f"could not read the state of the local cluster {name}"
+            problem = sentence(
+                "could-not-read-state-local-cluster", "could not read the state of the local cluster {name}", name=name
+            )
             raise StorageError(problem, reason=f"{file}: {error.strerror or error}") from error
         except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise BadInputError(
-                f"could not read the state of the local cluster {name}",
+                sentence(
+                    "could-not-read-state-local-cluster",
+                    "could not read the state of the local cluster {name}",
+                    name=name,
+                ),
                 reason=f"{file}: {of_decoder(error)}",
-                remedy=f"see whether its process still runs, then remove {file}",
+                remedy=sentence(
+                    "see-whether-process-still-runs-remove",
+                    "see whether its process still runs, then remove {file}",
+                    file=file,
+                ),
             ) from error
 
     def all(self) -> Iterator[LocalCluster]:
@@ -168,12 +182,19 @@ class LocalStates:
         """
         file = self.file(state.name)
         try:
-            write_whole(file, msgspec.json.format(msgspec.json.encode(state)), mode=0o600, sweep="*")
+            write_whole(file, msgspec.json.format(msgspec.json.encode(state, enc_hook=encoded)), mode=0o600, sweep="*")
         except OSError as error:
             raise StorageError(
-                f"could not write the state of the local cluster {state.name} to {file}",
+                sentence(
+                    "could-not-write-state-local-cluster",
+                    "could not write the state of the local cluster {state} to {file}",
+                    state=state.name,
+                    file=file,
+                ),
                 reason=error.strerror or str(error),
-                remedy="free its disk, or set MQCTL_STATE_DIR to another one",
+                remedy=sentence(
+                    "free-disk-set-mqctl-state-dir", "free its disk, or set MQCTL_STATE_DIR to another one"
+                ),
             ) from error
 
     def forget(self, name: str) -> None:
@@ -183,7 +204,15 @@ class LocalStates:
             file.unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(
-                f"could not remove the state of the local cluster {name}, whose process has ended",
+                sentence(
+                    "could-not-remove-state-local-cluster",
+                    "could not remove the state of the local cluster {name}, whose process has ended",
+                    name=name,
+                ),
                 reason=f"{file}: {error.strerror or error}",
-                remedy=f"{command_line('mqctl local down --name {}', name)} once more, or remove the file",
+                remedy=sentence(
+                    "once-more-remove-file",
+                    "{value} once more, or remove the file",
+                    value=command_line("mqctl local down --name {}", name),
+                ),
             ) from error

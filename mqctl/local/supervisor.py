@@ -19,6 +19,7 @@ from mqctl.execute.alone import Told, held_alone
 from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_ms
 from mqctl.model.command_line import command_line
 from mqctl.model.names_alike import meant
+from mqctl.text import sentence
 
 READY_SECONDS = 30
 STOP_SECONDS = 20
@@ -162,9 +163,11 @@ class Supervisor:
                 )
         except OSError as error:
             raise StorageError(
-                f"could not start the local cluster {name}",
+                sentence("could-not-start-local-cluster", "could not start the local cluster {name}", name=name),
                 reason=f"{error.filename or self._directory}: {error.strerror or error}",
-                remedy="free its disk, or set MQCTL_STATE_DIR to another one",
+                remedy=sentence(
+                    "free-disk-set-mqctl-state-dir", "free its disk, or set MQCTL_STATE_DIR to another one"
+                ),
             ) from error
 
     def _ready(self, name: str, process: subprocess.Popen[bytes], log: Path) -> Ready:
@@ -176,7 +179,13 @@ class Supervisor:
                 readable, _, _ = select.select([stream], [], [], max(0.0, end - monotonic()))
                 if not readable:
                     raise DeadlineError(
-                        f"the local cluster {name} was not ready within {READY_SECONDS} s", remedy=f"see {log}"
+                        sentence(
+                            "local-cluster-not-ready-within-s",
+                            "the local cluster {name} was not ready within {ready_seconds} s",
+                            name=name,
+                            ready_seconds=READY_SECONDS,
+                        ),
+                        remedy=sentence("see", "see {log}", log=log),
                     )
                 part = stream.readline()
                 if not part:
@@ -197,7 +206,10 @@ class Supervisor:
         with self.locked(name):
             state = self.states.load(name)
             if state is None:
-                raise NotFoundError(f"there is no local cluster {name}", remedy="mqctl local up; mqctl local status")
+                raise NotFoundError(
+                    sentence("no-local-cluster", "there is no local cluster {name}", name=name),
+                    remedy="mqctl local up; mqctl local status",
+                )
             if state.alive:
                 _end(state.ready.pid)
             self.states.forget(name)
@@ -225,21 +237,33 @@ class Supervisor:
         with self.locked(name):
             state = self.states.load(name)
             if state is None:
-                raise NotFoundError(f"there is no local cluster {name}", remedy="mqctl local up; mqctl local status")
+                raise NotFoundError(
+                    sentence("no-local-cluster", "there is no local cluster {name}", name=name),
+                    remedy="mqctl local up; mqctl local status",
+                )
             one = next((item for item in state.ready.brokers if item.name == broker), None)
             if one is None:
                 names = [item.name for item in state.ready.brokers]
                 raise NotFoundError(
-                    f"the local cluster {name} has no broker {broker}",
-                    reason=f"known: {', '.join(names)}",
+                    sentence(
+                        "local-cluster-no-broker",
+                        "the local cluster {name} has no broker {broker}",
+                        name=name,
+                        broker=broker,
+                    ),
+                    reason=sentence("known", "known: {known}", known=", ".join(names)),
                     remedy=meant(broker, names, "mqctl local status"),
                 )
             if not state.alive or state.ready.control is None:
                 down = command_line("mqctl local down --name {}", name)
                 up = command_line("mqctl local up --name {}", name)
                 raise RefusedError(
-                    f"the local cluster {name} takes no commands",
-                    reason="it was started with --no-control" if state.alive else "its process has ended",
+                    sentence(
+                        "local-cluster-takes-no-commands", "the local cluster {name} takes no commands", name=name
+                    ),
+                    reason=sentence("started-no-control", "it was started with --no-control")
+                    if state.alive
+                    else sentence("process-ended", "its process has ended"),
                     remedy=f"{down}; {up}",
                 )
             if one.listens != wanted:
@@ -252,9 +276,18 @@ class Supervisor:
         if known is not None and known.alive:
             down = command_line("mqctl local down --name {}", name)
             raise RefusedError(
-                f"the local cluster {name} runs already",
-                reason=f"pid {known.ready.pid}, name server {known.ready.namesrv}",
-                remedy=f"mqctl local status; {down}; or choose another --name",
+                sentence("local-cluster-runs-already", "the local cluster {name} runs already", name=name),
+                reason=sentence(
+                    "pid-name-server",
+                    "pid {pid}, name server {namesrv}",
+                    pid=known.ready.pid,
+                    namesrv=known.ready.namesrv,
+                ),
+                remedy=sentence(
+                    "mqctl-local-status-choose-another-name",
+                    "mqctl local status; {down}; or choose another --name",
+                    down=down,
+                ),
             )
 
     @contextmanager
@@ -279,9 +312,16 @@ class Supervisor:
                 stack.enter_context(lock)
             except OSError as error:
                 raise StorageError(
-                    f"could not keep the state of local clusters in {self._directory}",
+                    sentence(
+                        "could-not-keep-state-local-clusters",
+                        "could not keep the state of local clusters in {directory}",
+                        directory=self._directory,
+                    ),
                     reason=error.strerror or str(error),
-                    remedy="set MQCTL_STATE_DIR to a writable directory, or free its disk",
+                    remedy=sentence(
+                        "set-mqctl-state-dir-writable-directory",
+                        "set MQCTL_STATE_DIR to a writable directory, or free its disk",
+                    ),
                 ) from error
             yield
 
@@ -299,9 +339,9 @@ def _not_started(name: str, process: subprocess.Popen[bytes], log: Path) -> Mqct
     code = process.wait()
     kind = UsageError if code in _USAGE_CODES else StorageError
     return kind(
-        f"the local cluster {name} did not start",
+        sentence("local-cluster-did-not-start", "the local cluster {name} did not start", name=name),
         reason=_tail(log) or f"its process ended with {code}",
-        remedy=f"see {log}",
+        remedy=sentence("see", "see {log}", log=log),
     )
 
 
@@ -312,9 +352,14 @@ def _delete(name: str, directory: Path) -> None:
         return
     except OSError as error:
         raise StorageError(
-            f"local cluster {name} is down, but its stores in {directory} could not be deleted",
+            sentence(
+                "local-cluster-down-stores-could-not",
+                "local cluster {name} is down, but its stores in {directory} could not be deleted",
+                name=name,
+                directory=directory,
+            ),
             reason=f"{error.filename}: {error.strerror or error}",
-            remedy=f"delete {directory} by hand",
+            remedy=sentence("delete-hand", "delete {directory} by hand", directory=directory),
         ) from error
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from mqctl.model.gap import Gap
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 Value = str | int | float | bool | None
 
@@ -74,7 +75,7 @@ class Subject:
 
     def __str__(self) -> str:
         topic = self.topic if self.queue_id is None else f"{self.topic or ''}/{self.queue_id}"
-        level = None if self.level is None else f"level {self.level}"
+        level = None if self.level is None else sentence("level", "level {level}", level=self.level)
         names = [name for name in (self.broker, self.group, self.client, topic, level, self.file) if name]
         return " ".join(names) if names else self.kind.value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field, replace
 from enum import StrEnum
+from typing import Any
 
 from mqctl.errors import (
     BadInputError,
@@ -21,6 +22,7 @@ from mqctl.errors import (
 )
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.remark import on_one_line
+from mqctl.text import Text, key_of, restored, sentence, values_of
 
 
 class Part(StrEnum):
@@ -160,6 +162,7 @@ class Gap:
         subject: what of the part it is limited to; None when the whole part is not known.
         broker: name of the broker that was asked; None for a gap that stands with its broker already.
         remedy: what to do about it, where that is known.
+        key, values: of the reason, for programs; None where it was not said by mqctl, or an older one saved it.
         scope: broker and subject in words; None for the whole of the part.
     """
 
@@ -169,12 +172,19 @@ class Gap:
     subject: GapSubject | None = None
     broker: str | None = None
     remedy: str = ""
+    key: str | None = field(default=None, compare=False)
+    values: dict[str, Any] | None = field(default=None, compare=False)
     scope: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         broker = on_one_line(self.broker) if self.broker else None
         words = " ".join(str(part) for part in (broker, self.subject) if part)
         object.__setattr__(self, "scope", words or None)
+        if isinstance(self.reason, Text):
+            object.__setattr__(self, "key", key_of(self.reason))
+            object.__setattr__(self, "values", values_of(self.reason))
+        else:
+            object.__setattr__(self, "reason", restored(self.reason, self.key, self.values))
 
     @classmethod
     def of(cls, part: Part, error: MqctlError, subject: GapSubject | None = None, *, broker: str | None = None) -> Gap:
@@ -190,9 +200,13 @@ class Gap:
         return Gap(
             part=part,
             cause=Cause.UNREGISTERED,
-            reason=f"broker {name} is not registered: what waits in its queues is not known"
+            reason=sentence(
+                "broker-not-registered-what-waits-queues",
+                "broker {name} is not registered: what waits in its queues is not known",
+                name=name,
+            )
             if part in (Part.CONSUMER_OFFSETS, Part.QUEUES)
-            else f"broker {name} is not registered",
+            else sentence("broker-not-registered", "broker {name} is not registered", name=name),
             broker=broker,
         )
 
@@ -226,7 +240,9 @@ class Gap:
         """Whether other keys would help."""
         return self.cause is Cause.DENIED
 
-    def as_error(self, problem: str, remedy: str, *, so_far: str = "nothing was changed") -> MqctlError:
+    def as_error(
+        self, problem: str, remedy: str, *, so_far: str = sentence("nothing-changed", "nothing was changed")
+    ) -> MqctlError:
         """Makes the error for something that must not rest on half a picture.
 
         Args:

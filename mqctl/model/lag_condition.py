@@ -15,6 +15,7 @@ from mqctl.model.lag import GroupLag, LagState, QueueLag
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.spans import FAR, span_ms
+from mqctl.text import sentence
 
 _WORD = re.compile(r"\s*(?:(<=|>=|==|!=|<|>|=|\(|\))|([%|\w.+-]+))")
 _OPERATORS: dict[str, Callable[[int, int], bool]] = {
@@ -180,7 +181,11 @@ class _Parser:
         self._at = 0
 
     def _wrong(self, reason: str) -> UsageError:
-        return UsageError(f"cannot read the condition {self._text!r}", reason=reason, remedy=_REMEDY)
+        return UsageError(
+            sentence("cannot-read-condition", "cannot read the condition {text!r}", text=self._text),
+            reason=reason,
+            remedy=_REMEDY,
+        )
 
     def _peek(self) -> str:
         return self._words[self._at][0] if self._at < len(self._words) else ""

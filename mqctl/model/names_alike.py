@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
+from mqctl.text import sentence
+
 _MOST = 3
 _ALIKE = 0.65
 
@@ -25,7 +27,11 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
     """Returns the next thing to do about a name that is not there: the names that may be meant, then `otherwise`."""
     near = near_names(name, known)
-    return f"did you mean {' or '.join(near)}? {otherwise}" if near else otherwise
+    return (
+        sentence("did-you-mean", "did you mean {near}? {listed}", near=" or ".join(near), listed=otherwise)
+        if near
+        else otherwise
+    )
 
 
 def is_pattern(name: str) -> bool:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from mqctl.errors import UsageError
 from mqctl.model.names import group_of
+from mqctl.text import sentence
 
 _CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 _LONGEST_NAME = 60
@@ -22,8 +23,10 @@ def own_name(purpose: Purpose, name: str) -> str:
     """Returns the topic, or group, of a run. Raises UsageError for a name that brokers would refuse."""
     if not name or len(name) > _LONGEST_NAME or not _CHARACTERS.issuperset(name):
         raise UsageError(
-            f"{name!r} cannot be part of a topic's name",
-            remedy=f"use up to {_LONGEST_NAME} letters, digits, - and _",
+            sentence("cannot-part-topics-name", "{name!r} cannot be part of a topic's name", name=name),
+            remedy=sentence(
+                "use-up-letters-digits", "use up to {longest_name} letters, digits, - and _", longest_name=_LONGEST_NAME
+            ),
         )
     return purpose + name
 

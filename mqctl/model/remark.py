@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mqctl.text import sentence
+
 _AT = " - at "  # msgspec's, before the path of what it refused
 LONGEST_REMARK = 300
 """Characters that are shown; the remarks of brokers are shorter, a stack trace or an attack is not."""
@@ -29,7 +31,7 @@ def on_one_line(name: str) -> str:
 def of_decoder(error: Exception) -> str:
     """Returns what a decoder says of foreign data: a value that it repeats is cut, and its place is not."""
     if isinstance(error, RecursionError):
-        return "it is nested too deeply"
+        return sentence("nested-too-deeply", "it is nested too deeply")
     words, at, place = str(error).rpartition(_AT)
     return f"{on_one_line(words)}{at}{on_one_line(place)}"
 

@@ -14,6 +14,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.topic_use import KeyMoves
+from mqctl.text import sentence
 
 Fields = Mapping[str, str]
 """Settings by name, as text, so that all kinds are compared, shown and journalled alike."""
@@ -119,7 +120,10 @@ def config_of(kind: type[C], name: str, texts: Fields) -> C:
         try:
             values[item.name] = texts[item.name] if isinstance(default, str) else json.loads(texts[item.name])
         except ValueError as error:
-            raise BadInputError(f"{item.name} of {name} cannot be read", reason=str(error)) from error
+            raise BadInputError(
+                sentence("cannot-read-3", "{item} of {name} cannot be read", item=item.name, name=name),
+                reason=str(error),
+            ) from error
         if isinstance(values[item.name], list):
             values[item.name] = tuple(values[item.name])
     return kind(**values)

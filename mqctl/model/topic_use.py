@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,10 +73,14 @@ class TopicUse:
             return []
         readers = [item for item in self.readers if (item.offsets or item.member_count) and not item.broadcasting]
         if not readers:
-            return [f"no group has read its {counted(held, 'message')}"]
+            return [sentence("no-group-read", "no group has read its {held}", held=counted(held, "message"))]
         left = {reader.group: sum(self._left(reader, queue) for queue in chosen) for reader in readers}
         return [
-            f"group {group} has not read {counted(count, 'message')}" for group, count in sorted(left.items()) if count
+            sentence(
+                "group-not-read", "group {group} has not read {count}", group=group, count=counted(count, "message")
+            )
+            for group, count in sorted(left.items())
+            if count
         ]
 
     def left_count(self, reader: Reader) -> int:
@@ -89,7 +94,12 @@ class TopicUse:
     def subscribed(self) -> list[str]:
         """Returns which groups subscribe to it now, one sentence each."""
         return [
-            f"group {reader.group} subscribes to it with {counted(reader.member_count, 'member')}"
+            sentence(
+                "group-subscribes",
+                "group {group} subscribes to it with {member_count}",
+                group=reader.group,
+                member_count=counted(reader.member_count, "member"),
+            )
             for reader in self.readers
             if reader.member_count
         ]

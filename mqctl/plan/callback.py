@@ -14,6 +14,7 @@ from mqctl.errors import RefusedError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Callback, OffsetChange, QueuePosition
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 LATEST_MS = -1
 EARLIEST_MS = 0
@@ -54,9 +55,18 @@ def callback_changes(
     for position in positions:
         queue = position.queue
         new, wanted = search.found[queue], exact[queue]
-        note = None if new == wanted else f"the broker seeks by time: it lands {wanted - new} before offset {wanted}"
+        note = (
+            None
+            if new == wanted
+            else sentence(
+                "broker-seeks-time-lands-before-offset",
+                "the broker seeks by time: it lands {wanted} before offset {wanted_2}",
+                wanted=wanted - new,
+                wanted_2=wanted,
+            )
+        )
         if search.time_ms == LATEST_MS:
-            note = "plus messages arriving before it runs"
+            note = sentence("plus-messages-arriving-before-runs", "plus messages arriving before it runs")
         changes.append(position.to(new, note))
     return changes, Callback(topic=place[0], broker_name=place[1], time_ms=search.time_ms)
 
@@ -72,9 +82,17 @@ def best_search(searches: Sequence[Search], exact: Mapping[MessageQueue, int]) -
     ]
     if not fitting:
         raise RefusedError(
-            "no timestamp makes the broker seek to these offsets without skipping messages",
-            reason="members of the group are online, and its brokers can then only reset to a time",
-            remedy="stop all members and run it again: offsets are exact then",
+            sentence(
+                "no-timestamp-makes-broker-seek-offsets",
+                "no timestamp makes the broker seek to these offsets without skipping messages",
+            ),
+            reason=sentence(
+                "members-group-online-brokers-can-only",
+                "members of the group are online, and its brokers can then only reset to a time",
+            ),
+            remedy=sentence(
+                "stop-all-members-run-again-offsets", "stop all members and run it again: offsets are exact then"
+            ),
         )
     return min(fitting, key=lambda item: sum(offset - item.found[queue] for queue, offset in exact.items()))
 
@@ -89,8 +107,21 @@ def check_committed(positions: Iterable[QueuePosition], group: str) -> None:
         if position.old is None:
             queue = position.queue
             raise RefusedError(
-                f"cannot change offsets of group {group} on {queue.topic} while it has members",
-                reason=f"it never committed an offset for queue {queue.queue_id} of {queue.broker_name}, and the "
-                "broker refuses the whole topic then",
-                remedy="wait until its members have committed all queues, or stop them and run it again",
+                sentence(
+                    "cannot-change-offsets-group-while-members",
+                    "cannot change offsets of group {group} on {topic} while it has members",
+                    group=group,
+                    topic=queue.topic,
+                ),
+                reason=sentence(
+                    "never-committed-offset-queue-broker-refuses",
+                    "it never committed an offset for queue {queue_id} of {broker_name}, and the broker "
+                    "refuses the whole topic then",
+                    queue_id=queue.queue_id,
+                    broker_name=queue.broker_name,
+                ),
+                remedy=sentence(
+                    "wait-members-committed-all-queues-stop",
+                    "wait until its members have committed all queues, or stop them and run it again",
+                ),
             )

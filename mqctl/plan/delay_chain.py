@@ -15,6 +15,7 @@ from math import gcd
 from mqctl.errors import UsageError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 _MOST_STEPS = 3_000_000  # remainders or sums to try: seconds of work; the levels of a broker take 7,200
 
@@ -55,7 +56,10 @@ def cheapest_chain(table: DelayLevelTable, remaining_ms: int) -> DelayChain:
         if delay_ms > 0:
             level_of.setdefault(delay_ms, level)
     if not level_of:
-        raise UsageError("a chain needs delay levels", reason="the table has none")
+        raise UsageError(
+            sentence("chain-needs-delay-levels", "a chain needs delay levels"),
+            reason=sentence("table-none", "the table has none"),
+        )
     unit = gcd(*level_of)
     amount = max(0, remaining_ms) // unit
     coins = sorted((delay_ms // unit for delay_ms in level_of if delay_ms // unit <= amount), reverse=True)
@@ -90,9 +94,16 @@ def _cheapest(coins: list[int], amount: int) -> dict[int, int]:
 def _refuse_far_apart(steps: int) -> None:
     if steps > _MOST_STEPS:
         raise UsageError(
-            "the chain cannot be computed",
-            reason=f"the delay levels are too far apart: {steps} steps of the smallest one would have to be tried",
-            remedy="use a table whose longest level is a smaller multiple of what all levels have in common",
+            sentence("chain-cannot-computed", "the chain cannot be computed"),
+            reason=sentence(
+                "delay-levels-too-far-apart-steps",
+                "the delay levels are too far apart: {steps} steps of the smallest one would have to be tried",
+                steps=steps,
+            ),
+            remedy=sentence(
+                "use-table-whose-longest-level-smaller",
+                "use a table whose longest level is a smaller multiple of what all levels have in common",
+            ),
         )
 
 

@@ -13,6 +13,7 @@ from mqctl.errors import UsageError
 from mqctl.model.config_file import FileSource
 from mqctl.model.delay_state import DelayLevelState, DelayQueueState, DelayState
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 
 class RepairReason(StrEnum):
@@ -89,9 +90,9 @@ def needs_rewriting(state: DelayState) -> str | None:
 
 def _no_level(level: int, state: DelayState) -> UsageError:
     return UsageError(
-        f"there is no delay level {level} to set",
-        reason=f"the table ends at level {state.max_level}",
-        remedy="name the broker's table with --levels",
+        sentence("no-delay-level-set", "there is no delay level {level} to set", level=level),
+        reason=sentence("table-ends-level", "the table ends at level {max_level}", max_level=state.max_level),
+        remedy=sentence("name-brokers-table-levels", "name the broker's table with --levels"),
     )
 
 
@@ -116,7 +117,9 @@ def _own(level: DelayLevelState, queue: DelayQueueState) -> LevelRepair | None:
             level=level.level, reason=ahead, old=old, new=oldest, rescued_count=rescued, again_count=again
         )
     if queue.redelivered_count is None and queue.overdue_count:
-        problem = "too many overdue messages to look for their delivered copies"
+        problem = sentence(
+            "too-many-overdue-messages-look-delivered", "too many overdue messages to look for their delivered copies"
+        )
         return LevelRepair(level=level.level, reason=reason, old=old, new=first, problem=problem)
     delivered = queue.redelivered_count or 0
     new = queue.max_offset if queue.first_undelivered_offset is None else queue.first_undelivered_offset
@@ -136,8 +139,15 @@ def _own(level: DelayLevelState, queue: DelayQueueState) -> LevelRepair | None:
 def _as_requested(level: DelayLevelState, queue: DelayQueueState, requested: int) -> LevelRepair | None:
     if not queue.min_offset <= requested <= queue.max_offset:
         raise UsageError(
-            f"level {level.level} cannot be set to {requested}",
-            reason=f"its queue goes from {queue.min_offset} to {queue.max_offset}",
+            sentence(
+                "level-cannot-set", "level {level} cannot be set to {requested}", level=level.level, requested=requested
+            ),
+            reason=sentence(
+                "queue-goes",
+                "its queue goes from {min_offset} to {max_offset}",
+                min_offset=queue.min_offset,
+                max_offset=queue.max_offset,
+            ),
         )
     if level.recorded_offset == requested:
         return None

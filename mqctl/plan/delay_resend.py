@@ -7,6 +7,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import DELAY, REAL_QID, REAL_TOPIC
 from mqctl.model.numbers import decimal
 from mqctl.model.stored_message import StoredMessage
+from mqctl.text import sentence
 
 _DELIVER_AT = "TIMER_DELIVER_MS"
 _OWN = frozenset({DELAY, REAL_TOPIC, REAL_QID, "WAIT", "TRAN_MSG", "PGROUP", "CLUSTER", "MSG_REGION", "TRACE_ON"})
@@ -61,7 +62,11 @@ def plan_resend(message: StrandedMessage, table: DelayLevelTable, *, timers: boo
     remaining_ms = max(0, (message.due_time_ms or 0) - now_ms)
     level, late_ms, problem = 0, 0, None
     if not topic:
-        problem = f"it has no property {REAL_TOPIC}: its target topic is unknown"
+        problem = sentence(
+            "no-property-target-topic-unknown",
+            "it has no property {real_topic}: its target topic is unknown",
+            real_topic=REAL_TOPIC,
+        )
     elif message.stored.problem is not None:
         problem = message.stored.problem
     elif remaining_ms and timers and message.due_time_ms is not None:
@@ -72,7 +77,10 @@ def plan_resend(message: StrandedMessage, table: DelayLevelTable, *, timers: boo
             delay_ms, level = min(fitting)
             late_ms = delay_ms - remaining_ms
         else:
-            problem = "it is due later than the longest delay level; run this again closer to that time"
+            problem = sentence(
+                "due-later-than-longest-delay-level",
+                "it is due later than the longest delay level; run this again closer to that time",
+            )
     return Resend(
         message=message,
         topic=topic,

@@ -12,6 +12,7 @@ from mqctl.model.names import LONGEST_TOPIC, RETRY_PREFIX
 from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.plan.reshard import chosen_by_hash
+from mqctl.text import sentence
 
 
 class KeySelector(StrEnum):
@@ -39,9 +40,13 @@ def follower_group(old: str, new: str) -> str:
     group = f"MQCTL_FOLLOW_{old}_TO_{new}"
     if len(RETRY_PREFIX + group) > LONGEST_TOPIC:
         raise UsageError(
-            f"the group {group} would have a name that is too long",
-            reason=f"its retry topic may have {LONGEST_TOPIC} characters",
-            remedy="choose a shorter name for the new topic",
+            sentence("group-would-name-too-long", "the group {group} would have a name that is too long", group=group),
+            reason=sentence(
+                "retry-topic-may-characters",
+                "its retry topic may have {longest_topic} characters",
+                longest_topic=LONGEST_TOPIC,
+            ),
+            remedy=sentence("choose-shorter-name-new-topic", "choose a shorter name for the new topic"),
         )
     return group
 

@@ -9,6 +9,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Method, OffsetChange, QueuePosition
 from mqctl.model.queue import MessageQueue
 from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToGiven, ToLatest, ToOffset, ToTime
+from mqctl.text import composed, sentence
 
 
 def plan_changes(
@@ -31,15 +32,25 @@ def plan_changes(
     """
     known = tuple(sorted(positions, key=lambda position: position.queue))
     if not known:
-        raise NotFoundError("there is no queue to change", remedy="check the topic, and --queue and --broker")
+        raise NotFoundError(
+            sentence("no-queue-change", "there is no queue to change"),
+            remedy=sentence("check-topic-queue-broker", "check the topic, and --queue and --broker"),
+        )
     if isinstance(target, ToGiven):
         unknown = sorted(set(target.offsets) - {position.queue for position in known})
         if unknown:
             first = unknown[0]
             raise NotFoundError(
-                f"{target.text} names queue {first.queue_id} of {first.topic} on {first.broker_name}",
-                reason="it is not among the queues chosen",
-                remedy="leave it out, or choose its topic and broker",
+                sentence(
+                    "names-queue",
+                    "{target} names queue {queue_id} of {topic} on {broker_name}",
+                    target=target.text,
+                    queue_id=first.queue_id,
+                    topic=first.topic,
+                    broker_name=first.broker_name,
+                ),
+                reason=sentence("not-among-queues-chosen", "it is not among the queues chosen"),
+                remedy=sentence("leave-out-choose-topic-broker", "leave it out, or choose its topic and broker"),
             )
     return tuple(
         _change(position, target, targets or {}, clamp=clamp) for position in known if _chosen(position, target)
@@ -58,12 +69,24 @@ def _change(
     if not low <= wanted <= high:
         if not clamp:
             raise UsageError(
-                f"offset {wanted} lies outside queue {position.queue.queue_id} of {position.queue.topic} on "
-                f"{position.queue.broker_name}",
-                reason=f"it holds offsets {low} to {high}",
-                remedy="choose an offset inside, other queues, or --clamp for the nearest one",
+                sentence(
+                    "offset-lies-outside-queue",
+                    "offset {wanted} lies outside queue {queue_id} of {topic} on {broker_name}",
+                    wanted=wanted,
+                    queue_id=position.queue.queue_id,
+                    topic=position.queue.topic,
+                    broker_name=position.queue.broker_name,
+                ),
+                reason=sentence("holds-offsets", "it holds offsets {low} to {high}", low=low, high=high),
+                remedy=sentence(
+                    "choose-offset-inside-other-queues-clamp",
+                    "choose an offset inside, other queues, or --clamp for the nearest one",
+                ),
             )
-        wanted, note = min(max(wanted, low), high), f"{wanted} is out of range, clamped"
+        wanted, note = (
+            min(max(wanted, low), high),
+            sentence("out-range-clamped", "{wanted} is out of range, clamped", wanted=wanted),
+        )
     return position.to(wanted, note)
 
 
@@ -87,22 +110,26 @@ def _wanted(position: QueuePosition, target: Target, targets: Mapping[MessageQue
 
 def _at_time(offset: int, low: int, high: int) -> tuple[int, str | None]:
     if low == high:
-        return high, "the queue is empty"
+        return high, sentence("queue-empty", "the queue is empty")
     if offset <= low:
-        return low, "no message is older"
-    return (high, "no message is younger") if offset >= high else (offset, None)
+        return low, sentence("no-message-older", "no message is older")
+    return (high, sentence("no-message-younger", "no message is younger")) if offset >= high else (offset, None)
 
 
 def _from_committed(position: QueuePosition, target: ToCurrent | ShiftBy) -> tuple[int, str | None]:
     low, high = position.min_offset, position.max_offset
     if isinstance(target, ShiftBy):
         if position.old is None:
-            return low + target.count, "never committed, counted from the min offset"
+            return low + target.count, sentence(
+                "never-committed-counted-min-offset", "never committed, counted from the min offset"
+            )
         return position.old + target.count, None
     if position.old is None:
-        return low, "never committed, min offset"
+        return low, sentence("never-committed-min-offset", "never committed, min offset")
     inside = min(max(position.old, low), high)
-    return inside, None if inside == position.old else "the committed offset is out of range, clamped"
+    return inside, None if inside == position.old else sentence(
+        "committed-offset-out-range-clamped", "the committed offset is out of range, clamped"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +166,13 @@ def choose_method(situation: GroupSituation, target: Target) -> Method:
     """
     if not situation.online:
         return Method.COMMIT
-    problem = f"cannot change offsets of group {situation.group}"
+    problem = sentence("cannot-change-offsets-group", "cannot change offsets of group {group}", group=situation.group)
     if situation.broadcasting:
-        reason = "its members consume in BROADCASTING mode: each stores its offsets in a file on its own host"
-        remedy = "stop a member, edit its offsets.json, start it again"
+        reason = sentence(
+            "members-consume-broadcasting-mode-each-stores",
+            "its members consume in BROADCASTING mode: each stores its offsets in a file on its own host",
+        )
+        remedy = sentence("stop-member-edit-offsets-json-start", "stop a member, edit its offsets.json, start it again")
         raise RefusedError(problem, reason=reason, remedy=remedy)
     if situation.server_side:
         return Method.SERVER
@@ -151,13 +181,28 @@ def choose_method(situation: GroupSituation, target: Target) -> Method:
         return Method.CALLBACK
     if situation.polling:
         limit, way = "", ""
-        reason = "it has pull consumers online: they ignore resets from brokers and commit over the new offsets"
+        reason = sentence(
+            "pull-consumers-online-ignore-resets-brokers",
+            "it has pull consumers online: they ignore resets from brokers and commit over the new offsets",
+        )
     else:
-        limit = " for some queues only" if by_time else " by exact offset"
-        way = "; or reset all queues by --to-time, --to-earliest or --to-latest"
-        reason = "online members would overwrite the new offsets"
+        limit = (
+            sentence("some-queues-only", " for some queues only")
+            if by_time
+            else sentence("exact-offset", " by exact offset")
+        )
+        way = sentence(
+            "reset-all-queues-time-earliest-latest", "; or reset all queues by --to-time, --to-earliest or --to-latest"
+        )
+        reason = sentence(
+            "online-members-would-overwrite-new-offsets", "online members would overwrite the new offsets"
+        )
     raise RefusedError(
-        f"{problem}{limit}",
+        composed("{problem}{limit}", problem=problem, limit=limit),
         reason=reason,
-        remedy=f"stop all members and run it again{way}; or let a new group start there (mqctl replay group)",
+        remedy=sentence(
+            "stop-all-members-run-again-let",
+            "stop all members and run it again{way}; or let a new group start there (mqctl replay group)",
+            way=way,
+        ),
     )

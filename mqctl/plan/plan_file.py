@@ -9,6 +9,7 @@ from io import StringIO
 import msgspec
 
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 _REQUIRED = ("topic", "broker_name", "queue_id", "new")
 
@@ -49,7 +50,7 @@ def read_plan(data: bytes, *, is_csv: bool) -> PlanFile:
     except csv.Error as error:
         raise ValueError(f"it is no CSV: {error}") from error
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise ValueError(sentence("nested-too-deeply", "it is nested too deeply")) from error
     if not plan.queues:
         raise ValueError("it names no queue")
     places = [(row.topic, row.broker_name, row.queue_id) for row in plan.queues]
@@ -79,7 +80,7 @@ def _queue(row: Mapping[str, str | None], number: int) -> FileQueue:
             broker_address=row.get("broker_address") or None,
         )
     except ValueError as error:
-        raise ValueError(f"line {number}: {error}") from error
+        raise ValueError(sentence("line", "line {number}: {error}", number=number, error=error)) from error
 
 
 def _whole(text: str | None) -> int:

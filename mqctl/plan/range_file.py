@@ -9,6 +9,7 @@ import msgspec
 
 from mqctl.model.numbers import decimal
 from mqctl.model.replay import SCHEMA
+from mqctl.text import sentence
 
 _REQUIRED = ("topic", "broker_name", "queue_id", "begin_offset", "end_offset")
 
@@ -51,9 +52,11 @@ def read_ranges(data: bytes, *, is_csv: bool) -> RangeFile:
     except csv.Error as error:
         raise ValueError(f"it is no CSV: {error}") from error
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise ValueError(sentence("nested-too-deeply", "it is nested too deeply")) from error
     if plan.schema != SCHEMA:
-        raise ValueError(f"its schema is {plan.schema}, not {SCHEMA}")
+        raise ValueError(
+            sentence("schema-not", "its schema is {schema}, not {schema_2}", schema=plan.schema, schema_2=SCHEMA)
+        )
     if not plan.ranges:
         raise ValueError("it names no queue")
     return plan

@@ -25,6 +25,7 @@ from mqctl.model.message import (
 from mqctl.model.own_messages import REPLAY_ID
 from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import ReplayFilter, Republished, Stretch
+from mqctl.text import sentence
 
 # What says where a copy comes from.
 ORIGIN_TOPIC = "MQCTL_ORIGIN_TOPIC"
@@ -98,9 +99,18 @@ def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tup
     for item in sorted(queues, key=lambda known: known.queue):
         if item.end < item.begin:
             raise UsageError(
-                f"queue {item.queue.queue_id} of {item.queue.topic} on {item.queue.broker_name} would end at "
-                f"{item.end}, before it begins at {item.begin}",
-                remedy="the end of a replay must lie after its beginning",
+                sentence(
+                    "queue-would-end-before-begins",
+                    "queue {queue_id} of {topic} on {broker_name} would end at {end}, before it begins at {begin}",
+                    queue_id=item.queue.queue_id,
+                    topic=item.queue.topic,
+                    broker_name=item.queue.broker_name,
+                    end=item.end,
+                    begin=item.begin,
+                ),
+                remedy=sentence(
+                    "end-replay-must-lie-after-beginning", "the end of a replay must lie after its beginning"
+                ),
             )
         end = min(item.end, item.max_offset)
         begin = min(max(item.begin, item.min_offset), end)
@@ -109,8 +119,16 @@ def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tup
         if begin < end or lost or keep_empty:
             ranges.append(Stretch(queue=item.queue, begin=begin, end=end, gone_count=lost))
     if not any(item.count for item in ranges):
-        reason = f"deleted already: {gone:,} of its messages" if gone else "there is no message in that range"
-        raise UsageError("there is nothing to replay", reason=reason, remedy="mqctl message peek shows what is there")
+        reason = (
+            sentence("deleted-already-messages", "deleted already: {gone:,} of its messages", gone=gone)
+            if gone
+            else sentence("no-message-range", "there is no message in that range")
+        )
+        raise UsageError(
+            sentence("nothing-replay", "there is nothing to replay"),
+            reason=reason,
+            remedy=sentence("mqctl-message-peek-shows-what", "mqctl message peek shows what is there"),
+        )
     return tuple(ranges)
 
 
@@ -188,7 +206,10 @@ def target_queue(source: MessageQueue, targets: Sequence[MessageQueue]) -> Messa
         NotFoundError: there is no queue to write.
     """
     if not targets:
-        raise NotFoundError("the topic has no queue that can be written", remedy="mqctl topic route")
+        raise NotFoundError(
+            sentence("topic-no-queue-can-written-2", "the topic has no queue that can be written"),
+            remedy="mqctl topic route",
+        )
     same = [queue for queue in targets if queue.broker_name == source.broker_name]
     among = sorted(same or targets)
     return among[(source.queue_id if same else crc32(f"{source}".encode())) % len(among)]

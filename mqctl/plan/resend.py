@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from mqctl.model.dead_letter import DeadLetter
 from mqctl.model.resend import Fate, LetterKey, ResendItem, letter_key, target_of
+from mqctl.text import sentence
 
 
 def decide(
@@ -32,12 +33,27 @@ def decide(
         elif letter_key(letter) in doubtful:
             fate, note = Fate.DOUBTFUL, doubtful[letter_key(letter)]
         elif topic is None:
-            fate, note = Fate.STUCK, "it does not name its original topic: choose one with --to"
+            fate, note = (
+                Fate.STUCK,
+                sentence(
+                    "does-not-name-original-topic-choose", "it does not name its original topic: choose one with --to"
+                ),
+            )
         elif topic in closed:
             fate, note = Fate.STUCK, closed[topic]
         elif letter.stored.problem is not None:
-            fate, note = Fate.STUCK, f"its body cannot be decompressed: {letter.stored.problem}"
+            fate, note = (
+                Fate.STUCK,
+                sentence(
+                    "body-cannot-decompressed",
+                    "its body cannot be decompressed: {problem}",
+                    problem=letter.stored.problem,
+                ),
+            )
         elif not letter.stored.body:
-            fate, note = Fate.STUCK, "it has no body, and brokers reject empty messages"
+            fate, note = (
+                Fate.STUCK,
+                sentence("no-body-brokers-reject-empty-messages", "it has no body, and brokers reject empty messages"),
+            )
         items.append(ResendItem(letter=letter, topic=topic, fate=fate, note=note))
     return tuple(items)

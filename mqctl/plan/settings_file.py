@@ -10,6 +10,7 @@ import msgspec
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.setting_plan import Fields, config_of, fields_of
 from mqctl.plan.topic_changes import MAX_QUEUES
+from mqctl.text import sentence
 
 SCHEMA = "cluster.settings/1"
 Value = str | int | bool | list[int] | dict[str, str | int]
@@ -53,7 +54,9 @@ def check_settings(parsed: SettingsFile) -> None:
         ValueError: it is of another form, names nothing, or a place twice, or has a setting that cannot be.
     """
     if parsed.schema != SCHEMA:
-        raise ValueError(f"its schema is {parsed.schema}, not {SCHEMA}")
+        raise ValueError(
+            sentence("schema-not", "its schema is {schema}, not {schema_2}", schema=parsed.schema, schema_2=SCHEMA)
+        )
     if not parsed.topics and not parsed.groups:
         raise ValueError("it names no topic and no group")
     for noun, items in (("topic", parsed.topics), ("group", parsed.groups)):

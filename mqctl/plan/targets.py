@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class ToTime:
     text: str = ""
 
     def __str__(self) -> str:
-        return f"to time {self.text or self.time_ms}"
+        return sentence("time-2", "to time {text}", text=self.text or self.time_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class ToEarliest:
     """The first message that is still there."""
 
     def __str__(self) -> str:
-        return "to earliest"
+        return sentence("earliest", "to earliest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class ToLatest:
     """The end: nothing that is there now will be consumed."""
 
     def __str__(self) -> str:
-        return "to latest"
+        return sentence("latest", "to latest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class ToCurrent:
     """The committed offset: brings queues without one, or with one outside their bounds, to a valid one."""
 
     def __str__(self) -> str:
-        return "to current"
+        return sentence("current", "to current")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class ToOffset:
     offset: int
 
     def __str__(self) -> str:
-        return f"to offset {self.offset}"
+        return sentence("offset-2", "to offset {offset}", offset=self.offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class ShiftBy:
     count: int
 
     def __str__(self) -> str:
-        return f"shift by {self.count:+}"
+        return sentence("shift", "shift by {count:+}", count=self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class ToGiven:
     text: str
 
     def __str__(self) -> str:
-        return f"to the offsets of {self.text}"
+        return sentence("offsets", "to the offsets of {text}", text=self.text)
 
 
 Target: TypeAlias = ToTime | ToEarliest | ToLatest | ToCurrent | ToOffset | ShiftBy | ToGiven

@@ -12,6 +12,7 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.topic_use import TopicUse
+from mqctl.text import joined, sentence
 
 _LETTERS = {"R": PERM_READ, "W": PERM_WRITE, "-": 0}
 _NUMBERS = ("0", "2", "4", "6")
@@ -47,7 +48,10 @@ def parse_perm(text: str) -> int:
         return 2 * _NUMBERS.index(text)
     letters = text.upper()
     if not letters or any(letter not in _LETTERS for letter in letters):
-        raise UsageError(f"cannot read the permission {text!r}", remedy="write RW, R, W or -")
+        raise UsageError(
+            sentence("cannot-read-permission", "cannot read the permission {text!r}", text=text),
+            remedy=sentence("write-rw-r-w", "write RW, R, W or -"),
+        )
     return sum(_LETTERS[letter] for letter in set(letters))
 
 
@@ -79,13 +83,29 @@ def next_config(
     note = None
     if read < config.read_queue_count:
         if config.write_queue_count > read and request.read_queues is None:
-            read, note = config.read_queue_count, f"drain the other queues, then run it again to read only {read}"
+            read, note = (
+                config.read_queue_count,
+                sentence(
+                    "drain-other-queues-run-again-read",
+                    "drain the other queues, then run it again to read only {read}",
+                    read=read,
+                ),
+            )
         elif config.write_queue_count > read:
             update = command_line("mqctl topic update -t {} --write-queues {}", config.name, read)
             raise RefusedError(
-                f"the queues of {config.name} on {broker_name} cannot be removed yet",
-                reason=f"producers write to {config.write_queue_count} of them",
-                remedy=f"{update}; or --queues {read}, twice",
+                sentence(
+                    "queues-cannot-removed-yet",
+                    "the queues of {config} on {broker_name} cannot be removed yet",
+                    config=config.name,
+                    broker_name=broker_name,
+                ),
+                reason=sentence(
+                    "producers-write",
+                    "producers write to {write_queue_count} of them",
+                    write_queue_count=config.write_queue_count,
+                ),
+                remedy=sentence("queues-twice", "{update}; or --queues {read}, twice", update=update, read=read),
             )
         else:
             _refuse_unread(config, read, broker_name, use)
@@ -105,9 +125,16 @@ def _refuse_unread(config: TopicConfig, read: int, broker_name: str, use: TopicU
     if left := use.unread(going):
         skip = command_line("mqctl offset reset -g GROUP -t {} --to-latest", config.name)
         raise RefusedError(
-            f"queues {read} to {config.read_queue_count - 1} of {config.name} on {broker_name} cannot be removed yet",
-            reason="; ".join(left),
-            remedy=f"let the groups drain them, or skip: {skip}",
+            sentence(
+                "queues-cannot-removed-yet-2",
+                "queues {read} to {read_queue_count} of {config} on {broker_name} cannot be removed yet",
+                read=read,
+                read_queue_count=config.read_queue_count - 1,
+                config=config.name,
+                broker_name=broker_name,
+            ),
+            reason=joined("; ", left),
+            remedy=sentence("let-groups-drain-skip", "let the groups drain them, or skip: {skip}", skip=skip),
         )
 
 
@@ -115,9 +142,15 @@ def _all_read(config: TopicConfig) -> None:
     write, read = config.write_queue_count, config.read_queue_count
     if write > read:
         raise UsageError(
-            f"{config.name} would have {counted(write, 'write queue')} and {read} to read",
-            reason="consumers never see queues above the read count",
-            remedy="raise --read-queues too, or use --queues",
+            sentence(
+                "would-read",
+                "{config} would have {write} and {read} to read",
+                config=config.name,
+                write=counted(write, "write queue"),
+                read=read,
+            ),
+            reason=sentence("consumers-never-see-queues-above-read", "consumers never see queues above the read count"),
+            remedy=sentence("raise-read-queues-too-use-queues", "raise --read-queues too, or use --queues"),
         )
 
 

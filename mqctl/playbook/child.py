@@ -18,6 +18,7 @@ import msgspec
 
 from mqctl.errors import StorageError
 from mqctl.model.command_line import shell_words
+from mqctl.text import sentence
 
 TEE_VARIABLE = "MQCTL_TEE_JSON"
 PLAN_VARIABLE = "MQCTL_PLAN_FILE"
@@ -107,7 +108,9 @@ def _started(words: Sequence[str], environment: Mapping[str, str], *, stdin: int
             start_new_session=True,
         )
     except OSError as error:
-        raise StorageError(f"could not run {shell_words(['mqctl', *words])}", reason=str(error)) from error
+        raise StorageError(
+            sentence("could-not-run", "could not run {value}", value=shell_words(["mqctl", *words])), reason=str(error)
+        ) from error
 
 
 class _Reader:

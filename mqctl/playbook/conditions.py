@@ -11,6 +11,7 @@ from jmespath.exceptions import JMESPathError
 
 from mqctl.errors import BadInputError
 from mqctl.model.playbook_run import Scalar
+from mqctl.text import sentence
 
 _NAMES = re.compile(r"!?[a-z0-9_]+( && !?[a-z0-9_]+)*")
 # What a field of these nodes names belongs to what stands before it, not to the facts.
@@ -26,7 +27,7 @@ def problem(expression: str) -> str | None:
     except JMESPathError as error:
         return " ".join(str(error).split())
     except RecursionError:
-        return "it is nested too deeply"
+        return sentence("nested-too-deeply", "it is nested too deeply")
     return None
 
 
@@ -57,7 +58,10 @@ def condition_holds(expression: str, facts: Mapping[str, object], given: Collect
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if _NAMES.fullmatch(expression) and looked_up(expression) <= set(given):
             return True
-        raise BadInputError(f"could not decide {expression!r}", reason=f"it gives {value}, not true or false")
+        raise BadInputError(
+            sentence("could-not-decide", "could not decide {expression!r}", expression=expression),
+            reason=sentence("gives-not-true-false", "it gives {value}, not true or false", value=value),
+        )
     return bool(value)
 
 
@@ -72,13 +76,22 @@ def read(expression: str, document: object) -> Scalar:
         return value
     if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
         return ",".join(map(str, value))
-    raise BadInputError(f"could not capture {expression!r}", reason="it gives no single value")
+    raise BadInputError(
+        sentence("could-not-capture", "could not capture {expression!r}", expression=expression),
+        reason=sentence("gives-no-single-value", "it gives no single value"),
+    )
 
 
 def _ask(expression: str, document: object) -> object:
     try:
         return jmespath.search(expression, document)
     except JMESPathError as error:
-        raise BadInputError(f"could not ask {expression!r}", reason=" ".join(str(error).split())) from error
+        raise BadInputError(
+            sentence("could-not-ask", "could not ask {expression!r}", expression=expression),
+            reason=" ".join(str(error).split()),
+        ) from error
     except RecursionError as error:
-        raise BadInputError(f"could not ask {expression!r}", reason="it is nested too deeply") from error
+        raise BadInputError(
+            sentence("could-not-ask", "could not ask {expression!r}", expression=expression),
+            reason=sentence("nested-too-deeply", "it is nested too deeply"),
+        ) from error

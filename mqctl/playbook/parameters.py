@@ -10,6 +10,7 @@ from mqctl.errors import UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal
 from mqctl.model.playbook import Argument, Parameter, ParameterType, Playbook
+from mqctl.text import sentence
 
 _SPAN = re.compile(r"(\d+(ms|s|m|min|h|d))+")
 _NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
@@ -28,15 +29,22 @@ def bound(playbook: Playbook, given: Sequence[str]) -> dict[str, Argument]:
     for word in given:
         name, equals, value = word.partition("=")
         if not equals:
-            raise UsageError(f"-p {word} is not NAME=VALUE", remedy=remedy)
+            raise UsageError(sentence("p-not-name-value", "-p {word} is not NAME=VALUE", word=word), remedy=remedy)
         if name not in by_name:
             there = ", ".join(by_name) or "none"
-            raise UsageError(f"{playbook.slug} has no parameter {name}", reason=f"there are {there}", remedy=remedy)
+            raise UsageError(
+                sentence("no-parameter", "{slug} has no parameter {name}", slug=playbook.slug, name=name),
+                reason=sentence("there-are", "there are {there}", there=there),
+                remedy=remedy,
+            )
         values[name] = _value(by_name[name], value)
     missing = [item.name for item in playbook.parameters if item.required and values[item.name] is None]
     if missing:
         wanted = " ".join(f"-p {name}=..." for name in missing)
-        raise UsageError(f"{playbook.slug} needs {', '.join(missing)}", remedy=f"add {wanted}")
+        raise UsageError(
+            sentence("needs", "{slug} needs {missing}", slug=playbook.slug, missing=", ".join(missing)),
+            remedy=sentence("add", "add {wanted}", wanted=wanted),
+        )
     for item in playbook.parameters:
         path = values[item.name]
         if item.type is ParameterType.PATH:
@@ -64,4 +72,7 @@ def _value(parameter: Parameter, text: str) -> Argument:
 
 
 def _bad(parameter: Parameter, text: str, wanted: str) -> UsageError:
-    return UsageError(f"-p {parameter.name}={text} cannot be", reason=f"it takes {wanted}")
+    return UsageError(
+        sentence("p-cannot", "-p {parameter}={text} cannot be", parameter=parameter.name, text=text),
+        reason=sentence("takes", "it takes {wanted}", wanted=wanted),
+    )

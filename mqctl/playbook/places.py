@@ -12,6 +12,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.names_alike import meant
 from mqctl.model.playbook import Playbook
 from mqctl.playbook.reading import read_playbook
+from mqctl.text import sentence
 
 _README = {Lang.EN: "README.md", Lang.ZH: "README.zh.md"}
 
@@ -24,7 +25,10 @@ def directory() -> Traversable:
     checkout = Path(__file__).resolve().parents[2] / "playbooks"
     if checkout.is_dir():
         return checkout
-    raise NotFoundError("there are no playbooks", reason=f"neither in {packaged} nor in {checkout}")
+    raise NotFoundError(
+        sentence("no-playbooks", "there are no playbooks"),
+        reason=sentence("neither-nor", "neither in {packaged} nor in {checkout}", packaged=packaged, checkout=checkout),
+    )
 
 
 def slugs() -> list[str]:
@@ -47,7 +51,8 @@ def readme(slug: str, lang: Lang | None) -> str:
     file = _folder(slug) / _README[lang or Lang.EN]
     if not file.is_file():
         raise NotFoundError(
-            f"the playbook {slug} has no {file.name}", remedy=command_line("mqctl playbook show {}", slug)
+            sentence("playbook-no", "the playbook {slug} has no {file}", slug=slug, file=file.name),
+            remedy=command_line("mqctl playbook show {}", slug),
         )
     return file.read_text(encoding="utf-8")
 
@@ -56,5 +61,8 @@ def _folder(slug: str) -> Traversable:
     if "/" in slug and (Path(slug) / "playbook.yaml").is_file():
         return Path(slug)
     if slug not in slugs():
-        raise NotFoundError(f"there is no playbook {slug}", remedy=meant(slug, slugs(), "mqctl playbook list"))
+        raise NotFoundError(
+            sentence("no-playbook", "there is no playbook {slug}", slug=slug),
+            remedy=meant(slug, slugs(), "mqctl playbook list"),
+        )
     return directory() / slug

@@ -16,6 +16,7 @@ from mqctl.model.spans import UNIT_MS
 from mqctl.playbook.checking import Misplaced, check
 from mqctl.playbook.yaml_places import YamlProblem, line_of, read_yaml
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import composed, sentence
 
 _Texts = dict[Lang, str]
 _SPAN = re.compile(r"(\d+)(ms|s|m|h)")
@@ -85,16 +86,20 @@ def read_playbook(slug: str, file: Traversable) -> Playbook:
         playbook = _playbook(slug, msgspec.convert(parsed, _File))
         check(playbook)
     except OSError as error:
-        raise refused(f"could not read {file}", error) from error
+        raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"could not read {file}", reason=str(error)) from error
+        raise ConfigurationError(
+            sentence("could-not-read", "could not read {file}", file=file), reason=str(error)
+        ) from error
     except YamlProblem as error:
         raise _bad(file, error.line, str(error)) from error
     except msgspec.ValidationError as error:
         path, reason = _located(str(error))
-        raise _bad(file, line_of(path, lines), f"{path}: {reason}") from error
+        raise _bad(file, line_of(path, lines), composed("{path}: {reason}", path=path, reason=reason)) from error
     except Misplaced as error:
-        raise _bad(file, line_of(error.path, lines), f"{error.path}: {error}") from error
+        raise _bad(
+            file, line_of(error.path, lines), composed("{path}: {error}", path=error.path, error=error)
+        ) from error
     return playbook
 
 
@@ -105,7 +110,9 @@ def _text(file: Traversable) -> str:
 def _bad(file: Traversable, line: int | None, reason: str) -> ConfigurationError:
     where = f"{file}, line {line}" if line else str(file)
     return ConfigurationError(
-        f"could not use the playbook {where}", reason=reason, remedy="docs/playbooks.md describes the form"
+        sentence("could-not-use-playbook", "could not use the playbook {where}", where=where),
+        reason=reason,
+        remedy=sentence("docs-playbooks-md-describes-form", "docs/playbooks.md describes the form"),
     )
 
 
@@ -116,7 +123,7 @@ def _located(message: str) -> tuple[str, str]:
         name, path = unknown[1], unknown[2] or "$"
         kind = next((kind for form, kind in _KINDS if form.fullmatch(path)), None)
         known = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) if kind else ""
-        return f"{path}.{name}", f"no such key; there are {known}"
+        return f"{path}.{name}", sentence("no-such-key", "no such key; there are {known}", known=known)
     match = _AT.fullmatch(message)
     path, reason = (match[2], match[1]) if match else ("$", message)
     path = path.split("[...]")[0]

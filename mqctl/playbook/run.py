@@ -13,6 +13,7 @@ from mqctl.model.playbook_run import Ending, Identity, PlaybookRun, Scalar, Step
 from mqctl.playbook import conditions, identity, template
 from mqctl.playbook.child import Spoken
 from mqctl.playbook.world import World
+from mqctl.text import composed, joined
 
 _IDENTITY_TIMEOUT_MS = 30_000
 _STOPPING = {
@@ -80,7 +81,10 @@ class _Run:
             outcome = self._decide(number, step) if step.options else self._command(number, step)
             self._ended(outcome)
             if outcome.state in _STOPPING:
-                raise _End(_STOPPING[outcome.state], f"{step.id}: {'; '.join(outcome.means)}")
+                raise _End(
+                    _STOPPING[outcome.state],
+                    composed("{step}: {joined}", step=step.id, joined=joined("; ", outcome.means)),
+                )
             self._stop_at(step, outcome)
 
     def _facts(self) -> dict[str, object]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mqctl.errors import BadInputError
+from mqctl.text import sentence
 
 _PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
@@ -43,7 +44,10 @@ def filled(command: str, values: Mapping[str, object], *, unknown: bool = False)
         if missing and part.optional and not (unknown and all(name not in values for name in missing)):
             continue
         if missing and not unknown:
-            raise BadInputError(f"could not make the command {command!r}", reason=f"{missing[0]} is not known")
+            raise BadInputError(
+                sentence("could-not-make-command", "could not make the command {command!r}", command=command),
+                reason=sentence("not-known", "{place} is not known", place=missing[0]),
+            )
         words += [fill(word, values, unknown=unknown) for word in part.words]
     return words
 
@@ -59,7 +63,10 @@ def fill(text: str, values: Mapping[str, object], *, unknown: bool = False) -> s
     def value(place: re.Match[str]) -> str:
         known = values.get(place[1])
         if known is None and not unknown:
-            raise BadInputError(f"could not fill {text!r}", reason=f"{place[1]} is not known")
+            raise BadInputError(
+                sentence("could-not-fill", "could not fill {text!r}", text=text),
+                reason=sentence("not-known", "{place} is not known", place=place[1]),
+            )
         return f"<{place[1]}>" if known is None else str(known)
 
     return _PLACE.sub(value, text)
@@ -69,7 +76,10 @@ def _parts(command: str) -> Iterator[_Part]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise BadInputError(f"could not read the command {command!r}", reason=str(error)) from error
+        raise BadInputError(
+            sentence("could-not-read-command", "could not read the command {command!r}", command=command),
+            reason=str(error),
+        ) from error
     inside: list[str] | None = None
     for word in words:
         if inside is None and not word.startswith("["):
@@ -82,4 +92,7 @@ def _parts(command: str) -> Iterator[_Part]:
             yield _Part(tuple(inside), optional=True)
             inside = None
     if inside is not None:
-        raise BadInputError(f"could not read the command {command!r}", reason="a bracket is not closed")
+        raise BadInputError(
+            sentence("could-not-read-command", "could not read the command {command!r}", command=command),
+            reason=sentence("bracket-not-closed", "a bracket is not closed"),
+        )

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 import yaml
 
 from mqctl.protocol.yaml_text import TOO_DEEP, UnreadableYaml, check_text
+from mqctl.text import sentence
 
 _MOST_PLACES = 100_000
 """Aliases let a small text stand for any number of values."""
@@ -39,7 +40,9 @@ def read_yaml(text: str) -> tuple[object, dict[str, int]]:
         return (_plain(loader, node, "$", lines) if node is not None else None), lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        raise YamlProblem(error.problem or "it is no YAML", mark.line + 1 if mark else None) from error
+        raise YamlProblem(
+            error.problem or sentence("no-yaml", "it is no YAML"), mark.line + 1 if mark else None
+        ) from error
     except yaml.YAMLError as error:
         raise YamlProblem(" ".join(str(error).split()), None) from error
     except UnreadableYaml as error:

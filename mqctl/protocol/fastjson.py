@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from math import isfinite
 
 from mqctl.protocol.fastjson_values import FastjsonError, ObjectKey
+from mqctl.text import sentence
 
 __all__ = [
     "FastjsonError",
@@ -109,7 +110,9 @@ def loads(text: str | bytes | bytearray | memoryview) -> object:
 
             value = resolve_references(value)
     except RecursionError:
-        raise FastjsonError("JSON text cannot be read", reason="it is nested too deeply") from None
+        raise FastjsonError(
+            "JSON text cannot be read", reason=sentence("nested-too-deeply", "it is nested too deeply")
+        ) from None
     return value
 
 
@@ -188,7 +191,9 @@ def dumps(value: object, *, pretty: bool = False, browser_compatible: bool = Fal
     try:
         writer.write(value, 0)
     except RecursionError:
-        raise FastjsonError("The value cannot be written as JSON", reason="it is nested too deeply") from None
+        raise FastjsonError(
+            "The value cannot be written as JSON", reason=sentence("nested-too-deeply", "it is nested too deeply")
+        ) from None
     return "".join(writer.out)
 
 

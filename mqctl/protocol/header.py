@@ -16,6 +16,7 @@ from mqctl.protocol.codes import V4_9_8, Language, RequestCode
 from mqctl.protocol.declared import Declared, Field, field
 from mqctl.protocol.fastjson import java_double
 from mqctl.protocol.frame import FLAG_ONEWAY, RemotingCommand, SerializeType
+from mqctl.text import sentence
 
 Int32: TypeAlias = int
 Int64: TypeAlias = int
@@ -211,7 +212,9 @@ class Request(ExtHeader):
                 wrong = f"{value} does not fit into {item.kind[3:]} bits" if out else ""
             if wrong:
                 raise HeaderValueError(
-                    f"{type(self).__name__} cannot be sent", reason=f"{item.wire}: {wrong}", remedy="nothing was sent"
+                    f"{type(self).__name__} cannot be sent",
+                    reason=f"{item.wire}: {wrong}",
+                    remedy=sentence("nothing-sent", "nothing was sent"),
                 )
         return super().to_ext()
 

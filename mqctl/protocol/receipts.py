@@ -15,6 +15,7 @@ from mqctl.errors import BadInputError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX, pop_retry_topic
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 ORDER_REVIVE_QUEUE = 999
 """Stands where the revive queue would: the message was popped in order and has no checkpoint."""
@@ -178,4 +179,7 @@ def _plain(entry: str, part: str) -> int:
 
 
 def _no_offsets(entry: str) -> BadInputError:
-    return BadInputError("the response to a pop cannot be decoded", reason=f"{entry[:60]!r} names no offsets")
+    return BadInputError(
+        sentence("response-pop-cannot-decoded", "the response to a pop cannot be decoded"),
+        reason=sentence("names-no-offsets", "{entry!r} names no offsets", entry=entry[:60]),
+    )

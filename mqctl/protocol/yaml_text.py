@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from mqctl.text import sentence
+
 T = TypeVar("T")
 MAX_DEPTH = 64
 """Levels of nesting that are read; nothing that people write comes near."""
-TOO_DEEP = f"it is nested too deeply: more than {MAX_DEPTH} levels"
+TOO_DEEP = sentence(
+    "nested-too-deeply-more-than-levels", "it is nested too deeply: more than {max_depth} levels", max_depth=MAX_DEPTH
+)
 """The reason, whichever limit was met first: this one, libyaml's (1,000 levels from 0.2.6 on) or Python's stack."""
 
 
@@ -31,7 +35,11 @@ class UnreadableYaml(ValueError):
         """The reason without a word of the text, which may be a secret."""
         if str(self) == TOO_DEEP:
             return TOO_DEEP
-        return "it is no YAML" if self.line is None else f"it is no YAML in line {self.line}"
+        return (
+            sentence("no-yaml", "it is no YAML")
+            if self.line is None
+            else sentence("no-yaml-in-line", "it is no YAML in line {line}", line=self.line)
+        )
 
 
 def decode_yaml(data: bytes | str, wanted: type[T]) -> T:

@@ -20,6 +20,7 @@ from mqctl.model.route import NameServerView
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.recording.kinds import COLUMNS, Aspect, Cell, Key, RowKind, Values
 from mqctl.recording.reader import Look, Recording
+from mqctl.text import sentence
 
 T = TypeVar("T")
 # What looks of a recorder do not ask: rules that need it cannot judge.
@@ -53,9 +54,9 @@ def _decoded_snapshot(recording: Recording, look: Look, kinds: Collection[RowKin
         snapshot = _snapshot(recording, look, recording.state_at(look.moment_ms, kinds))
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadInputError(
-            f"could not read the recording {recording.place.text}",
+            sentence("could-not-read-recording", "could not read the recording {place}", place=recording.place.text),
             reason=of_decoder(error),
-            remedy="use the mqctl that wrote it",
+            remedy=sentence("use-mqctl-wrote", "use the mqctl that wrote it"),
         ) from error
     return replace(snapshot, unavailable=(*snapshot.unavailable, *_unread(recording, look)))
 

@@ -13,6 +13,7 @@ from mqctl.errors import ConfigurationError, MqctlError, StorageError
 from mqctl.recording.kinds import RecordedPiece, RowKind, piece_of
 from mqctl.store.plain_files import LARGEST_BYTES, read_whole
 from mqctl.store.whole_file import write_whole
+from mqctl.text import sentence
 
 
 class RecordingPlace(Protocol):
@@ -77,7 +78,9 @@ class _Remote:
             self._files, self._root = fsspec.core.url_to_fs(text)
         except (ImportError, ValueError) as error:
             raise ConfigurationError(
-                f"could not open {text}", reason=str(error), remedy="install the library that fsspec names for it"
+                sentence("could-not-open", "could not open {path}", path=text),
+                reason=str(error),
+                remedy=sentence("install-library-fsspec-names", "install the library that fsspec names for it"),
             ) from error
 
     def names(self) -> list[str]:
@@ -117,7 +120,9 @@ def open_place(text: str) -> RecordingPlace:
         return _Remote(text)
     except ImportError as error:
         raise ConfigurationError(
-            f"could not open {text}", reason="fsspec is not installed", remedy="pip install 'mqctl[record]'"
+            sentence("could-not-open", "could not open {path}", path=text),
+            reason=sentence("fsspec-not-installed", "fsspec is not installed"),
+            remedy="pip install 'mqctl[record]'",
         ) from error
 
 

@@ -11,6 +11,7 @@ from mqctl.errors import BadInputError, NotFoundError
 from mqctl.recording.kinds import COLUMNS, Aspect, Cell, Key, LookOutcome, RecordedPiece, RowKind, Values
 from mqctl.recording.place import RecordingPlace, open_place, pieces_in
 from mqctl.recording.tables import Arrow, coded_table_in, schema_of, table_in
+from mqctl.text import sentence
 
 # Of looks that take long some are left out.
 _LOOKS_MISSED = 3
@@ -143,8 +144,12 @@ class Recording:
         answered = [look for look in self.looks if look.moment_ms <= moment_ms and look.has_rows]
         if not answered:
             raise NotFoundError(
-                f"the recording {self.place.text} has no look at or before that moment",
-                remedy="name a later moment",
+                sentence(
+                    "recording-no-look-before-moment",
+                    "the recording {place} has no look at or before that moment",
+                    place=self.place.text,
+                ),
+                remedy=sentence("name-later-moment", "name a later moment"),
             )
         return answered[-1]
 
@@ -187,7 +192,10 @@ def open_recording(text: str) -> Recording:
     place = open_place(text)
     pieces = pieces_in(place)
     if not pieces:
-        raise NotFoundError(f"there is no recording in {text}", remedy="mqctl record DIR makes one")
+        raise NotFoundError(
+            sentence("no-recording", "there is no recording in {location}", location=text),
+            remedy=sentence("mqctl-record-dir-makes-one", "mqctl record DIR makes one"),
+        )
     problems: dict[str, BadInputError] = {}
     clusters: set[str] = set()
     looks = [
@@ -197,16 +205,31 @@ def open_recording(text: str) -> Recording:
         for row in table.to_pylist()
     ]
     if not looks:
-        raise next(iter(problems.values()), BadInputError(f"no look of {text} is there", remedy="record again"))
+        raise next(
+            iter(problems.values()),
+            BadInputError(
+                sentence("no-look", "no look of {text} is there", text=text),
+                remedy=sentence("record-again", "record again"),
+            ),
+        )
     if len(clusters) > 1:
         raise BadInputError(
-            f"could not read the recording {text}",
-            reason=f"it mixes files of several clusters: {', '.join(sorted(clusters))}",
-            remedy="keep each cluster's recording in its own directory",
+            sentence("could-not-read-recording", "could not read the recording {place}", place=text),
+            reason=sentence(
+                "mixes-files-several-clusters",
+                "it mixes files of several clusters: {clusters}",
+                clusters=", ".join(sorted(clusters)),
+            ),
+            remedy=sentence(
+                "keep-each-clusters-recording-own-directory", "keep each cluster's recording in its own directory"
+            ),
         )
     looks = _from_the_first_whole(sorted(looks, key=lambda look: look.moment_ms))
     if not looks:
-        problem = BadInputError(f"no look of {text} is whole", remedy="record again")
+        problem = BadInputError(
+            sentence("no-look-whole", "no look of {text} is whole", text=text),
+            remedy=sentence("record-again", "record again"),
+        )
         raise next(iter(problems.values()), problem)
     return Recording(place, next(iter(clusters)), looks, pieces, problems)
 
@@ -252,9 +275,9 @@ def _read(
         return None
     except OSError as error:
         problems[piece.name] = BadInputError(
-            f"could not read {where}",
+            sentence("could-not-read", "could not read {file}", file=where),
             reason=error.strerror or str(error),
-            remedy="the intact part is used",
+            remedy=sentence("intact-part-used", "the intact part is used"),
         )
         return None
     if clusters is not None:

@@ -14,6 +14,7 @@ from mqctl.model.route import MASTER_ID
 from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.recording.kinds import COLUMNS, Aspect, Cell, Key, RowKind, State, Values
+from mqctl.text import encoded
 
 Changes: TypeAlias = Mapping[RowKind, Mapping[Key, Values | None]]
 _BROKER: Mapping[RowKind, int] = {
@@ -176,12 +177,17 @@ def _owners(running: Iterable[RunningInfo]) -> list[Key]:
 
 def json(value: object) -> str:
     """Writes a value of the model as one JSON text."""
-    return msgspec.json.encode(value).decode()
+    return msgspec.json.encode(value, enc_hook=encoded).decode()
 
 
 def gaps_json(gaps: Iterable[Gap]) -> str:
     """Writes gaps as JSON; `scope` follows from the rest."""
-    return json([{key: value for key, value in msgspec.to_builtins(gap).items() if key != "scope"} for gap in gaps])
+    return json(
+        [
+            {key: value for key, value in msgspec.to_builtins(gap, enc_hook=encoded).items() if key != "scope"}
+            for gap in gaps
+        ]
+    )
 
 
 def _seconds(moment_ms: int | None) -> int | None:

@@ -17,6 +17,7 @@ from mqctl.model.forms import RECORDING, UPGRADE, newer_than_known
 from mqctl.model.numbers import decimal
 from mqctl.recording.kinds import CLUSTER_ENTRY, COLUMNS, FORMAT, FORMAT_ENTRY, MOST_ROWS, Cell, Key, RowKind, Values
 from mqctl.recording.row_checks import check_rows
+from mqctl.text import sentence
 
 # pyarrow brings no types.
 Arrow: TypeAlias = Any
@@ -133,11 +134,13 @@ def opened(kind: RowKind, data: bytes, where: str) -> tuple[Arrow, str]:
         form = decimal(version.removeprefix(f"{FORMAT.partition('/')[0]}/"))
         newer = None if form is None else newer_than_known(form, RECORDING)
         if newer is not None:
-            raise BadInputError(f"could not read {where}", reason=newer, remedy=UPGRADE)
+            raise BadInputError(
+                sentence("could-not-read", "could not read {file}", file=where), reason=newer, remedy=UPGRADE
+            )
         raise BadInputError(
-            f"could not read {where}",
-            reason=f"its format is {version}, not {FORMAT}",
-            remedy="use the mqctl that wrote it",
+            sentence("could-not-read", "could not read {file}", file=where),
+            reason=sentence("format-not", "its format is {version}, not {format}", version=version, format=FORMAT),
+            remedy=sentence("use-mqctl-wrote", "use the mqctl that wrote it"),
         )
     missing = sorted(set(schema_of(kind).names) - set(file.schema_arrow.names))
     if missing:
@@ -202,7 +205,9 @@ def damaged(where: str, error: Exception) -> BadInputError:
     """Makes the error for a file that Arrow cannot read."""
     reason = " ".join(str(error).split()) or type(error).__name__
     return BadInputError(
-        f"could not read {where}", reason=f"cut or damaged: {reason}", remedy="the intact part is used"
+        sentence("could-not-read", "could not read {file}", file=where),
+        reason=sentence("cut-damaged", "cut or damaged: {split}", split=reason),
+        remedy=sentence("intact-part-used", "the intact part is used"),
     )
 
 

@@ -19,6 +19,7 @@ from mqctl.recording.merging import joined
 from mqctl.recording.place import RecordingPlace, pieces_in, storage_error
 from mqctl.recording.rows import Changes, applied, changes, gaps_json, json, rows_of, unanswered
 from mqctl.recording.tables import Arrow, file_of, table_in, table_of
+from mqctl.text import sentence
 
 _CLOCK_JUMP_MS = 5_000
 QUARTER_MS = 6 * HOUR_MS
@@ -84,9 +85,14 @@ class RecordingWriter:
                 continue
             if cluster != self._cluster:
                 raise RefusedError(
-                    f"could not record into {self._place.text}",
-                    reason=f"it holds the recording of {cluster}, not of {self._cluster}",
-                    remedy="name a directory for each cluster",
+                    sentence("could-not-record-into", "could not record into {place}", place=self._place.text),
+                    reason=sentence(
+                        "holds-recording-not",
+                        "it holds the recording of {cluster}, not of {cluster_2}",
+                        cluster=cluster,
+                        cluster_2=self._cluster,
+                    ),
+                    remedy=sentence("name-directory-each-cluster", "name a directory for each cluster"),
                 )
             return
 
@@ -216,9 +222,11 @@ class RecordingWriter:
         self._keyframe_at_ms = None
         self._open = [piece for piece in self._open if piece in set(pieces)]
         raise StorageError(
-            f"files of the recording {self._place.text} are gone",
-            reason="somebody removed or moved them",
-            remedy="leave them to the recorder; the next look is recorded whole",
+            sentence("files-recording-gone", "files of the recording {place} are gone", place=self._place.text),
+            reason=sentence("somebody-removed-moved", "somebody removed or moved them"),
+            remedy=sentence(
+                "leave-recorder-next-look-recorded-whole", "leave them to the recorder; the next look is recorded whole"
+            ),
         )
 
     def _frames(self, pieces: list[RecordedPiece]) -> frozenset[int]:

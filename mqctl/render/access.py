@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from mqctl.model.access import AccessEntry, AccessFile, AccessState, AccessUser, Decision
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.text import sentence
 
 LIST_COLUMNS = (
     Column("user", "user"),
@@ -153,9 +154,15 @@ def explanation_document(question: tuple[str, str, str, str], decisions: Mapping
 
 def _explained(broker: str, decision: Decision) -> ExplainedDecision:
     entry = decision.entry
-    why = decision.reason or ("an entry allows it" if entry is not None else "a Super user may do everything")
+    why = decision.reason or (
+        sentence("entry-allows", "an entry allows it")
+        if entry is not None
+        else sentence("super-user-may-do-everything", "a Super user may do everything")
+    )
     if decision.against:
-        why += " Entries contradict each other: their order decides."
+        why += sentence(
+            "entries-contradict-each-other-order-decides", " Entries contradict each other: their order decides."
+        )
     return ExplainedDecision(
         broker=broker,
         decision="Allow" if decision.allowed else "Deny",

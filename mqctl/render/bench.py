@@ -10,6 +10,7 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import rate, share, size
+from mqctl.text import composed, sentence
 
 _TIMES = (
     Column("what", "time"),
@@ -73,8 +74,17 @@ def bench_document(run: BenchRun) -> Document:
     blocks: list[Table | Paragraphs] = [
         Paragraphs(
             [
-                f"{counted(run.message_count, 'message')} in {run.counted_s:,.1f} s: {rate(run.messages_per_s)} and "
-                f"{size(round(run.bytes_per_s))} a second; topic {run.topic}; ended by {run.ended_by}",
+                sentence(
+                    "s-second-topic-ended",
+                    "{message_count} in {counted_s:,.1f} s: {messages_per_s} and {bytes_per_s} a second; "
+                    "topic {topic}; ended by {ended_by}",
+                    message_count=counted(run.message_count, "message"),
+                    counted_s=run.counted_s,
+                    messages_per_s=rate(run.messages_per_s),
+                    bytes_per_s=size(round(run.bytes_per_s)),
+                    topic=run.topic,
+                    ended_by=run.ended_by,
+                ),
                 run.counting,
             ]
         )
@@ -87,7 +97,13 @@ def bench_document(run: BenchRun) -> Document:
     if rows:
         blocks.append(Table(_TIMES, rows))
     if run.errors:
-        blocks.append(Table(_ERRORS, run.errors, title=f"{counted(run.error_count, 'request')} failed"))
+        blocks.append(
+            Table(
+                _ERRORS,
+                run.errors,
+                title=composed("{error_count} failed", error_count=counted(run.error_count, "request")),
+            )
+        )
     blocks.append(Table(_BROKERS, run.brokers, title="what the brokers report"))
     if len(run.series) > 1:
         blocks.append(Paragraphs(_bars_of(run.series)))
@@ -95,9 +111,15 @@ def bench_document(run: BenchRun) -> Document:
         blocks.append(
             Paragraphs(
                 [
-                    f"limited by {run.limit.what}: {run.limit.evidence}",
-                    f"for more: {run.limit.next}",
-                    f"our busiest process used {share(run.client.cpu_share)} of a core",
+                    sentence(
+                        "limited", "limited by {what}: {evidence}", what=run.limit.what, evidence=run.limit.evidence
+                    ),
+                    sentence("more-3", "for more: {next}", next=run.limit.next),
+                    sentence(
+                        "our-busiest-process-used-core",
+                        "our busiest process used {cpu_share} of a core",
+                        cpu_share=share(run.client.cpu_share),
+                    ),
                 ]
             )
         )
@@ -117,9 +139,25 @@ def spark_line(values: Sequence[float]) -> str:
 def _bars_of(series: Sequence[BenchSecond]) -> list[str]:
     rates = [item.message_count for item in series]
     slow = [item.p99_ms for item in series if item.p99_ms is not None]
-    lines = [f"messages a second  {spark_line(rates)}  {min(rates):,.0f} to {max(rates):,.0f}"]
+    lines = [
+        sentence(
+            "messages-second",
+            "messages a second  {spark_line}  {rates:,.0f} to {rates_2:,.0f}",
+            spark_line=spark_line(rates),
+            rates=min(rates),
+            rates_2=max(rates),
+        )
+    ]
     if slow:
-        lines.append(f"p99                {spark_line(slow)}  {min(slow):,.3g} to {max(slow):,.3g} ms")
+        lines.append(
+            sentence(
+                "p99-ms",
+                "p99                {spark_line}  {slow:,.3g} to {slow_2:,.3g} ms",
+                spark_line=spark_line(slow),
+                slow=min(slow),
+                slow_2=max(slow),
+            )
+        )
     return lines
 
 

@@ -11,6 +11,7 @@ from mqctl.model.route import SeenBroker
 from mqctl.model.runtime import BrokerRuntime, read_runtime
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.text import sentence
 
 REPLICATION = (
     Column("behind_bytes", "behind", CellKind.COUNT),
@@ -131,13 +132,17 @@ def broker_row(broker: LiveBroker) -> BrokerRow:
 
 def missing_row(broker: SeenBroker) -> BrokerRow:
     """Builds the row of a broker that is not registered and ought to be."""
-    why = f"part of {broker.expected_by}" if broker.expected_by else "it was within a day"
+    why = (
+        sentence("part", "part of {expected_by}", expected_by=broker.expected_by)
+        if broker.expected_by
+        else sentence("within-day", "it was within a day")
+    )
     return BrokerRow(
         cluster=broker.cluster,
         name=broker.name,
         broker_id=0,
         address=broker.address or "?",
-        problem=f"not registered: {why}",
+        problem=sentence("not-registered", "not registered: {why}", why=why),
         registered=False,
     )
 
@@ -183,11 +188,37 @@ def description_document(broker: LiveBroker) -> Document:
     sends, pulls = runtime.sends, runtime.pulls
     pools = []
     if sends.count is not None:
-        pools.append(f"sends: {sends.count} of {sends.capacity} waiting, the oldest for {sends.head_wait_ms} ms")
+        pools.append(
+            sentence(
+                "sends-waiting-oldest-ms",
+                "sends: {count} of {capacity} waiting, the oldest for {head_wait_ms} ms",
+                count=sends.count,
+                capacity=sends.capacity,
+                head_wait_ms=sends.head_wait_ms,
+            )
+        )
     if pulls.count is not None:
-        pools.append(f"pulls: {pulls.count} of {pulls.capacity} waiting, the oldest for {pulls.head_wait_ms} ms")
+        pools.append(
+            sentence(
+                "pulls-waiting-oldest-ms",
+                "pulls: {count} of {capacity} waiting, the oldest for {head_wait_ms} ms",
+                count=pulls.count,
+                capacity=pulls.capacity,
+                head_wait_ms=pulls.head_wait_ms,
+            )
+        )
     behind = runtime.dispatch_behind_bytes
-    pools += [] if behind is None else [f"consume queues: {behind} bytes behind the commit log"]
+    pools += (
+        []
+        if behind is None
+        else [
+            sentence(
+                "consume-queues-bytes-behind-commit-log",
+                "consume queues: {behind} bytes behind the commit log",
+                behind=behind,
+            )
+        ]
+    )
     return Document(
         schema="broker.describe/1",
         value=BrokerDescription(broker=row, runtime=runtime, raw=dict(broker.runtime)),

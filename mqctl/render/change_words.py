@@ -14,6 +14,7 @@ from mqctl.execute.records import (
     StepRecord,
 )
 from mqctl.model.command_line import command_line
+from mqctl.text import sentence
 
 STEP_WORDS = {NOT_MOVED: "not-done"}
 LETTER_WORDS = {PLANNED: "waiting", SENT: "sending", CONFIRMED: "sent", NOT_MOVED: "failed"}
@@ -24,7 +25,7 @@ _WORDS: dict[type, dict[str, str]] = {StepRecord: STEP_WORDS, ResendRecord: LETT
 def way_back(change_id: str, command: str = "mqctl undo") -> str:
     """Says how a change is undone: in the same words wherever that is said."""
     line = command_line(f"{command} {{}}", change_id)
-    return f"undo: {line} (shows its plan; --execute does it)"
+    return sentence("undo-shows-plan-execute-does", "undo: {line} (shows its plan; --execute does it)", line=line)
 
 
 def face_state(record: AnyRecord) -> str:

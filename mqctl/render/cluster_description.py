@@ -14,6 +14,7 @@ from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import count
 from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.text import sentence
 
 _SERVER_COLUMNS = (
     Column("address", "name server"),
@@ -114,7 +115,9 @@ def _name_servers(
         NameServerRow(
             address=server,
             broker_count=len(state),
-            difference=f"missing: {', '.join(sorted(everyone - state))}" if everyone - state else None,
+            difference=sentence("missing", "missing: {everyone}", everyone=", ".join(sorted(everyone - state)))
+            if everyone - state
+            else None,
         )
         for server, state in known.items()
     ]
@@ -126,13 +129,42 @@ def description_document(description: ClusterDescription) -> Document:
     """Builds the document of `cluster describe`."""
     row = description.cluster
     lines = [
-        f"cluster      {row.cluster}, {row.versions or 'version not known'}",
-        f"brokers      {counted(description.master_count, 'master')}, {counted(description.slave_count, 'slave')}"
-        + (f"; {description.missing_count} missing" if description.missing_count else ""),
-        f"rates        {_or_unknown(row.put_tps)} in/s, {_or_unknown(row.get_tps)} out/s",
-        f"topics       {_number(description.topic_count)} application, "
-        f"{_number(description.retry_topic_count)} retry, {_number(description.dead_letter_topic_count)} dead-letter",
-        f"groups       {_number(description.group_count)}{_popping(description)}",
+        sentence(
+            "cluster",
+            "cluster      {cluster}, {versions}",
+            cluster=row.cluster,
+            versions=row.versions or sentence("version-not-known", "version not known"),
+        ),
+        sentence(
+            "brokers-2",
+            "brokers      {master_count}, {slave_count}",
+            master_count=counted(description.master_count, "master"),
+            slave_count=counted(description.slave_count, "slave"),
+        )
+        + (
+            sentence("missing-2", "; {missing_count} missing", missing_count=description.missing_count)
+            if description.missing_count
+            else ""
+        ),
+        sentence(
+            "rates-s-out-s",
+            "rates        {or_unknown} in/s, {or_unknown_2} out/s",
+            or_unknown=_or_unknown(row.put_tps),
+            or_unknown_2=_or_unknown(row.get_tps),
+        ),
+        sentence(
+            "topics-application-retry-dead-letter",
+            "topics       {number} application, {number_2} retry, {number_3} dead-letter",
+            number=_number(description.topic_count),
+            number_2=_number(description.retry_topic_count),
+            number_3=_number(description.dead_letter_topic_count),
+        ),
+        sentence(
+            "groups",
+            "groups       {number}{popping}",
+            number=_number(description.group_count),
+            popping=_popping(description),
+        ),
     ]
     blocks: list[Table | Paragraphs] = [
         Paragraphs(lines),
@@ -150,7 +182,7 @@ def description_document(description: ClusterDescription) -> Document:
 
 def _popping(description: ClusterDescription) -> str:
     number = description.popping_group_count
-    return f", {_number(number)} of them set to POP" if number != 0 else ""
+    return sentence("set-pop", ", {number} of them set to POP", number=_number(number)) if number != 0 else ""
 
 
 def _number(value: int | None) -> str:

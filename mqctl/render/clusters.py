@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.brokers import BrokerRow
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 COLUMNS = (
     Column("cluster", "cluster"),
@@ -50,8 +51,12 @@ def cluster_document(rows: Sequence[BrokerRow], name_servers: Sequence[str], dif
         parts.setdefault(row.cluster, []).append(row)
     clusters = [cluster_row(name, members) for name, members in sorted(parts.items())]
     value = ClusterList(clusters=clusters, name_servers=list(name_servers), differing=list(differing))
-    lines = [f"name servers: {', '.join(name_servers)}"]
-    lines += [f"other brokers are known at: {', '.join(differing)}"] if differing else []
+    lines = [sentence("name-servers-2", "name servers: {name_servers}", name_servers=", ".join(name_servers))]
+    lines += (
+        [sentence("other-brokers-known", "other brokers are known at: {differing}", differing=", ".join(differing))]
+        if differing
+        else []
+    )
     blocks: list[Table | Paragraphs] = [Table(COLUMNS, clusters), Paragraphs(lines)]
     return Document(schema="cluster.list/1", value=value, records=clusters, blocks=blocks)
 

@@ -9,16 +9,22 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.store_comparison import EpochSeen, RecordSeen, StoreComparison
 from mqctl.render.units import instant
+from mqctl.text import sentence
 
 _WORDS = {
-    "equal": "The logs are equal over all that both have, and end at the same offset.",
-    "b-behind": "B ends before A; all that it has is equal to A.",
-    "b-ahead": "B ends after A; all that A has is equal in B.",
-    "different": "THE LOGS DIFFER from the record at {} on (first different byte at {}).",
-    "a-empty": "A HAS NO MESSAGES; B has.",
-    "b-empty": "B HAS NO MESSAGES; A has.",
-    "file-missing": "A file is missing in one of the logs; what both have is equal.",
-    "nothing-in-common": "The logs have no range in common: nothing was compared.",
+    "equal": sentence(
+        "logs-equal-over-all-both-end", "The logs are equal over all that both have, and end at the same offset."
+    ),
+    "b-behind": sentence("b-ends-before-all-equal", "B ends before A; all that it has is equal to A."),
+    "b-ahead": sentence("b-ends-after-all-equal-b", "B ends after A; all that A has is equal in B."),
+    "a-empty": sentence("no-messages-b", "A HAS NO MESSAGES; B has."),
+    "b-empty": sentence("b-no-messages", "B HAS NO MESSAGES; A has."),
+    "file-missing": sentence(
+        "file-missing-one-logs-what-both", "A file is missing in one of the logs; what both have is equal."
+    ),
+    "nothing-in-common": sentence(
+        "logs-no-range-common-nothing-compared", "The logs have no range in common: nothing was compared."
+    ),
 }
 _COMPARED = (
     Column("name", "store"),
@@ -125,10 +131,20 @@ def comparison_document(comparison: StoreComparison) -> Document:
                     *_of_moments(comparison, sides),
                 ]
             ),
-            *_shown(_QUEUES, "Messages that only one of them has", comparison.queues),
+            *_shown(_QUEUES, sentence("messages-only-one", "Messages that only one of them has"), comparison.queues),
             Table(_TABLES, comparison.tables, title="Tables that differ", empty="no table differs"),
-            *_shown(_UNREAD, "Not compared, so nothing is known of it", comparison.unread_tables),
-            *_shown(_CONSUMERS, "What consumers meet if one serves them in place of the other", comparison.consumers),
+            *_shown(
+                _UNREAD,
+                sentence("not-compared-nothing-known", "Not compared, so nothing is known of it"),
+                comparison.unread_tables,
+            ),
+            *_shown(
+                _CONSUMERS,
+                sentence(
+                    "what-consumers-meet-if-one-serves", "What consumers meet if one serves them in place of the other"
+                ),
+                comparison.consumers,
+            ),
         ],
     )
 
@@ -137,7 +153,13 @@ def _shown(columns: tuple[Column, ...], title: str, rows: Sequence[object]) -> I
     if rows:
         yield Table(columns, rows[:_SHOWN_ROWS], title=title)
     if len(rows) > _SHOWN_ROWS:
-        yield Paragraphs([f"{len(rows) - _SHOWN_ROWS:,} more rows: -o json has all of them."])
+        yield Paragraphs(
+            [
+                sentence(
+                    "more-rows-o-json-all", "{rows:,} more rows: -o json has all of them.", rows=len(rows) - _SHOWN_ROWS
+                )
+            ]
+        )
 
 
 def _epochs(epochs: list[EpochSeen] | None) -> str | None:
@@ -147,55 +169,116 @@ def _epochs(epochs: list[EpochSeen] | None) -> str | None:
 def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterator[str]:
     first, byte = f"{comparison.first_difference or 0:,}", f"{comparison.different_byte or 0:,}"
     if comparison.equal_again_at is None:
-        yield _WORDS[comparison.state].format(first, byte)
+        yield (
+            _WORDS.get(comparison.state)
+            or sentence(
+                "logs-differ-record-first-different-byte",
+                "THE LOGS DIFFER from the record at {first} on (first different byte at {byte}).",
+                first=first,
+                byte=byte,
+            )
+        )
     else:
         yield (
-            f"THE LOGS DIFFER between {first} and {comparison.equal_again_at:,} (first different byte at {byte}) and "
-            "are equal after that: bytes were changed in one copy, the copies did not diverge. "
-            "mqctl store verify on each may tell which."
+            sentence(
+                "logs-differ-between-first-different-byte",
+                "THE LOGS DIFFER between {first} and {equal_again_at:,} (first different byte at "
+                "{byte}) and are equal after that: bytes were changed in one copy, the copies did "
+                "not diverge. mqctl store verify on each may tell which.",
+                first=first,
+                equal_again_at=comparison.equal_again_at,
+                byte=byte,
+            )
         )
     if comparison.first_difference is not None:
         for side in sides:
-            yield f"{side.name} has no record there." if side.record is None else _record(side.name, side.record)
+            yield (
+                sentence("no-record", "{side} has no record there.", side=side.name)
+                if side.record is None
+                else _record(side.name, side.record)
+            )
     if comparison.state in ("b-behind", "b-ahead"):
         yield (
-            f"Compared: {counted(comparison.compared_bytes, 'byte')}; "
-            f"in one only: {counted(abs(comparison.a_end - comparison.b_end), 'byte')}."
+            sentence(
+                "compared-one-only",
+                "Compared: {compared_bytes}; in one only: {a_end}.",
+                compared_bytes=counted(comparison.compared_bytes, "byte"),
+                a_end=counted(abs(comparison.a_end - comparison.b_end), "byte"),
+            )
         )
     else:
-        yield f"Compared: {comparison.compared_bytes:,} bytes."
+        yield sentence(
+            "compared-bytes", "Compared: {compared_bytes:,} bytes.", compared_bytes=comparison.compared_bytes
+        )
     if comparison.a_start != comparison.b_start:
         later = "B" if comparison.b_start > comparison.a_start else "A"
-        yield f"The log of {later} begins {abs(comparison.a_start - comparison.b_start):,} bytes later."
+        yield sentence(
+            "log-begins-bytes-later",
+            "The log of {later} begins {a_start:,} bytes later.",
+            later=later,
+            a_start=abs(comparison.a_start - comparison.b_start),
+        )
     for side in sides:
         if side.only_count:
-            yield f"Can be read in {side.name} only: {counted(side.only_count, 'message')}."
+            yield sentence(
+                "can-read-only",
+                "Can be read in {side} only: {only_count}.",
+                side=side.name,
+                only_count=counted(side.only_count, "message"),
+            )
     if comparison.has_other_files:
         yield (
-            f"Log files differ in size: {comparison.a_file_bytes:,} bytes in A, {comparison.b_file_bytes:,} in B. "
-            "A slave cannot follow a master with files of another size."
+            sentence(
+                "log-files-differ-size-bytes-b",
+                "Log files differ in size: {a_file_bytes:,} bytes in A, {b_file_bytes:,} in B. A "
+                "slave cannot follow a master with files of another size.",
+                a_file_bytes=comparison.a_file_bytes,
+                b_file_bytes=comparison.b_file_bytes,
+            )
         )
 
 
 def _record(name: str, record: RecordSeen) -> str:
     place = f"{record.topic}/{record.queue_id}"
     key = record.keys[0] if record.keys else record.unique_id or "-"
-    return f"{name} has {place} offset {record.queue_offset:,} there, key {key}, stored {instant(record.stored_ms)}."
+    return sentence(
+        "offset-key-stored",
+        "{name} has {place} offset {queue_offset:,} there, key {key}, stored {stored_ms}.",
+        name=name,
+        place=place,
+        queue_offset=record.queue_offset,
+        key=key,
+        stored_ms=instant(record.stored_ms),
+    )
 
 
 def _of_epochs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterator[str]:
     if (comparison.a_epochs is None) is not (comparison.b_epochs is None):
         if not any(item.table == "epochs" for item in comparison.unread_tables):
             name = "A" if comparison.b_epochs is None else "B"
-            yield f"Only {name} has epochs: the other one ran under no controller, and would not be cut as a slave."
+            yield sentence(
+                "only-epochs-other-one-ran-under",
+                "Only {name} has epochs: the other one ran under no controller, and would not be cut as a slave.",
+                name=name,
+            )
     elif comparison.a_epochs is not None and comparison.epochs_meet_at is None:
-        yield "Their epochs have nothing in common: neither can follow the other, and it tries again for ever."
+        yield sentence(
+            "epochs-nothing-common-neither-can-follow",
+            "Their epochs have nothing in common: neither can follow the other, and it tries again for ever.",
+        )
     elif comparison.epochs_meet_at is not None:
         for side, other in (sides, sides[::-1]):
             if side.end > comparison.epochs_meet_at:
                 yield (
-                    f"As a slave of {other.name}, {side.name} would be cut to {comparison.epochs_meet_at:,} by its "
-                    f"epochs: {counted(side.end - comparison.epochs_meet_at, 'byte')} would go."
+                    sentence(
+                        "slave-would-cut-epochs-would-go",
+                        "As a slave of {other}, {side} would be cut to {epochs_meet_at:,} by its epochs: "
+                        "{end} would go.",
+                        other=other.name,
+                        side=side.name,
+                        epochs_meet_at=comparison.epochs_meet_at,
+                        end=counted(side.end - comparison.epochs_meet_at, "byte"),
+                    )
                 )
 
 
@@ -203,18 +286,34 @@ def _of_sides(sides: tuple[_Side, _Side]) -> Iterator[str]:
     for side in sides:
         if side.unread_bytes:
             yield (
-                f"{side.name} has {side.unread_bytes:,} bytes after its last readable record: half a record, or what "
-                "an earlier end of the log left."
+                sentence(
+                    "bytes-after-last-readable-record-half",
+                    "{side} has {unread_bytes:,} bytes after its last readable record: half a record, or "
+                    "what an earlier end of the log left.",
+                    side=side.name,
+                    unread_bytes=side.unread_bytes,
+                )
             )
         if side.cut_bytes:
             yield (
-                f"{side.name} was cut to {side.end:,} as a slave; {side.cut_bytes:,} bytes of older records are still "
-                "in its files, and a restart brings them back until its master cuts them again."
+                sentence(
+                    "cut-slave-bytes-older-records-still",
+                    "{side} was cut to {end:,} as a slave; {cut_bytes:,} bytes of older records are "
+                    "still in its files, and a restart brings them back until its master cuts them again.",
+                    side=side.name,
+                    end=side.end,
+                    cut_bytes=side.cut_bytes,
+                )
             )
         elif side.confirm_offset is not None and side.confirm_offset < side.end:
             yield (
-                f"{side.name} ran under a controller and is confirmed up to {side.confirm_offset:,}: what follows was "
-                "not confirmed by the whole set, or was cut when it was a slave."
+                sentence(
+                    "ran-under-controller-confirmed-up-what",
+                    "{side} ran under a controller and is confirmed up to {confirm_offset:,}: what "
+                    "follows was not confirmed by the whole set, or was cut when it was a slave.",
+                    side=side.name,
+                    confirm_offset=side.confirm_offset,
+                )
             )
 
 
@@ -223,11 +322,19 @@ def _of_moments(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iter
     for side in sides:
         if side.is_open:
             yield (
-                f"{side.name} is open by a running broker: what the other one has more may have come since it was "
-                "looked at."
+                sentence(
+                    "open-running-broker-what-other-one",
+                    "{side} is open by a running broker: what the other one has more may have come since "
+                    "it was looked at.",
+                    side=side.name,
+                )
             )
         elif side.has_abort and comparison.state in ("b-behind", "b-ahead"):
             yield (
-                f"{side.name} was killed, or copied while its broker ran (its abort file is there): of copies made one "
-                "after the other the later one has more."
+                sentence(
+                    "killed-copied-while-broker-ran-abort",
+                    "{side} was killed, or copied while its broker ran (its abort file is there): of "
+                    "copies made one after the other the later one has more.",
+                    side=side.name,
+                )
             )

@@ -24,6 +24,7 @@ from mqctl.model.resend import LetterKey, letter_key
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, shown_message
+from mqctl.text import Word, sentence
 
 GROUP_COLUMNS = (
     Column("group", "consumer group"),
@@ -73,9 +74,12 @@ RETRY_COLUMNS = (
     Column("dead_letter_ms", "dead letter at", CellKind.TIME_MS, wide=True, none="?"),
 )
 _WHY = {
-    GivenUp.EXHAUSTED: "the group's retries are used up",
-    GivenUp.EARLY: "given up before the group's limit: the consumer has one of its own, or asked for it",
-    GivenUp.UNKNOWN: "the group's limit is not known here",
+    GivenUp.EXHAUSTED: sentence("groups-retries-used-up", "the group's retries are used up"),
+    GivenUp.EARLY: sentence(
+        "given-up-before-groups-limit-consumer",
+        "given up before the group's limit: the consumer has one of its own, or asked for it",
+    ),
+    GivenUp.UNKNOWN: sentence("groups-limit-not-known-here", "the group's limit is not known here"),
 }
 
 
@@ -207,13 +211,27 @@ def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
     blocks: list[Table | Paragraphs] = [Table(columns, rows, empty="no group has dead letters")]
     for row in rows:
         if not row.readable:
-            line = f"{row.topic} on {row.broker_name} is {row.perm}: no consumer can read it; mqctl dlq show can"
+            line = sentence(
+                "no-consumer-can-read-mqctl-dlq",
+                "{topic} on {broker_name} is {perm}: no consumer can read it; mqctl dlq show can",
+                topic=row.topic,
+                broker_name=row.broker_name,
+                perm=row.perm,
+            )
             change = command_line("mqctl topic update -t {} --perm RW- --broker {}", row.topic, row.broker_name)
             blocks.append(Paragraphs([line, f"  {change}"]))
     if rows:
         worst = max(rows, key=lambda row: row.letter_count).group
         blocks.append(
-            Paragraphs([f"which, why, and which were sent again: {command_line('mqctl dlq show {}', worst)}"])
+            Paragraphs(
+                [
+                    sentence(
+                        "why-sent-again",
+                        "which, why, and which were sent again: {value}",
+                        value=command_line("mqctl dlq show {}", worst),
+                    )
+                ]
+            )
         )
     return Document(schema="dlq.list/1", value=DeadLetterGroups(groups=list(rows)), records=rows, blocks=blocks)
 
@@ -234,13 +252,31 @@ def letters_document(
     """
     listed = list(letters)
     rows = [_letter(letter, form, now_ms, resent(letter_key(letter))) for letter in listed]
-    beyond = ", and more: raise --limit" if more else ""
-    lines = [f"{counted(len(rows), 'dead letter')} of group {group}{beyond}"]
+    beyond = sentence("more-raise-limit", ", and more: raise --limit") if more else ""
+    lines = [
+        sentence(
+            "group-4",
+            "{rows} of group {group}{beyond}",
+            rows=counted(len(rows), "dead letter"),
+            group=group,
+            beyond=beyond,
+        )
+    ]
     for kind in GivenUp:
         count = sum(row.given_up == kind for row in rows)
-        lines += [f"  {kind}: {count}, {_WHY[kind]}"] if count else []
+        lines += (
+            [sentence("frame-kind-count-why", "  {kind}: {count}, {why}", kind=Word(kind), count=count, why=_WHY[kind])]
+            if count
+            else []
+        )
     if again := sum(row.resent is True for row in rows):
-        lines.append(f"  sent again already: {again:,}; a resend leaves them out")
+        lines.append(
+            sentence(
+                "sent-again-already-resend-leaves-out",
+                "  sent again already: {again:,}; a resend leaves them out",
+                again=again,
+            )
+        )
     lines += _ladder_lines(group, listed)
     return Document(
         schema="dlq.show/1",
@@ -248,7 +284,16 @@ def letters_document(
         records=rows,
         blocks=[
             Table(LETTER_COLUMNS, rows, empty="no dead letters"),
-            Paragraphs([*lines, f"what is tried again still: {command_line('mqctl retry list -g {}', group)}"]),
+            Paragraphs(
+                [
+                    *lines,
+                    sentence(
+                        "what-tried-again-still",
+                        "what is tried again still: {value}",
+                        value=command_line("mqctl retry list -g {}", group),
+                    ),
+                ]
+            ),
         ],
     )
 
@@ -261,18 +306,37 @@ def _ladder_lines(group: str, letters: Sequence[DeadLetter]) -> list[str]:
     ladder = max(ladders, key=lambda ladder: ladder.retry_max_times)
     tries, span = ladder.retry_max_times + 1, units.duration(ladder.whole_ms())
     early = sorted({letter.failed_count for letter in letters if letter.given_up is GivenUp.EARLY})
-    again = f"if the cause is not fixed, a message sent again is a dead letter after {span} (failures: {tries:,})"
+    again = sentence(
+        "if-cause-not-fixed-message-sent",
+        "if the cause is not fixed, a message sent again is a dead letter after {span} (failures: {tries:,})",
+        span=span,
+        tries=tries,
+    )
     if early:
         failures = f"{early[0]:,}" if len(early) == 1 else f"{early[0]:,} to {early[-1]:,}"
-        again = (
-            f"if the cause is not fixed, a message sent again may be given up as early as these were "
-            f"(failures: {failures}); the group's own limit comes after {span} (failures: {tries:,})"
+        again = sentence(
+            "if-cause-not-fixed-message-sent-2",
+            "if the cause is not fixed, a message sent again may be given up as early as these "
+            "were (failures: {failures}); the group's own limit comes after {span} (failures: "
+            "{tries:,})",
+            failures=failures,
+            span=span,
+            tries=tries,
         )
     resend = command_line("mqctl dlq resend {}", group)
     return [
         again,
-        f"send them to all groups of their topic: {resend}; one of them: add --key KEY or --id ID",
-        f"send them to {group} alone: {command_line('mqctl dlq resend {} --to {}', group, retry_topic(group))}",
+        sentence(
+            "send-all-groups-topic-one-add",
+            "send them to all groups of their topic: {resend}; one of them: add --key KEY or --id ID",
+            resend=resend,
+        ),
+        sentence(
+            "send-alone",
+            "send them to {group} alone: {value}",
+            group=group,
+            value=command_line("mqctl dlq resend {} --to {}", group, retry_topic(group)),
+        ),
     ]
 
 
@@ -313,9 +377,20 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
         mine = [row for row in rows if row.group == group]
         waiting = sum(row.state == "waiting" for row in mine)
         most = max(row.failed_count for row in mine)
-        lines.append(f"{group}: {waiting} waiting, {len(mine) - waiting} ready; failed up to {counted(most, 'time')}")
+        lines.append(
+            sentence(
+                "waiting-ready-failed-up",
+                "{group}: {waiting} waiting, {mine} ready; failed up to {most}",
+                group=group,
+                waiting=waiting,
+                mine=len(mine) - waiting,
+                most=counted(most, "time"),
+            )
+        )
         lines += [_window(windows[group])] if group in windows else []
-    lines += ["there are more: raise --limit, or choose a group"] if more else []
+    lines += (
+        [sentence("more-raise-limit-choose-group", "there are more: raise --limit, or choose a group")] if more else []
+    )
     some_pop = any(retry.popped for retry in listed)
     columns = [column for column in RETRY_COLUMNS if some_pop or column.key != "consume_mode"]
     blocks: list[Table | Paragraphs] = [Table(columns, rows, empty="nothing waits to be retried")]
@@ -326,9 +401,19 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
 def _window(window: RepairWindow) -> str:
     """Tells by when a fix has to be out so that none of a group's messages is lost to it."""
     known, failing = window.known_count, window.failing_count
-    whole = "" if known == failing else f" (known of {known} of {failing})"
+    whole = (
+        ""
+        if known == failing
+        else sentence("known-2", " (known of {known} of {failing})", known=known, failing=failing)
+    )
     at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
-    return f"  if every try fails, the first becomes a dead letter at {at}, in {span}{whole}: have the fix out by then"
+    return sentence(
+        "if-every-try-fails-first-becomes",
+        "  if every try fails, the first becomes a dead letter at {at}, in {span}{whole}: have the fix out by then",
+        at=at,
+        span=span,
+        whole=whole,
+    )
 
 
 def _retry(retry: Retry, now_ms: int) -> ShownRetry:

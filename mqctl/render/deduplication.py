@@ -6,6 +6,7 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Paragraphs, Table
 from mqctl.render.units import duration, share
+from mqctl.text import composed
 
 COLUMNS = (Column("key", "key"), Column("repetition_count", "repetitions", CellKind.COUNT))
 
@@ -49,9 +50,15 @@ def deduplication_blocks(dedup: Deduplication) -> list[Table | Paragraphs]:
     """Builds what people see of it."""
     keyed = dedup.message_count - dedup.keyless_count
     part = f" ({share(dedup.consumed_before_count / keyed)})" if keyed else ""
-    line = (
-        f"by {dedup.by}: {counted(dedup.new_count, 'message')} new, {dedup.consumed_before_count:,} consumed before"
-        f"{part}, {dedup.consuming_elsewhere_count:,} in work elsewhere, {dedup.keyless_count:,} without"
+    line = composed(
+        "by {by}: {new_count} new, {consumed_before_count:,} consumed before{part}, "
+        "{consuming_elsewhere_count:,} in work elsewhere, {keyless_count:,} without",
+        by=dedup.by,
+        new_count=counted(dedup.new_count, "message"),
+        consumed_before_count=dedup.consumed_before_count,
+        part=part,
+        consuming_elsewhere_count=dedup.consuming_elsewhere_count,
+        keyless_count=dedup.keyless_count,
     )
     lines = [line]
     if dedup.widest_gap_ms is not None:

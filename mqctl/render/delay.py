@@ -8,6 +8,7 @@ from mqctl.model.delay_state import DelayLevelState
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 _BROKER = Column("broker_name", "broker")
 COLUMNS = (
@@ -86,7 +87,9 @@ def levels_document(snapshot: ClusterSnapshot) -> Document:
     rows, source = level_rows(snapshot), table_source(snapshot)
     keys = ("level", "delay_ms", "recorded_offset", "min_offset", "max_offset", "waiting_count")
     columns = level_columns(rows, tuple(column for column in COLUMNS if column.key in keys))
-    blocks: list[Table | Paragraphs] = [Paragraphs([f"level table: {source or 'unknown'}"])]
+    blocks: list[Table | Paragraphs] = [
+        Paragraphs([sentence("level-table", "level table: {source}", source=source or "unknown")])
+    ]
     return _levels_form("delay.levels/1", snapshot, [*blocks, Table(columns, rows)])
 
 
@@ -103,7 +106,7 @@ def backlog_document(snapshot: ClusterSnapshot) -> Document:
     return _levels_form("delay.backlog/1", snapshot, [*levels, *timer_blocks(timers)])
 
 
-UNUSED = "no delay level was ever used"
+UNUSED = sentence("no-delay-level-ever-used", "no delay level was ever used")
 
 
 def _levels_form(schema: str, snapshot: ClusterSnapshot, blocks: Sequence[Table | Paragraphs]) -> Document:

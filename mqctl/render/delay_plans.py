@@ -10,6 +10,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.plan.delay_chain import DelayChain
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import duration, instant
+from mqctl.text import sentence
 
 MOST_HOPS = 1_000
 SHOWN_HOPS = 20
@@ -83,12 +84,28 @@ def chain_document(
         hops=hops,
         rest_ms=chain.rest_ms,
     )
-    left = f", then {duration(chain.rest_ms)} that no level covers" if chain.rest_ms else ""
+    left = (
+        sentence("no-level-covers", ", then {rest_ms} that no level covers", rest_ms=duration(chain.rest_ms))
+        if chain.rest_ms
+        else ""
+    )
     lines = [
-        f"to {instant(deliver_ms)}, {duration(report.remaining_ms)} from now: {counted(chain.hop_count, 'hop')}{left}"
+        sentence(
+            "now",
+            "to {deliver_ms}, {remaining_ms} from now: {hop_count}{left}",
+            deliver_ms=instant(deliver_ms),
+            remaining_ms=duration(report.remaining_ms),
+            hop_count=counted(chain.hop_count, "hop"),
+            left=left,
+        )
     ]
     if native_timer:
-        lines.append("these brokers have timers: mqctl message send --deliver-at needs no hops")
+        lines.append(
+            sentence(
+                "brokers-timers-mqctl-message-send-deliver",
+                "these brokers have timers: mqctl message send --deliver-at needs no hops",
+            )
+        )
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
     if hops:
         blocks.append(Table(COLUMNS, hops[:SHOWN_HOPS]))

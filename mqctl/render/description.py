@@ -17,8 +17,12 @@ from mqctl.model.storage_state import StorageState
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages import phrase
+from mqctl.text import Word, sentence
 
-_USED = {FileSource.BACKUP: "; its backup is used", FileSource.NONE: "; the broker would start without it"}
+_USED = {
+    FileSource.BACKUP: sentence("backup-used", "; its backup is used"),
+    FileSource.NONE: sentence("broker-would-start-without", "; the broker would start without it"),
+}
 TOPIC_COLUMNS = (
     Column("topic", "topic"),
     Column("kind", "kind"),
@@ -120,46 +124,93 @@ def _columns(rows: list[StoreTopicRow], *, several: bool) -> list[Column]:
 
 def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:
     origin = snapshot.origin
-    yield f"source           {origin.kind} {origin.location}"
-    yield f"as of            {units.instant(origin.observed_at_ms)} ({origin.observed_from})"
+    yield sentence("source", "source           {kind} {location}", kind=origin.kind, location=origin.location)
+    yield sentence(
+        "as-of",
+        "as of            {observed_at_ms} ({observed_from})",
+        observed_at_ms=units.instant(origin.observed_at_ms),
+        observed_from=Word(origin.observed_from),
+    )
     if origin.kind is OriginKind.LIVE:
         earlier = snapshot.earlier
         if earlier is None:
-            yield "looks            1, without rates; mqctl snapshot save --window 60s FILE saves 2"
+            yield sentence(
+                "looks-1-without-rates-mqctl-snapshot",
+                "looks            1, without rates; mqctl snapshot save --window 60s FILE saves 2",
+            )
         else:
             span = units.duration(origin.observed_at_ms - earlier.origin.observed_at_ms)
-            yield f"looks            2, {span} apart: mqctl group lag --advise --snapshot FILE shows rates"
+            yield sentence(
+                "looks-2-apart-mqctl-group-lag",
+                "looks            2, {span} apart: mqctl group lag --advise --snapshot FILE shows rates",
+                span=span,
+            )
     if origin.redacted:
-        yield "redacted         addresses, client ids, keys and paths are made up"
+        yield sentence(
+            "redacted-addresses-client-ids-keys-paths",
+            "redacted         addresses, client ids, keys and paths are made up",
+        )
     if origin.archive:
-        yield f"saved in         {origin.archive}"
+        yield sentence("saved", "saved in         {archive}", archive=origin.archive)
 
 
 def broker_lines(broker: BrokerSnapshot) -> Iterable[str]:
     """Yields what is worth knowing of a broker beside its topics, one fact a line."""
-    yield f"broker           {broker.name or 'name not known from the files'}"
+    yield sentence(
+        "broker",
+        "broker           {broker}",
+        broker=broker.name or sentence("name-not-known-files", "name not known from the files"),
+    )
     if broker.storage is not None:
         yield from _storage_lines(broker.storage)
     committed = {offset.group for offset in broker.consumer_offsets}
     configured = "?" if broker.lacks(Part.GROUPS) else len(broker.groups)
     with_offsets = "?" if broker.lacks(Part.CONSUMER_OFFSETS) else len(committed)
-    yield f"consumer groups  {configured} configured, {with_offsets} with offsets"
+    yield sentence(
+        "consumer-groups-configured-offsets",
+        "consumer groups  {configured} configured, {with_offsets} with offsets",
+        configured=configured,
+        with_offsets=with_offsets,
+    )
     if broker.transactions is not None:
-        yield f"transactions     {units.count(len(broker.transactions.pending))} pending"
+        yield sentence(
+            "transactions-pending",
+            "transactions     {pending} pending",
+            pending=units.count(len(broker.transactions.pending)),
+        )
 
 
 def _storage_lines(storage: StorageState) -> Iterable[str]:
-    yield f"last stop        {'unclean (abort is there), or still running' if storage.has_abort else 'clean'}"
+    yield sentence(
+        "last-stop",
+        "last stop        {has_abort}",
+        has_abort=sentence("unclean-abort-still-running", "unclean (abort is there), or still running")
+        if storage.has_abort
+        else "clean",
+    )
     log = storage.commit_log
     if log is not None:
         files, held = counted(log.file_count, "file"), units.size(log.max_offset - log.min_offset)
         first, end = units.count(log.min_offset), units.count(log.max_offset)
-        yield f"commit log       {files}, offsets {first} to {end} ({held})"
+        yield sentence(
+            "commit-log-offsets",
+            "commit log       {files}, offsets {first} to {end} ({held})",
+            files=files,
+            first=first,
+            end=end,
+            held=held,
+        )
         if log.oldest_store_time_ms is not None and log.newest_store_time_ms is not None:
             oldest, newest = units.instant(log.oldest_store_time_ms), units.instant(log.newest_store_time_ms)
-            yield f"store times      {oldest} to {newest}"
+            yield sentence("store-times", "store times      {oldest} to {newest}", oldest=oldest, newest=newest)
     if storage.checkpoint is not None:
-        yield f"checkpoint       {storage.checkpoint.status}"
+        yield sentence("checkpoint", "checkpoint       {status}", status=storage.checkpoint.status)
     for file in storage.config_files:
         if file.source is not FileSource.MAIN:
-            yield f"config           {file.name}: {file.main_problem}{_USED.get(file.source, '')}"
+            yield sentence(
+                "config",
+                "config           {file}: {main_problem}{used}",
+                file=file.name,
+                main_problem=file.main_problem,
+                used=_USED.get(file.source, ""),
+            )

@@ -12,7 +12,8 @@ from mqctl.render import units
 from mqctl.render.checks import CheckFormat, formatted
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages import Say, sayer
-from mqctl.render.sentences import spoken_text
+from mqctl.render.translation import spoken
+from mqctl.text import sentence
 
 ENGLISH = sayer(Lang.EN, "drill")
 
@@ -111,7 +112,7 @@ def evidence_lines(breach: Breach, lang: Lang | None = None, say: Say = ENGLISH)
     reader = f" {breach.reader}:" if breach.reader else ""
     explained = say("explained") if breach.allowed_by is not None else ""
     return [
-        f"{breach.promise}:{reader}{message} {spoken_text(breach.what, lang)}{explained}",
+        f"{breach.promise}:{reader}{message} {spoken(breach.what, lang)}{explained}",
         *(f"  line {each.line}  {each.text}" for each in breach.excerpt),
     ]
 
@@ -124,7 +125,7 @@ def verdict_results(verdict: DrillVerdict, lang: Lang | None = None) -> tuple[Ch
         results.append(
             CheckResult(
                 check="judged",
-                subject=f"topic {verdict.topic}",
+                subject=sentence("topic-2", "topic {topic}", topic=verdict.topic),
                 state=CheckState.UNKNOWN,
                 message=" ".join(unjudged(verdict, say)).removesuffix("."),
             )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import composed, sentence
 
 REMARK_COLUMNS = (Column("severity", "severity", CellKind.SEVERITY), Column("what", "what"))
 COLLISION_COLUMNS = (Column("code", "hash", CellKind.COUNT), Column("tags", "tags with this hash"))
@@ -80,7 +81,7 @@ class BloomReport:
 def verdict_document(value: FilterVerdict) -> Document:
     """Builds the document of `filter test`."""
     lines = [f"{value.verdict}: {value.expression_type} {value.expression}"]
-    lines += [f"  {value.reason}"] if value.reason else []
+    lines += [composed("  {reason}", reason=value.reason)] if value.reason else []
     return Document(schema="filter.test/1", value=value, records=[value], blocks=[Paragraphs(lines, stored=True)])
 
 
@@ -99,8 +100,22 @@ def collision_document(value: CollisionReport) -> Document:
 def bloom_document(value: BloomReport) -> Document:
     """Builds the document of `filter bloom`."""
     lines: Sequence[str] = [
-        f"{value.bit_count} bits, {value.hash_count} hashes of each group and topic",
-        f"{counted(value.group_count, 'matching group')}: {value.false_hit_share:.1%} of records are looked at in vain",
-        *([f"bits: {', '.join(map(str, value.positions))}"] if value.positions else []),
+        sentence(
+            "bits-hashes-each-group-topic",
+            "{bit_count} bits, {hash_count} hashes of each group and topic",
+            bit_count=value.bit_count,
+            hash_count=value.hash_count,
+        ),
+        sentence(
+            "records-looked-vain",
+            "{group_count}: {false_hit_share:.1%} of records are looked at in vain",
+            group_count=counted(value.group_count, "matching group"),
+            false_hit_share=value.false_hit_share,
+        ),
+        *(
+            [sentence("bits", "bits: {positions}", positions=", ".join(map(str, value.positions)))]
+            if value.positions
+            else []
+        ),
     ]
     return Document(schema="filter.bloom/1", value=value, records=[value], blocks=[Paragraphs(lines, stored=True)])

@@ -65,18 +65,28 @@ class NotJudgedRow:
 
     Attributes:
         causes: of the gaps in what it needs; none where the rule itself says why.
+        key, values: of the reason.
     """
 
     code: str
     subject: str
     reason: str
     causes: list[str]
+    key: str
+    values: dict[str, str | int | float | bool | None]
 
 
 def _not_judged_row(item: NotJudged, lang: Lang | None) -> NotJudgedRow:
     causes = sorted({str(gap.cause) for gap in item.gaps})
     why = reason(item.why, lang, item.more_count)
-    return NotJudgedRow(code=item.code, subject=str(item.subject), reason=why, causes=causes)
+    return NotJudgedRow(
+        code=item.code,
+        subject=str(item.subject),
+        reason=why,
+        causes=causes,
+        key=str(item.why.reason),
+        values=dict(item.why.values),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +254,7 @@ def finding_row(
         names=dict(finding.params),
         evidence={item.name: item.value for item in finding.evidence},
         consume_mode=modes.get(finding.subject.group or ""),
+        key=f"{finding.code}.{finding.variant}" if finding.variant else finding.code,
     )
 
 

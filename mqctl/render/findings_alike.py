@@ -39,6 +39,8 @@ class FindingRow:
     """A finding with its sentences; codes, names and numbers do not depend on the language.
 
     Attributes:
+        key: of what is wrong: the code, with a variant where the rule has several sentences.
+        names, evidence: the values of all its sentences.
         consume_mode: of the group it is about, `POP` or `PULL`, both where it differs by topic; None without a group,
             or where it is not known.
     """
@@ -56,6 +58,7 @@ class FindingRow:
     names: dict[str, str | int | float | bool | None]
     evidence: dict[str, str | int | float | bool | None]
     consume_mode: str | None = None
+    key: str = ""
 
     def same_words(self, other: FindingRow) -> bool:
         """Tells whether all but what is wrong is the same as of `other`: it is then told once for both."""

@@ -9,6 +9,7 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.replays import CSV_COLUMNS, PLAN_COLUMNS, PlannedRange
+from mqctl.text import Word, composed, sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,19 +89,47 @@ class FollowReport:
 def follow_plan_document(plan: FollowPlan) -> Document:
     """Builds the document of a planned follower."""
     keys = plan.keys
-    readers = ", ".join(f"{group} ({left:,} left)" for group, left in plan.readers.items()) or "no group"
+    readers = ", ".join(
+        sentence("left", "{group} ({left:,} left)", group=group, left=left) for group, left in plan.readers.items()
+    ) or sentence("no-group", "no group")
     lines = [
-        f"{plan.old} ({counted(plan.old_queue_count, 'queue')}) is followed into {plan.new} "
-        f"({counted(plan.new_queue_count, 'queue')}) by "
-        f"group {plan.group}, {plan.begin}",
-        f"waiting now: {counted(plan.message_count, 'message')}; {plan.old} is read by {readers}, {plan.new} by "
-        f"{', '.join(plan.receivers) or 'no group'}",
-        f"{keys.kind} in a sample of {counted(keys.message_count, 'message')}: {keys.key_count:,}, "
-        f"{keys.placed_count:,} where a hash of the key puts them, {keys.scattered_count:,} in several queues",
-        *(f"warning: {line}" for line in plan.warnings),
+        sentence(
+            "followed-into-group",
+            "{old} ({old_queue_count}) is followed into {new} ({new_queue_count}) by group {group}, {begin}",
+            old=plan.old,
+            old_queue_count=counted(plan.old_queue_count, "queue"),
+            new=plan.new,
+            new_queue_count=counted(plan.new_queue_count, "queue"),
+            group=plan.group,
+            begin=plan.begin,
+        ),
+        sentence(
+            "waiting-now-read",
+            "waiting now: {message_count}; {old} is read by {readers}, {new} by {receivers}",
+            message_count=counted(plan.message_count, "message"),
+            old=plan.old,
+            readers=readers,
+            new=plan.new,
+            receivers=", ".join(plan.receivers) or sentence("no-group", "no group"),
+        ),
+        sentence(
+            "sample-where-hash-key-puts-several",
+            "{kind} in a sample of {message_count}: {key_count:,}, {placed_count:,} where a hash "
+            "of the key puts them, {scattered_count:,} in several queues",
+            kind=Word(keys.kind),
+            message_count=counted(keys.message_count, "message"),
+            key_count=keys.key_count,
+            placed_count=keys.placed_count,
+            scattered_count=keys.scattered_count,
+        ),
+        *(sentence("warning", "warning: {line}", line=line) for line in plan.warnings),
         "cut-over:",
-        *(f"  {number}. {step}" for number, step in enumerate(plan.steps, 1)),
-        f"nothing was copied; add --execute --confirm {shell_word(plan.new)} to begin",
+        *(composed("  {number}. {step}", number=number, step=step) for number, step in enumerate(plan.steps, 1)),
+        sentence(
+            "nothing-copied-add-execute-confirm-begin",
+            "nothing was copied; add --execute --confirm {new} to begin",
+            new=shell_word(plan.new),
+        ),
     ]
     return Document(
         schema="replay.follow-plan/1",
@@ -144,12 +173,31 @@ def follow_document(report: FollowReport) -> Document:
         repeated_count=len(report.repeated),
         left_count=report.left_count,
     )
-    lines = [f"twice or more: {key}: {count} times" for key, count in report.repeated.items()]
+    lines = [
+        sentence("twice-more-times", "twice or more: {key}: {count} times", key=key, count=count)
+        for key, count in report.repeated.items()
+    ]
     if report.unknown_count:
-        lines.append(f"{counted(report.unknown_count, 'copy', 'copies')} could not be looked up and may be there twice")
-    lines.append(f"{command_line('mqctl replay status {}', report.id)} shows it queue by queue")
+        lines.append(
+            sentence(
+                "could-not-looked-up-may-twice",
+                "{unknown_count} could not be looked up and may be there twice",
+                unknown_count=counted(report.unknown_count, "copy", "copies"),
+            )
+        )
+    lines.append(
+        sentence(
+            "shows-queue-queue",
+            "{value} shows it queue by queue",
+            value=command_line("mqctl replay status {}", report.id),
+        )
+    )
     if report.state == "stopped":
-        lines.append("run the same command again: it continues where it stopped")
+        lines.append(
+            sentence(
+                "run-same-command-again-continues-where", "run the same command again: it continues where it stopped"
+            )
+        )
     rows: Sequence[_Row] = [row]
     blocks: list[Table | Paragraphs] = [Table(_COLUMNS, rows)]
     blocks += [Paragraphs(lines)] if lines else []

@@ -19,6 +19,7 @@ from mqctl.model.pop_share import PopShare
 from mqctl.protocol.codes import version_text
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages import phrase
+from mqctl.text import sentence
 
 LIST_COLUMNS = (
     Column("group", "consumer group"),
@@ -74,7 +75,7 @@ SHARE_COLUMNS = (
 )
 
 
-_NOT_KNOWN = "members are not known: a store does not tell who is online"
+_NOT_KNOWN = sentence("members-not-known-store-does-not", "members are not known: a store does not tell who is online")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +277,12 @@ def member_rows(memberships: Mapping[str, GroupMembership], running: Sequence[Ru
     for broker, held in sorted(memberships.items()):
         for member in held.members:
             proxy = held.proxied.get(member.client_id)
-            entry = (f"proxy {proxy}" if proxy else broker, member.address, member.language, member.version)
+            entry = (
+                sentence("proxy", "proxy {proxy}", proxy=proxy) if proxy else broker,
+                member.address,
+                member.language,
+                member.version,
+            )
             known.setdefault(member.client_id, []).append(entry)
     return [_member(client, entries, infos.get(client)) for client, entries in sorted(known.items())]
 
@@ -365,7 +371,9 @@ def members_document(
         brokers = ", ".join(refused_by)
         blocks.insert(0, Paragraphs([phrase("pulls_refused", lang).format(brokers=brokers, group=group)]))
     if configs:
-        blocks.insert(0, Table(CONFIG_COLUMNS, configs, title=f"Consumer group {group}"))
+        blocks.insert(
+            0, Table(CONFIG_COLUMNS, configs, title=sentence("consumer-group-2", "Consumer group {group}", group=group))
+        )
     schema = "group.describe/1" if configs else "group.members/1"
     return Document(schema=schema, value=value, records=members, csv_columns=MEMBER_COLUMNS, blocks=blocks)
 
@@ -374,13 +382,17 @@ def _online_tables(value: GroupMembers, *, online_known: bool) -> list[Table | P
     """Returns who is online and what brokers filter by for them."""
     return [
         Table(
-            MEMBER_COLUMNS, value.members, empty=f"no member of {value.group} is online" if online_known else _NOT_KNOWN
+            MEMBER_COLUMNS,
+            value.members,
+            empty=sentence("no-member-online", "no member of {group} is online", group=value.group)
+            if online_known
+            else _NOT_KNOWN,
         ),
         Table(
             SUBSCRIPTION_COLUMNS,
             value.subscriptions,
             title="What brokers filter by",
-            empty="no subscriptions" if online_known else "not known",
+            empty="no subscriptions" if online_known else sentence("not-known-2", "not known"),
         ),
     ]
 

@@ -9,8 +9,9 @@ from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages.zh.heads import HEADS, TITLES
-from mqctl.render.sentences import spoken_text, talk, words
 from mqctl.render.text import shown_blocks
+from mqctl.render.translation import spoken, words
+from mqctl.text import Text
 
 _WORDED = (CellKind.SENTENCE, CellKind.WORDS, CellKind.FLAG)
 _YES, _NO = "是", "否"
@@ -36,7 +37,7 @@ def in_chinese(document: Document) -> Document:
 def _lines(block: Paragraphs) -> Paragraphs:
     if block.stored:
         return block
-    return replace(block, lines=[talk(line, Lang.ZH) for line in block.lines])
+    return replace(block, lines=[spoken(line, Lang.ZH) for line in block.lines])
 
 
 def _table(table: Table) -> Table:
@@ -51,7 +52,7 @@ def _table(table: Table) -> Table:
 
 
 def _title(text: str) -> str:
-    return TITLES.get(text) or spoken_text(text, Lang.ZH)
+    return TITLES.get(text) or spoken(text, Lang.ZH)
 
 
 def _row(row: object, kinds: Mapping[str, CellKind]) -> object:
@@ -61,11 +62,9 @@ def _row(row: object, kinds: Mapping[str, CellKind]) -> object:
 
 
 def _cell(text: str, kind: CellKind) -> str:
-    if " " not in text:
-        return words(text) if kind is CellKind.WORDS else text
-    parts = text.split("; ")
-    chinese = [spoken_text(part, Lang.ZH) for part in parts]
-    return spoken_text(text, Lang.ZH) if any(map(str.__eq__, parts, chinese)) else "；".join(chinese)
+    if kind is CellKind.WORDS and not isinstance(text, Text):
+        return words(text)
+    return spoken(text, Lang.ZH)
 
 
 def _column(column: Column) -> Column:

@@ -9,6 +9,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import HeldQueue, RunningInfo, Subscription, TopicRates
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode
+from mqctl.text import Word, sentence
 
 _QUEUE_COLUMNS = (
     Column("topic", "topic"),
@@ -109,8 +110,10 @@ def instance_document(info: RunningInfo, mode: str | None) -> Document:
         popped_held_counts=info.held_counts,
     )
     rows = [_Property(key, item) for key, item in sorted(info.properties.items())]
-    kind = {True: "orderly", False: "concurrent", None: "not reported"}[info.orderly]
-    threads = "not reported" if info.thread_count is None else str(info.thread_count)
+    kind = {True: Word("orderly"), False: Word("concurrent"), None: sentence("not-reported", "not reported")}[
+        info.orderly
+    ]
+    threads = sentence("not-reported", "not reported") if info.thread_count is None else str(info.thread_count)
     return Document(
         schema="group.member/1",
         value=value,
@@ -119,9 +122,21 @@ def instance_document(info: RunningInfo, mode: str | None) -> Document:
         blocks=[
             Paragraphs(
                 [
-                    f"{info.client_id} of {with_mode(info.group, mode)}: listener {kind}, consume threads {threads}",
+                    sentence(
+                        "listener-consume-threads",
+                        "{client_id} of {with_mode}: listener {kind}, consume threads {threads}",
+                        client_id=info.client_id,
+                        with_mode=with_mode(info.group, mode),
+                        kind=kind,
+                        threads=threads,
+                    ),
                     *(
-                        f"popped from {topic} and not answered for: {counted(held, 'message')}"
+                        sentence(
+                            "popped-not-answered",
+                            "popped from {topic} and not answered for: {held}",
+                            topic=topic,
+                            held=counted(held, "message"),
+                        )
                         for topic, held in sorted(info.held_counts.items())
                     ),
                 ]

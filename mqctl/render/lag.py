@@ -136,12 +136,12 @@ def _offline(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | N
     ]
     lines = [phrase("offline_folded", lang).format(count=len({group.group for group in offline}))]
     if behind:
-        sentence = phrase("offline_behind", lang).format(
+        said = phrase("offline_behind", lang).format(
             behind=len({group.group for group in behind}),
             waiting=sum(group.lag_count or 0 for group in behind),
             last=phrase("comma", lang).join(names) or "?",
         )
-        lines.append(f"  {sentence}")
+        lines.append(f"  {said}")
     return Paragraphs(lines)
 
 

@@ -8,6 +8,7 @@ from mqctl.model.lag_trend import GroupTrend
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import instant
+from mqctl.text import sentence
 
 COLUMNS = (
     Column("group", "group"),
@@ -48,7 +49,16 @@ def round_document(observed_at_ms: int, number: int, rows: Sequence[GroupTrend])
         records=rows,
         csv_columns=columns,
         blocks=[
-            Paragraphs([f"{instant(observed_at_ms)}  round {number}"]),
+            Paragraphs(
+                [
+                    sentence(
+                        "round",
+                        "{observed_at_ms}  round {number}",
+                        observed_at_ms=instant(observed_at_ms),
+                        number=number,
+                    )
+                ]
+            ),
             Table(columns, rows, empty="no group has offsets there"),
         ],
     )

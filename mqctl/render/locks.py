@@ -11,6 +11,7 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import share
+from mqctl.text import sentence
 
 LOCK_COLUMNS = (
     Column("topic", "topic"),
@@ -102,10 +103,23 @@ def lock_document(consuming: LockedGroup, locks: Sequence[QueueLock]) -> Documen
         for item in ([] if lockless else locks)
     ]
     odd = sum(item.state not in _CALM for item in locks)
-    line = f"{group}: {counted(odd, 'queue')} of {len(rows)} not held as they should be"
-    shared = f"{group} pops {', '.join(popped)}: brokers share out the messages, no queue has an owner or a lock"
+    line = sentence(
+        "not-held-should",
+        "{group}: {odd} of {rows} not held as they should be",
+        group=group,
+        odd=counted(odd, "queue"),
+        rows=len(rows),
+    )
+    shared = sentence(
+        "pops-brokers-share-out-messages-no",
+        "{group} pops {popped}: brokers share out the messages, no queue has an owner or a lock",
+        group=group,
+        popped=", ".join(popped),
+    )
     if concurrent:
-        line = f"{group} consumes concurrently: it takes no locks"
+        line = sentence(
+            "consumes-concurrently-takes-no-locks", "{group} consumes concurrently: it takes no locks", group=group
+        )
     lines = [shared] if popped and lockless else [line, shared] if popped else [line]
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
     if not lockless:
@@ -159,8 +173,9 @@ KEY_LANES_COLUMNS = (
     Column("gain", "times one thread", CellKind.RATIO),
 )
 _WORST_QUEUES = 5
-_KEY_LANES_TITLE = (
-    "with one thread for each key instead of each queue (order of a key is kept), queues that gain least first"
+_KEY_LANES_TITLE = sentence(
+    "one-thread-each-key-instead-each",
+    "with one thread for each key instead of each queue (order of a key is kept), queues that gain least first",
 )
 
 
@@ -325,18 +340,41 @@ def order_report(
 def order_document(report: OrderCheckReport) -> Document:
     """Builds the document of `order check`."""
     keyless = counted(report.keyless_count, "message")
-    by_hash = "" if report.by_hash_share is None else f"; {share(report.by_hash_share)} lie where the hash puts them"
+    by_hash = (
+        ""
+        if report.by_hash_share is None
+        else sentence(
+            "lie-where-hash-puts",
+            "; {by_hash_share} lie where the hash puts them",
+            by_hash_share=share(report.by_hash_share),
+        )
+    )
     lines = [
-        f"{report.topic}: {counted(report.message_count, 'message')} sampled in "
-        f"{counted(report.queue_count, 'queue')}, {counted(report.key_count, 'key')} by {report.key}, "
-        f"{keyless} without{by_hash}",
-        f"{counted(report.spread_key_count, 'key')} in several queues",
+        sentence(
+            "sampled-without",
+            "{topic}: {message_count} sampled in {queue_count}, {key_count} by {key}, {keyless} without{by_hash}",
+            topic=report.topic,
+            message_count=counted(report.message_count, "message"),
+            queue_count=counted(report.queue_count, "queue"),
+            key_count=counted(report.key_count, "key"),
+            key=report.key,
+            keyless=keyless,
+            by_hash=by_hash,
+        ),
+        sentence(
+            "several-queues",
+            "{spread_key_count} in several queues",
+            spread_key_count=counted(report.spread_key_count, "key"),
+        ),
     ]
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
     if report.spread:
         blocks.append(Table(SPREAD_COLUMNS, report.spread, title="keys in several queues"))
     if report.re_routing:
-        title = "with another number of queues, for producers that choose by hash"
+        title = sentence(
+            "another-number-queues-producers-choose-hash",
+            "with another number of queues, for producers that choose by hash",
+        )
         blocks.append(Table(RE_ROUTING_COLUMNS, report.re_routing, title=title))
     if report.key_count:
         blocks.append(Table(KEY_LANES_COLUMNS, report.key_lanes[:_WORST_QUEUES], title=_KEY_LANES_TITLE))
@@ -349,18 +387,32 @@ def order_document(report: OrderCheckReport) -> Document:
 
 
 def _traced(traced: TracedOrder) -> tuple[list[str], Table]:
-    title = "what rebalances did, by the clocks of the consumers"
+    title = sentence("what-rebalances-did-clocks-consumers", "what rebalances did, by the clocks of the consumers")
     table = Table(HANDOVER_COLUMNS, traced.handovers, title=title)
     if not traced.delivery_count:
         return [
-            f"No traced delivery of these messages to {traced.group}: its consumers do not trace, or not yet."
+            sentence(
+                "no-traced-delivery-messages-consumers-do",
+                "No traced delivery of these messages to {group}: its consumers do not trace, or not yet.",
+                group=traced.group,
+            )
         ], table
     said = [
-        f"{counted(traced.delivery_count, 'delivery', 'deliveries')} to {traced.group} traced, "
-        f"{counted(len(traced.handovers), 'handover')} of queues, {traced.broken_count} of them out of order"
+        sentence(
+            "traced-queues-out-order",
+            "{delivery_count} to {group} traced, {handovers} of queues, {broken_count} of them out of order",
+            delivery_count=counted(traced.delivery_count, "delivery", "deliveries"),
+            group=traced.group,
+            handovers=counted(len(traced.handovers), "handover"),
+            broken_count=traced.broken_count,
+        )
     ]
     if traced.broken_count:
         said.append(
-            "The old owner was still working when the new one began: concurrent consumers do not wait for each other."
+            sentence(
+                "old-owner-still-working-when-new",
+                "The old owner was still working when the new one began: concurrent consumers do not "
+                "wait for each other.",
+            )
         )
     return said, table

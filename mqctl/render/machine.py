@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mqctl.render.document import Document, Table
+from mqctl.text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,13 +34,15 @@ def json_text(value: object, *, encoding: str = "utf-8", indent: int | None = No
     only in strings. Bytes of a command line that are no UTF-8 are shown as `\\udcff`.
     """
     try:
-        encoded = msgspec.json.encode(value)
+        written = msgspec.json.encode(value, enc_hook=encoded)
     except UnicodeEncodeError:
-        encoded = msgspec.json.encode(_without_surrogates(msgspec.to_builtins(value)))
+        written = msgspec.json.encode(
+            _without_surrogates(msgspec.to_builtins(value, enc_hook=encoded)), enc_hook=encoded
+        )
     if indent is not None:
-        encoded = msgspec.json.format(encoded, indent=indent)
+        written = msgspec.json.format(written, indent=indent)
     unfit = _UNSEEN if _is_utf8(encoding) else _BEYOND_ASCII
-    return unfit.sub(lambda char: _escaped(char[0]), encoded.decode())
+    return unfit.sub(lambda char: _escaped(char[0]), written.decode())
 
 
 def _is_utf8(encoding: str) -> bool:
@@ -64,9 +67,9 @@ def _encoding(stream: TextIO) -> str:
 
 
 def _plain(document: Document) -> dict[str, Any]:
-    plain = {"schema": document.schema, **msgspec.to_builtins(document.value)}
+    plain = {"schema": document.schema, **msgspec.to_builtins(document.value, enc_hook=encoded)}
     if document.gaps:
-        plain.setdefault("unavailable", msgspec.to_builtins(document.gaps))
+        plain.setdefault("unavailable", msgspec.to_builtins(document.gaps, enc_hook=encoded))
     return plain
 
 
@@ -78,7 +81,9 @@ def write_json(document: Document, stream: TextIO) -> None:
 def write_ndjson(document: Document, stream: TextIO) -> None:
     """Writes one JSON object a line, one for each record, each with the schema."""
     for record in document.records:
-        line = json_text({"schema": document.schema, **msgspec.to_builtins(record)}, encoding=_encoding(stream))
+        line = json_text(
+            {"schema": document.schema, **msgspec.to_builtins(record, enc_hook=encoded)}, encoding=_encoding(stream)
+        )
         stream.write(line + "\n")
 
 

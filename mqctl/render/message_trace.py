@@ -9,6 +9,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message_track import ConsumeTrace, SendTrace, Track
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, message_blocks
+from mqctl.text import sentence
 
 _SEND_COLUMNS = (
     Column("kind", "sent", CellKind.WORDS),
@@ -88,7 +89,11 @@ def trace_document(report: TraceReport) -> Document:
     else:
         blocks.append(Paragraphs([_untraced(report)]))
     if report.message and report.message.waiting:
-        blocks.append(Paragraphs(["it is not delivered yet: no group can have consumed it"]))
+        blocks.append(
+            Paragraphs(
+                [sentence("not-delivered-yet-no-group-can", "it is not delivered yet: no group can have consumed it")]
+            )
+        )
     elif report.message:
         blocks.append(_track_table(report.tracks))
     return Document(
@@ -102,15 +107,23 @@ def trace_document(report: TraceReport) -> Document:
 
 def _absent(report: TraceReport) -> str:
     if report.looked_everywhere:
-        return "the message is not there any more"
-    return "the message was not found, but not every broker could be asked"
+        return sentence("message-not-any-more", "the message is not there any more")
+    return sentence(
+        "message-not-found-not-every-broker", "the message was not found, but not every broker could be asked"
+    )
 
 
 def _untraced(report: TraceReport) -> str:
     if report.unique_id is None:
-        return "it has no unique id, by which traces are found"
+        return sentence("no-unique-id-traces-found", "it has no unique id, by which traces are found")
     if not report.traced:
-        return "there is no trace topic: brokers need traceTopicEnable, clients their own switch"
+        return sentence(
+            "no-trace-topic-brokers-need-tracetopicenable",
+            "there is no trace topic: brokers need traceTopicEnable, clients their own switch",
+        )
     if not report.looked_everywhere:
-        return "no trace was found, but not every broker could be asked"
-    return "no client traced it: clients must switch tracing on, and traces come within seconds"
+        return sentence("no-trace-found-not-every-broker", "no trace was found, but not every broker could be asked")
+    return sentence(
+        "no-client-traced-clients-must-switch",
+        "no client traced it: clients must switch tracing on, and traces come within seconds",
+    )

@@ -18,6 +18,7 @@ from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.text import printable
 from mqctl.snapshot.live.tail import TailedMessage
+from mqctl.text import sentence
 
 COLUMNS = (
     Column("topic", "topic"),
@@ -185,13 +186,31 @@ def found_document(
     """
     document = message_document(messages, form, schema="message.list/1", brokers=brokers, now_ms=now_ms)
     if not messages:
-        why = "it expired, was never stored, or is of a pending transaction (mqctl transaction list)"
-        return replace(document, blocks=[Paragraphs([f"no message has {sought}: {why}"])])
+        why = sentence(
+            "expired-never-stored-pending-transaction-mqctl",
+            "it expired, was never stored, or is of a pending transaction (mqctl transaction list)",
+        )
+        return replace(
+            document,
+            blocks=[Paragraphs([sentence("no-message-3", "no message has {sought}: {why}", sought=sought, why=why)])],
+        )
     first = messages[-1]
     if first.waiting is not None:
-        return replace(document, blocks=[*document.blocks, Paragraphs(["what waits beside it: mqctl delay backlog"])])
+        return replace(
+            document,
+            blocks=[
+                *document.blocks,
+                Paragraphs(
+                    [sentence("what-waits-beside-mqctl-delay-backlog", "what waits beside it: mqctl delay backlog")]
+                ),
+            ],
+        )
     known = first.message.unique_key or first.message_id
-    line = f"who consumed it: {command_line('mqctl message trace {} -t {}', known, first.message.topic)}"
+    line = sentence(
+        "consumed",
+        "who consumed it: {value}",
+        value=command_line("mqctl message trace {} -t {}", known, first.message.topic),
+    )
     return replace(document, blocks=[*document.blocks, Paragraphs([line])])
 
 
@@ -212,7 +231,11 @@ def peeked_document(
     first = rows[-1 if newest_first else 0].message
     broker = ["--broker", first.broker_name] if first.broker_name else []
     peek = "mqctl message peek -t {} -q {} --offset {} --count 1 {}"
-    line = f"one in full: {command_line(peek, first.topic, first.queue_id, first.queue_offset, broker)}"
+    line = sentence(
+        "one-full",
+        "one in full: {peek}",
+        peek=command_line(peek, first.topic, first.queue_id, first.queue_offset, broker),
+    )
     return replace(document, blocks=[table, Paragraphs([line])])
 
 
@@ -244,7 +267,9 @@ def _short(text: str, length: int) -> str:
 
 def message_blocks(rows: Sequence[ShownMessage], now_ms: int | None = None) -> list[Paragraphs]:
     """Returns what people see: a block for each message."""
-    return [Paragraphs(_lines(row, now_ms), stored=True) for row in rows] or [Paragraphs(["no messages"])]
+    return [Paragraphs(_lines(row, now_ms), stored=True) for row in rows] or [
+        Paragraphs([sentence("no-messages", "no messages")])
+    ]
 
 
 def _lines(row: ShownMessage, now_ms: int | None) -> list[str]:

@@ -11,6 +11,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Method, OffsetPlan
 from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import Word, sentence
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
@@ -167,12 +168,26 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
     moving = len(plan.moving)
     lines = [
         _headline(plan, len(rows)),
-        *([f"the group will be created on {', '.join(plan.creates_on)}"] if plan.creates_on else []),
+        *(
+            [
+                sentence(
+                    "group-will-created",
+                    "the group will be created on {creates_on}",
+                    creates_on=", ".join(plan.creates_on),
+                )
+            ]
+            if plan.creates_on
+            else []
+        ),
         *_forward(plan),
         *_ways(plan),
-        *(f"left out: {item}" for item in plan.left_out),
-        *([way_back("ID"), *(f"undo: {item}" for item in report.undo[1:])] if moving else []),
-        next_step if moving else "nothing to do",
+        *(sentence("left-out-2", "left out: {item}", item=item) for item in plan.left_out),
+        *(
+            [way_back("ID"), *(sentence("undo", "undo: {item}", item=item) for item in report.undo[1:])]
+            if moving
+            else []
+        ),
+        next_step if moving else sentence("nothing-do", "nothing to do"),
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="offset.plan/1", value=report, records=rows, blocks=blocks, csv_columns=CSV_COLUMNS)
@@ -183,15 +198,33 @@ def _headline(plan: OffsetPlan, queue_count: int) -> str:
     moving = len(plan.moving)
     verb, of = "moves" if moving == 1 else "move", counted(queue_count, "queue")
     if not plan.unskipped_count:
-        return (
-            f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {of} {verb}, "
-            f"{counted(plan.replayed_count, 'message')} consumed again, {plan.skipped_count:,} skipped"
+        return sentence(
+            "consumed-again-skipped",
+            "{group} {target} on {cluster}: {moving} of {of} {verb}, {replayed_count} consumed "
+            "again, {skipped_count:,} skipped",
+            group=plan.group,
+            target=plan.target,
+            cluster=plan.identity.cluster,
+            moving=moving,
+            of=of,
+            verb=Word(verb),
+            replayed_count=counted(plan.replayed_count, "message"),
+            skipped_count=plan.skipped_count,
         )
     again = plan.replayed_count - plan.unskipped_count
-    return (
-        f"{plan.group} {plan.target} on {plan.identity.cluster}: {moving} of {of} {verb}, "
-        f"{counted(plan.unskipped_count, 'message')} skipped before will be consumed, {again:,} consumed again, "
-        f"{plan.skipped_count:,} skipped"
+    return sentence(
+        "skipped-before-will-consumed-consumed-again",
+        "{group} {target} on {cluster}: {moving} of {of} {verb}, {unskipped_count} skipped "
+        "before will be consumed, {again:,} consumed again, {skipped_count:,} skipped",
+        group=plan.group,
+        target=plan.target,
+        cluster=plan.identity.cluster,
+        moving=moving,
+        of=of,
+        verb=Word(verb),
+        unskipped_count=counted(plan.unskipped_count, "message"),
+        again=again,
+        skipped_count=plan.skipped_count,
     )
 
 
@@ -199,15 +232,33 @@ def _way_back(plan: OffsetPlan) -> list[str]:
     """Says what an undo needs, since that is not always what the change needs."""
     lines = [command_line("mqctl undo ID --execute --confirm {}", plan.group)]
     if plan.method is Method.SERVER:
-        lines.append("members may stay online, and offsets are restored exactly")
-    else:
-        online = "members may stay online" if plan.method is Method.CALLBACK else "members may be online again"
         lines.append(
-            f"{online}: brokers then reset a whole topic to a time, so some messages are consumed once more than "
-            "needed; without members online, offsets are restored exactly"
+            sentence(
+                "members-may-stay-online-offsets-restored", "members may stay online, and offsets are restored exactly"
+            )
+        )
+    else:
+        online = (
+            sentence("members-may-stay-online", "members may stay online")
+            if plan.method is Method.CALLBACK
+            else sentence("members-may-online-again", "members may be online again")
+        )
+        lines.append(
+            sentence(
+                "brokers-reset-whole-topic-time-some",
+                "{online}: brokers then reset a whole topic to a time, so some messages are consumed "
+                "once more than needed; without members online, offsets are restored exactly",
+                online=online,
+            )
         )
     if without := sum(change.old is None for change in plan.moving):
-        lines.append(f"{counted(without, 'queue')} without an offset keep the new one: brokers cannot delete an offset")
+        lines.append(
+            sentence(
+                "without-offset-keep-new-one-brokers",
+                "{without} without an offset keep the new one: brokers cannot delete an offset",
+                without=counted(without, "queue"),
+            )
+        )
     return lines
 
 
@@ -216,26 +267,42 @@ def _forward(plan: OffsetPlan) -> list[str]:
     ahead = [change for change in plan.moving if change.skipped_count]
     if not plan.goes_back or not ahead:
         return []
-    sentence = (
-        f"{counted(len(ahead), 'queue')} would go FORWARD, not back: the group has not come to this point yet, and "
-        f"would skip {counted(plan.skipped_count, 'message')} unread; --by-duration with a longer span, or "
-        "--to-earliest, goes back"
+    said = sentence(
+        "would-go-forward-not-back-group",
+        "{ahead} would go FORWARD, not back: the group has not come to this point yet, and "
+        "would skip {skipped_count} unread; --by-duration with a longer span, or "
+        "--to-earliest, goes back",
+        ahead=counted(len(ahead), "queue"),
+        skipped_count=counted(plan.skipped_count, "message"),
     )
-    return [f"warning: {sentence}"]
+    return [sentence("warning", "warning: {line}", line=said)]
 
 
 def _ways(plan: OffsetPlan) -> list[str]:
     """Says how a group with members is changed, since that takes its time."""
     if plan.method is Method.CALLBACK:
-        rest = f"members pause about 10 s per broker and topic ({len(plan.callbacks)} here)"
+        rest = sentence(
+            "members-pause-about-10-s-per",
+            "members pause about 10 s per broker and topic ({callbacks} here)",
+            callbacks=len(plan.callbacks),
+        )
         return [
-            f"members are online: the broker pushes the new offsets; {rest}, commit them and resume within 20 s; "
-            "mqctl watches until the offsets hold"
+            sentence(
+                "members-online-broker-pushes-new-offsets",
+                "members are online: the broker pushes the new offsets; {rest}, commit them and "
+                "resume within 20 s; mqctl watches until the offsets hold",
+                rest=rest,
+            )
         ]
     if plan.method is Method.SERVER:
-        way = "the brokers change the offsets, and members pick them up with their next pull"
-        again = "until they commit, about 10 s later, the old offsets may still be shown"
-        return [f"members are online: {way}; {again}"]
+        way = sentence(
+            "brokers-change-offsets-members-pick-up",
+            "the brokers change the offsets, and members pick them up with their next pull",
+        )
+        again = sentence(
+            "commit-about-10-s-later-old", "until they commit, about 10 s later, the old offsets may still be shown"
+        )
+        return [sentence("members-online", "members are online: {way}; {again}", way=way, again=again)]
     return []
 
 
@@ -259,7 +326,7 @@ def change_report(record: OffsetRecord) -> OffsetChangeReport:
 def change_document(record: OffsetRecord) -> Document:
     """Builds the document of an executed plan."""
     report = change_report(record)
-    lines = [f"change {report.id}: {report.state}"]
+    lines = [sentence("change-2", "change {report}: {state}", report=report.id, state=Word(report.state))]
     if not record.is_nothing_done:
         lines.append(way_back(record.id))
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.queues), Paragraphs(lines)]
@@ -269,7 +336,7 @@ def change_document(record: OffsetRecord) -> Document:
 def history_document(records: Iterable[OffsetRecord], unreadable: Sequence[str]) -> Document:
     """Builds the document of `offset history`."""
     rows = [change_report(record) for record in records]
-    empty = "no change was made from this machine"
+    empty = sentence("no-change-made-machine", "no change was made from this machine")
     return Document(
         schema="offset.history/1",
         value=OffsetHistory(changes=rows, unreadable=list(unreadable)),

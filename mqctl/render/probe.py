@@ -8,6 +8,7 @@ from statistics import median
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 _COLUMNS = (
     Column("broker_name", "broker"),
@@ -72,7 +73,13 @@ def probed_queue(
 def probe_document(size_bytes: int, queues: Sequence[ProbedQueue]) -> Document:
     """Builds the document of `message probe`."""
     sent, failed = (sum(getattr(item, name) for item in queues) for name in ("sent_count", "failed_count"))
-    line = f"stored: {sent} of {counted(sent + failed, 'message')} of {counted(size_bytes, 'byte')}; they stay there"
+    line = sentence(
+        "stored-stay",
+        "stored: {sent} of {sent_2} of {size_bytes}; they stay there",
+        sent=sent,
+        sent_2=counted(sent + failed, "message"),
+        size_bytes=counted(size_bytes, "byte"),
+    )
     return Document(
         schema="message.probe/1",
         value=Probe(size_bytes=size_bytes, queues=list(queues)),

@@ -11,6 +11,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.bodies_client import SubscriptionData
 from mqctl.protocol.bodies_stats import ConsumeQueueData, ConsumeQueueEntry
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 _COLUMNS = (
     Column("broker", "broker"),
@@ -104,15 +105,39 @@ def entries_document(
         for step, entry in enumerate(data.queue_data)
     ]
     value = EntryList(topic=topic, queue_id=queue_id, group=group, queues=queues, entries=rows)
-    lines = [f"{item.broker}: queue {queue_id} from {item.min_offset} to {item.max_offset}" for item in queues]
-    lines += [f"{name}: queue {queue_id} has no entry at {offset}" for name in sorted(answers.keys() - held.keys())]
+    lines = [
+        sentence(
+            "queue-2",
+            "{broker}: queue {queue_id} from {min_offset} to {max_offset}",
+            broker=item.broker,
+            queue_id=queue_id,
+            min_offset=item.min_offset,
+            max_offset=item.max_offset,
+        )
+        for item in queues
+    ]
     lines += [
-        f"{item.broker}: " + (f"{group} wants {item.expression}" if item.expression else f"no subscription of {group}")
+        sentence(
+            "queue-no-entry",
+            "{name}: queue {queue_id} has no entry at {offset}",
+            name=name,
+            queue_id=queue_id,
+            offset=offset,
+        )
+        for name in sorted(answers.keys() - held.keys())
+    ]
+    lines += [
+        f"{item.broker}: "
+        + (
+            sentence("wants", "{group} wants {expression}", group=group, expression=item.expression)
+            if item.expression
+            else sentence("no-subscription", "no subscription of {group}", group=group)
+        )
         for item in queues
         if group
     ]
     columns = (*_COLUMNS, *(_VERDICT if group else ()))
-    empty = f"no entry at {offset} or later"
+    empty = sentence("no-entry-later", "no entry at {offset} or later", offset=offset)
     return Document(
         schema="topic.entries/1",
         value=value,

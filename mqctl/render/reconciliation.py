@@ -8,6 +8,7 @@ from mqctl.model.counts import counted
 from mqctl.model.reconciliation import ReconciledKey, Reconciliation
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import size
+from mqctl.text import sentence
 
 COLUMNS = (
     Column("key", "key"),
@@ -21,26 +22,78 @@ COLUMNS = (
 def reconciliation_document(result: Reconciliation) -> Document:
     """Builds the document of `report reconcile`."""
     lines = [
-        f"expected: {result.expected}: {counted(result.expected_count, 'row')}, "
-        f"{counted(result.expected_key_count, 'key')}{_keyless(result.expected_keyless_count)}",
-        f"stored:   {result.stored}: {counted(result.stored_count, 'row')}, "
-        f"{counted(result.stored_key_count, 'key')} by {result.key}{_keyless(result.stored_keyless_count)}",
-        f"{counted(result.matched_key_count, 'key')} as often on both sides",
+        sentence(
+            "expected",
+            "expected: {expected}: {expected_count}, {expected_key_count}{keyless}",
+            expected=result.expected,
+            expected_count=counted(result.expected_count, "row"),
+            expected_key_count=counted(result.expected_key_count, "key"),
+            keyless=_keyless(result.expected_keyless_count),
+        ),
+        sentence(
+            "stored",
+            "stored:   {stored}: {stored_count}, {stored_key_count} by {key}{keyless}",
+            stored=result.stored,
+            stored_count=counted(result.stored_count, "row"),
+            stored_key_count=counted(result.stored_key_count, "key"),
+            key=result.key,
+            keyless=_keyless(result.stored_keyless_count),
+        ),
+        sentence(
+            "often-both-sides",
+            "{matched_key_count} as often on both sides",
+            matched_key_count=counted(result.matched_key_count, "key"),
+        ),
     ]
     for store in result.read:
         if store.skipped_bytes:
-            lines.append(f"{store.store}: {size(store.skipped_bytes)} hold no readable record: a key may be in them")
+            lines.append(
+                sentence(
+                    "hold-no-readable-record-key-may",
+                    "{store}: {skipped_bytes} hold no readable record: a key may be in them",
+                    store=store.store,
+                    skipped_bytes=size(store.skipped_bytes),
+                )
+            )
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
-    blocks += _table(f"{counted(result.missing_key_count, 'key')} expected, not stored", result.missing)
-    blocks += _table(f"{counted(result.short_key_count, 'key')} stored less often than expected", result.short)
-    blocks += _table(f"{counted(result.repeated_key_count, 'key')} stored more often than expected", result.repeated)
-    blocks += _table(f"{counted(result.extra_key_count, 'key')} stored, not expected", result.extra)
+    blocks += _table(
+        sentence(
+            "expected-not-stored",
+            "{missing_key_count} expected, not stored",
+            missing_key_count=counted(result.missing_key_count, "key"),
+        ),
+        result.missing,
+    )
+    blocks += _table(
+        sentence(
+            "stored-less-often-than-expected",
+            "{short_key_count} stored less often than expected",
+            short_key_count=counted(result.short_key_count, "key"),
+        ),
+        result.short,
+    )
+    blocks += _table(
+        sentence(
+            "stored-more-often-than-expected",
+            "{repeated_key_count} stored more often than expected",
+            repeated_key_count=counted(result.repeated_key_count, "key"),
+        ),
+        result.repeated,
+    )
+    blocks += _table(
+        sentence(
+            "stored-not-expected",
+            "{extra_key_count} stored, not expected",
+            extra_key_count=counted(result.extra_key_count, "key"),
+        ),
+        result.extra,
+    )
     records = [*result.missing, *result.short, *result.repeated, *result.extra]
     return Document(schema="report.reconcile/1", value=result, records=records, csv_columns=COLUMNS, blocks=blocks)
 
 
 def _keyless(count: int) -> str:
-    return f", {count:,} without a key" if count else ""
+    return sentence("without-key", ", {count:,} without a key", count=count) if count else ""
 
 
 def _table(title: str, rows: Sequence[ReconciledKey]) -> list[Table | Paragraphs]:

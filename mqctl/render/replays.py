@@ -8,6 +8,7 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import Word, sentence
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
@@ -148,11 +149,31 @@ class ReplayList:
 
 def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
     """Builds the document of a planned replay."""
-    lines = [f"chosen: {counted(report.message_count, 'message')} of {report.source}, {report.filter}"]
+    lines = [
+        sentence(
+            "chosen",
+            "chosen: {message_count} of {source}, {filter}",
+            message_count=counted(report.message_count, "message"),
+            source=report.source,
+            filter=report.filter,
+        )
+    ]
     if report.target is not None:
-        to = ", ".join(report.receivers) or "no group"
-        rate = f", at most {report.rate_per_s:.3g} a second" if report.rate_per_s else ""
-        lines.append(f"published to {report.target}{rate}; consumed there by {to}")
+        to = ", ".join(report.receivers) or sentence("no-group", "no group")
+        rate = (
+            sentence("most-second", ", at most {rate_per_s:.3g} a second", rate_per_s=report.rate_per_s)
+            if report.rate_per_s
+            else ""
+        )
+        lines.append(
+            sentence(
+                "published-consumed",
+                "published to {target}{rate}; consumed there by {to}",
+                target=report.target,
+                rate=rate,
+                to=to,
+            )
+        )
     lines.append(next_step)
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, report.queues), Paragraphs(lines)]
     return Document(
@@ -163,20 +184,57 @@ def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
 def replay_document(report: ReplayReport) -> Document:
     """Builds the document of one replay."""
     if report.kind == "group":
-        left = "an unknown number of messages" if report.left_count is None else counted(report.left_count, "message")
-        lines = [f"replay {report.id} of {report.source} by group {report.goal}: {report.state}, {left} left"]
+        left = (
+            sentence("unknown-number-messages", "an unknown number of messages")
+            if report.left_count is None
+            else counted(report.left_count, "message")
+        )
+        lines = [
+            sentence(
+                "replay-group-left",
+                "replay {report} of {source} by group {goal}: {state}, {left} left",
+                report=report.id,
+                source=report.source,
+                goal=report.goal,
+                state=Word(report.state),
+                left=left,
+            )
+        ]
     elif report.kind == "follow":
         lines = [
-            f"follower {report.id} of {report.source} into {report.goal}: {report.state}, {report.published_count:,} "
-            "copied; copies cannot be undone",
-            *(f"taken up again {units.instant(moment)}" for moment in report.resumed_at_ms),
+            sentence(
+                "follower-into-copied-copies-cannot-undone",
+                "follower {report} of {source} into {goal}: {state}, {published_count:,} copied; "
+                "copies cannot be undone",
+                report=report.id,
+                source=report.source,
+                goal=report.goal,
+                state=Word(report.state),
+                published_count=report.published_count,
+            ),
+            *(
+                sentence("taken-up-again", "taken up again {moment}", moment=units.instant(moment))
+                for moment in report.resumed_at_ms
+            ),
         ]
     else:
         lines = [
-            f"replay {report.id} of {report.source} to {report.goal}: {report.state}, {report.published_count:,} "
-            f"published, {report.filtered_count:,} filtered out, {report.left_count:,} left"
+            sentence(
+                "replay-published-filtered-out-left",
+                "replay {report} of {source} to {goal}: {state}, {published_count:,} published, "
+                "{filtered_count:,} filtered out, {left_count:,} left",
+                report=report.id,
+                source=report.source,
+                goal=report.goal,
+                state=Word(report.state),
+                published_count=report.published_count,
+                filtered_count=report.filtered_count,
+                left_count=report.left_count,
+            )
         ]
-    lines += [f"in doubt: {item.key}: {item.reason}" for item in report.in_doubt]
+    lines += [
+        sentence("doubt-2", "in doubt: {key}: {reason}", key=item.key, reason=item.reason) for item in report.in_doubt
+    ]
     blocks: list[Table | Paragraphs] = [Table(PROGRESS_COLUMNS, report.queues), Paragraphs(lines)]
     return Document(schema="replay.report/1", value=report, records=report.queues, blocks=blocks)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.replicas import ReplicaState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 _COLUMNS = (
     Column("cluster", "cluster", wide=True),
@@ -126,7 +127,7 @@ def status_document(rows: Sequence[ReplicaRow], controllers: Sequence[Controller
         value=ReplicationStatus(replicas=list(rows), controllers=list(controllers)),
         records=rows,
         blocks=[
-            Table(_COLUMNS, rows, empty="no broker is registered"),
+            Table(_COLUMNS, rows, empty=sentence("no-broker-registered", "no broker is registered")),
             *([Table(_CONTROLLERS, controllers, title="Controllers")] if controllers else []),
             Paragraphs(list(_advice(rows))),
         ],
@@ -137,29 +138,55 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
     slaves = [row for row in rows if row.broker_id]
     left = [f"{address} of {row.broker}" for row in rows for address in row.out_of_sync or ()]
     if left:
-        yield f"Out of the sync state set, so not elected (but with enableElectUncleanMaster): {', '.join(left)}"
+        yield sentence(
+            "out-sync-state-set-not-elected",
+            "Out of the sync state set, so not elected (but with enableElectUncleanMaster): {left}",
+            left=", ".join(left),
+        )
     if not slaves and not left:
-        yield "No slave is registered: every message exists once."
+        yield sentence("no-slave-registered-every-message-exists", "No slave is registered: every message exists once.")
     for row in slaves:
         if row.epochs_meet_at is not None and row.log_end is not None and row.epochs_meet_at < row.log_end:
             yield (
-                f"By its epochs slave {row.broker_id} of {row.broker} is cut to {row.epochs_meet_at:,} when it "
-                f"connects: {row.log_end - row.epochs_meet_at:,} bytes go."
+                sentence(
+                    "epochs-slave-cut-when-connects-bytes",
+                    "By its epochs slave {broker_id} of {broker} is cut to {epochs_meet_at:,} when it "
+                    "connects: {log_end:,} bytes go.",
+                    broker_id=row.broker_id,
+                    broker=row.broker,
+                    epochs_meet_at=row.epochs_meet_at,
+                    log_end=row.log_end - row.epochs_meet_at,
+                )
             )
     following = Counter(row.broker for row in slaves if ReplicaState(row.state).follows)
     for row in rows:
         if row.claimed_in_sync_count and row.claimed_in_sync_count > following[row.broker]:
             yield (
-                f"{row.broker} itself calls {row.claimed_in_sync_count} of its connections in sync, and "
-                f"{following[row.broker]} of its slaves follow: that word says no more than less than 256 MiB behind, "
-                "or that nothing was reported so far."
+                sentence(
+                    "itself-calls-connections-sync-slaves-follow",
+                    "{broker} itself calls {claimed_in_sync_count} of its connections in sync, and "
+                    "{following} of its slaves follow: that word says no more than less than 256 MiB "
+                    "behind, or that nothing was reported so far.",
+                    broker=row.broker,
+                    claimed_in_sync_count=row.claimed_in_sync_count,
+                    following=following[row.broker],
+                )
             )
     silent = [row for row in slaves if row.state == ReplicaState.UNKNOWN]
     if silent:
         named = ", ".join(f"{row.broker} ({row.broker_id})" for row in silent)
-        yield f"Not known of {named}: a slave or its master did not tell where its log ends."
+        yield sentence(
+            "not-known-slave-master-did-not",
+            "Not known of {named}: a slave or its master did not tell where its log ends.",
+            named=named,
+        )
     ill = [row for row in slaves if row not in silent and not ReplicaState(row.state).follows]
     if ill:
         yield (
-            f"Slaves that do not follow as they should: {len(ill)} of {len(slaves)}; mqctl doctor says what that means."
+            sentence(
+                "slaves-do-not-follow-should-mqctl",
+                "Slaves that do not follow as they should: {ill} of {slaves}; mqctl doctor says what that means.",
+                ill=len(ill),
+                slaves=len(slaves),
+            )
         )

@@ -10,6 +10,7 @@ from mqctl.model.resend import Fate, ResendPlan
 from mqctl.render.change_words import LETTER_WORDS, face_state
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import duration
+from mqctl.text import Word, sentence
 
 PLAN_COLUMNS = (
     Column("broker_name", "broker"),
@@ -158,26 +159,66 @@ def plan_document(plan: ResendPlan) -> Document:
 def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
     sending = counts[Fate.SEND]
     lines = [
-        f"{plan.group} on {plan.identity.cluster}: {sending:,} to send, {counts[Fate.RESENT]:,} already resent, "
-        f"{counts[Fate.STUCK]:,} not resendable"
+        sentence(
+            "send-already-resent-not-resendable",
+            "{group} on {cluster}: {sending:,} to send, {counts:,} already resent, {counts_2:,} not resendable",
+            group=plan.group,
+            cluster=plan.identity.cluster,
+            sending=sending,
+            counts=counts[Fate.RESENT],
+            counts_2=counts[Fate.STUCK],
+        )
     ]
     if doubtful := counts[Fate.DOUBTFUL]:
-        lines.append(f"{doubtful:,} may have been sent by a resend whose record is damaged, and are skipped")
+        lines.append(
+            sentence(
+                "may-sent-resend-whose-record-damaged",
+                "{doubtful:,} may have been sent by a resend whose record is damaged, and are skipped",
+                doubtful=doubtful,
+            )
+        )
     if not sending:
-        return [*lines, "nothing to do"]
+        return [*lines, sentence("nothing-do", "nothing to do")]
     if sending > plan.rate:
-        lines.append(f"at {plan.rate:.3g} a second that takes {duration(round(1000 * sending / plan.rate))}")
+        lines.append(
+            sentence(
+                "second-takes",
+                "at {rate:.3g} a second that takes {sending}",
+                rate=plan.rate,
+                sending=duration(round(1000 * sending / plan.rate)),
+            )
+        )
     for topic in sorted({item.topic for item in plan.sending if item.topic}):
         others = plan.hearers.get(topic, ())
         if others and topic != retry_topic(plan.group):
             lines.append(
-                f"these groups consume {topic} too: {', '.join(others)}; "
-                f"--to {shell_word(retry_topic(plan.group))} reaches {plan.group} alone"
+                sentence(
+                    "groups-consume-too-reaches-alone",
+                    "these groups consume {topic} too: {others}; --to {retry_topic} reaches {group} alone",
+                    topic=topic,
+                    others=", ".join(others),
+                    retry_topic=shell_word(retry_topic(plan.group)),
+                    group=plan.group,
+                )
             )
-    lines += [f"no group consumes {topic}: nobody gets what is sent there" for topic in plan.unheard]
+    lines += [
+        sentence(
+            "no-group-consumes-nobody-gets-what",
+            "no group consumes {topic}: nobody gets what is sent there",
+            topic=topic,
+        )
+        for topic in plan.unheard
+    ]
     if plan.is_online is False:
-        lines.append(f"nobody of {plan.group} is online now")
-    return [*lines, f"nothing was sent; add --execute --confirm {shell_word(plan.group)} to do it"]
+        lines.append(sentence("nobody-online-now", "nobody of {group} is online now", group=plan.group))
+    return [
+        *lines,
+        sentence(
+            "nothing-sent-add-execute-confirm-do",
+            "nothing was sent; add --execute --confirm {group} to do it",
+            group=shell_word(plan.group),
+        ),
+    ]
 
 
 def resend_document(record: ResendRecord) -> Document:
@@ -205,10 +246,25 @@ def resend_document(record: ResendRecord) -> Document:
         sent_count=sent,
         letters=rows,
     )
-    lines = [f"resend {record.id}: {report.state}, {sent:,} of {len(rows):,} sent"]
+    lines = [
+        sentence(
+            "resend-sent",
+            "resend {record}: {state}, {sent:,} of {rows:,} sent",
+            record=record.id,
+            state=Word(report.state),
+            sent=sent,
+            rows=len(rows),
+        )
+    ]
     if sent < len(rows):
         again = command_line("mqctl dlq resend -g {} --resume {}", record.subject, record.id)
-        lines.append(f"to continue: {again}; letters in doubt are looked up first")
+        lines.append(
+            sentence(
+                "continue-letters-doubt-looked-up-first",
+                "to continue: {again}; letters in doubt are looked up first",
+                again=again,
+            )
+        )
     return Document(
         schema="dlq.resend/1", value=report, records=rows, blocks=[Table(SENT_COLUMNS, rows), Paragraphs(lines)]
     )

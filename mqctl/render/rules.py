@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqctl.model.command_line import command_line
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import Word, sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,15 +24,26 @@ class RuleExplained:
 
 def facts(rule: RuleExplained) -> list[str]:
     """Returns the lines below a rule's text."""
-    lines = [f"severity:  {rule.severity}"]
-    lines.append(f"needs:     {', '.join(rule.needs)}" if rule.needs else "needs:     nothing beyond the snapshot")
+    lines = [sentence("severity", "severity:  {severity}", severity=Word(rule.severity))]
+    lines.append(
+        sentence("needs-2", "needs:     {needs}", needs=", ".join(rule.needs))
+        if rule.needs
+        else sentence("needs-nothing-beyond-snapshot", "needs:     nothing beyond the snapshot")
+    )
     if rule.groups:
-        lines.append(f"groups:    {', '.join(rule.groups)}")
-        lines.append(f"not for:   {', '.join(rule.not_for)}")
+        lines.append(sentence("groups-2", "groups:    {groups}", groups=", ".join(rule.groups)))
+        lines.append(sentence("not", "not for:   {not_for}", not_for=", ".join(rule.not_for)))
     if rule.topics:
-        lines.append(f"topics:    {', '.join(rule.topics)}")
+        lines.append(sentence("topics", "topics:    {topics}", topics=", ".join(rule.topics)))
     if rule.not_topics:
-        lines.append(f"not for:   {', '.join(rule.not_topics)}")
-    lines.append(f"RocketMQ:  {rule.source}")
-    lines.append(f"playbook:  {rule.playbook} ({command_line('mqctl playbook show {}', rule.playbook)})")
+        lines.append(sentence("not", "not for:   {not_for}", not_for=", ".join(rule.not_topics)))
+    lines.append(sentence("rocketmq", "RocketMQ:  {source}", source=rule.source))
+    lines.append(
+        sentence(
+            "playbook",
+            "playbook:  {playbook} ({value})",
+            playbook=rule.playbook,
+            value=command_line("mqctl playbook show {}", rule.playbook),
+        )
+    )
     return lines

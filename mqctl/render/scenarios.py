@@ -9,15 +9,46 @@ from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import composed, sentence
 
 _MEANS = (
-    ("MQ203", "settlement loses messages: its two instances want different tags, and each queue has one owner."),
-    ("MQ307", "billing stands still: its threads hold messages and finish none."),
-    ("MQ301", "one account makes most trades, and a key has one queue: more instances would not help matching."),
-    ("MQ707", "reminders are overdue: a broker of room CP has stopped to deliver delayed messages."),
-    ("MQ401", "billing and matching are behind, by count and by time: that is what they suffer from, not the cause."),
+    (
+        "MQ203",
+        sentence(
+            "settlement-loses-messages-two-instances-want",
+            "settlement loses messages: its two instances want different tags, and each queue has one owner.",
+        ),
+    ),
+    (
+        "MQ307",
+        sentence(
+            "billing-stands-still-threads-hold-messages",
+            "billing stands still: its threads hold messages and finish none.",
+        ),
+    ),
+    (
+        "MQ301",
+        sentence(
+            "one-account-makes-most-trades-key",
+            "one account makes most trades, and a key has one queue: more instances would not help matching.",
+        ),
+    ),
+    (
+        "MQ707",
+        sentence(
+            "reminders-overdue-broker-room-cp-stopped",
+            "reminders are overdue: a broker of room CP has stopped to deliver delayed messages.",
+        ),
+    ),
+    (
+        "MQ401",
+        sentence(
+            "billing-matching-behind-count-time-what",
+            "billing and matching are behind, by count and by time: that is what they suffer from, not the cause.",
+        ),
+    ),
 )
-HEALTHY = "notify is healthy, so nothing is said about it."
+HEALTHY = sentence("notify-healthy-nothing-said-about", "notify is healthy, so nothing is said about it.")
 
 LIST_COLUMNS = (
     Column("name", "scenario"),
@@ -92,22 +123,41 @@ def scenario_list_document(rows: Sequence[ScenarioRow]) -> Document:
 def running_document(running: RunningScenario) -> Document:
     """Builds what a reader needs to begin: what is wrong, where it is, what to type."""
     row = running.scenario
-    lines = [f"{row.name}: {row.title}", *(f"  {line}" for line in row.planted)]
-    where = [f"Name server  {running.namesrv}"]
-    where += [f"Store        {name}: {path}" for name, path in running.stores.items()]
-    where += [f"Time scale   {scale_text(row.time_scale)}"]
+    lines = [
+        composed("{row}: {title}", row=row.name, title=row.title),
+        *(composed("  {line}", line=line) for line in row.planted),
+    ]
+    where = [sentence("name-server", "Name server  {namesrv}", namesrv=running.namesrv)]
+    where += [
+        sentence("store-2", "Store        {name}: {path}", name=name, path=path)
+        for name, path in running.stores.items()
+    ]
+    where += [sentence("time-scale", "Time scale   {scale_text}", scale_text=scale_text(row.time_scale))]
     blocks = [Paragraphs(lines), Paragraphs(where)]
     if running.trouble:
-        blocks.append(Paragraphs([f"Not as declared: {running.trouble}"], severity="warning"))
+        blocks.append(
+            Paragraphs(
+                [sentence("not-declared", "Not as declared: {trouble}", trouble=running.trouble)], severity="warning"
+            )
+        )
     if running.next_commands:
-        blocks.append(Paragraphs(["What to type next", *(f"  {line}" for line in running.next_commands)]))
+        blocks.append(
+            Paragraphs(
+                [sentence("what-type-next", "What to type next"), *(f"  {line}" for line in running.next_commands)]
+            )
+        )
     return Document(schema="local.scenario.run/1", value=running, records=[running], blocks=blocks)
 
 
 def scale_text(time_scale: float) -> str:
     """Returns a time scale in words."""
     minute = units.duration(round(60_000 / time_scale))
-    return f"{time_scale:g}: a minute of clients, brokers and rules is {minute}"
+    return sentence(
+        "minute-clients-brokers-rules",
+        "{time_scale:g}: a minute of clients, brokers and rules is {minute}",
+        time_scale=time_scale,
+        minute=minute,
+    )
 
 
 def commands_to_type(doctor: Iterable[Sequence[str]], following: Iterable[str], stores: Mapping[str, str]) -> list[str]:

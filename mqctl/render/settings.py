@@ -13,6 +13,7 @@ from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
 from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import Word, sentence
 
 PLAN_COLUMNS = (
     Column("place", "place"),
@@ -203,11 +204,21 @@ def plan_document(plan: SettingPlan) -> Document:
     moving = len(plan.moving)
     doing = shell_words(["--execute", "--confirm", plan.subject]) if plan.severe else "--execute"
     lines = [
-        f"{plan.kind} {plan.subject} on {plan.identity.cluster}: {moving} of {counted(len(rows), 'place')} "
-        f"{'changes' if moving == 1 else 'change'}",
+        sentence(
+            "on-of",
+            "{kind} {subject} on {cluster}: {moving} of {rows} {moving_2}",
+            kind=plan.kind,
+            subject=plan.subject,
+            cluster=plan.identity.cluster,
+            moving=moving,
+            rows=counted(len(rows), "place"),
+            moving_2=Word("changes" if moving == 1 else "change"),
+        ),
         *_queues_in_all(plan),
-        *(f"note: {warning}" for warning in plan.warnings),
-        f"nothing was changed; add {doing} to do it" if moving else "nothing to do",
+        *(sentence("note-2", "note: {warning}", warning=warning) for warning in plan.warnings),
+        sentence("nothing-changed-add-do", "nothing was changed; add {doing} to do it", doing=doing)
+        if moving
+        else sentence("nothing-do", "nothing to do"),
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="settings.plan/1", value=report, records=rows, blocks=blocks)
@@ -223,7 +234,15 @@ def _queues_in_all(plan: SettingPlan) -> list[str]:
     was, becomes = (sum(decimal(pair[place]) or 0 for pair in counts) for place in (0, 1))
     if len(counts) < _SEVERAL or was == becomes:
         return []
-    return [f"write queues of {len(counts)} brokers together: {was} now, {becomes} then"]
+    return [
+        sentence(
+            "write-queues-brokers-together-now",
+            "write queues of {counts} brokers together: {was} now, {becomes} then",
+            counts=len(counts),
+            was=was,
+            becomes=becomes,
+        )
+    ]
 
 
 def _moved_keys(moves: KeyMoves) -> MovedKeys:
@@ -270,7 +289,16 @@ def change_document(record: SettingRecord) -> Document:
         steps=rows,
     )
     done = sum(row.state == "confirmed" for row in rows)
-    lines = [f"change {record.id}: {record.state}, {done} of {len(rows)} done"]
+    lines = [
+        sentence(
+            "change-done",
+            "change {record}: {state}, {done} of {rows} done",
+            record=record.id,
+            state=Word(record.state),
+            done=done,
+            rows=len(rows),
+        )
+    ]
     if not record.is_nothing_done:
         lines.append(way_back(record.id))
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, rows), Paragraphs(lines)]
@@ -282,11 +310,17 @@ def history_document(entries: Iterable[HistoryEntry], unreadable: Sequence[str])
     rows = list(entries)
     some_undone = any(row.undone_by for row in rows)
     columns = [column for column in HISTORY_COLUMNS if some_undone or column.key != "undone_by"]
-    blocks: list[Table | Paragraphs] = [Table(columns, rows, empty="no change was made from this machine")]
+    blocks: list[Table | Paragraphs] = [
+        Table(columns, rows, empty=sentence("no-change-made-machine", "no change was made from this machine"))
+    ]
     newest = next((row for row in rows if row.back), None)
     if newest is not None and newest.state in _ENDED:
-        blocks.append(Paragraphs([f"undo the newest: {newest.back}"]))
-    if unfinished := [f"{row.id} is {row.state}: {row.back}" for row in rows if row.back and row.state not in _ENDED]:
+        blocks.append(Paragraphs([sentence("undo-newest", "undo the newest: {back}", back=newest.back)]))
+    if unfinished := [
+        sentence("is", "{row} is {state}: {back}", row=row.id, state=Word(row.state), back=row.back)
+        for row in rows
+        if row.back and row.state not in _ENDED
+    ]:
         blocks.append(Paragraphs(unfinished))
     return Document(
         schema="history/1", value=History(changes=rows, unreadable=list(unreadable)), records=rows, blocks=blocks

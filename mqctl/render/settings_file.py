@@ -10,6 +10,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.setting_plan import shown_value
 from mqctl.plan.settings_file import SCHEMA, FileSettings, SettingsFile, unusual_in
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 COLUMNS = (
     Column("kind", "kind", CellKind.WORDS),
@@ -38,13 +39,30 @@ def export_document(exported: SettingsFile) -> Document:
     columns = [column for column in COLUMNS if modes or column.key != "consume_mode"]
     topics = len({item.name for item in exported.topics})
     groups = len({item.name for item in exported.groups})
-    line = f"{counted(topics, 'topic')} and {counted(groups, 'group')} of {exported.cluster}"
+    line = sentence(
+        "and-of",
+        "{topics} and {groups} of {cluster}",
+        topics=counted(topics, "topic"),
+        groups=counted(groups, "group"),
+        cluster=exported.cluster,
+    )
     table = Table(columns, rows, empty="no topic and no group")
     return Document(
         schema=SCHEMA,
         value=exported,
         records=rows,
-        blocks=[table, Paragraphs([f"{line}; -o yaml > FILE writes them for mqctl cluster apply FILE"])],
+        blocks=[
+            table,
+            Paragraphs(
+                [
+                    sentence(
+                        "o-yaml-file-writes-mqctl-cluster",
+                        "{line}; -o yaml > FILE writes them for mqctl cluster apply FILE",
+                        line=line,
+                    )
+                ]
+            ),
+        ],
     )
 
 

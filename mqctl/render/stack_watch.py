@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import instant
+from mqctl.text import sentence
 
 COLUMNS = (
     Column("source", "instance"),
@@ -63,7 +64,17 @@ def stack_round_document(observed_at_ms: int, number: int, rows: Sequence[StackW
         records=rows,
         csv_columns=COLUMNS,
         blocks=[
-            Paragraphs([f"{instant(observed_at_ms)}  round {number}{said}"]),
+            Paragraphs(
+                [
+                    sentence(
+                        "round-2",
+                        "{observed_at_ms}  round {number}{said}",
+                        observed_at_ms=instant(observed_at_ms),
+                        number=number,
+                        said=said,
+                    )
+                ]
+            ),
             Table(COLUMNS, rows, empty="no consume thread was seen"),
         ],
     )

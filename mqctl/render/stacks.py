@@ -16,10 +16,11 @@ from mqctl.render.findings import finding_block, finding_row
 from mqctl.render.findings_alike import FindingRow, with_mode
 from mqctl.render.stack_rows import PoolRow, StackGroupRow, StackInstanceRow, instance_row
 from mqctl.render.text import printable
-from mqctl.render.units import count, duration
+from mqctl.render.units import duration
 from mqctl.stacks.names import Role
 from mqctl.stacks.processes import members_of_one_process
 from mqctl.stacks.rules import StackClass
+from mqctl.text import sentence
 
 _LINE_WIDTH = 44
 _SHOWN_CALLS = 8
@@ -139,7 +140,7 @@ def _one_a_process(judged: Sequence[JudgedInstance], rows: Sequence[StackInstanc
         first = rows[places[0]]
         if len(places) > 1:
             names = ", ".join(rows[place].client_id or rows[place].source for place in places)
-            first = replace(first, client_id=f"{names} (one process)")
+            first = replace(first, client_id=sentence("one-process", "{names} (one process)", names=names))
         shown.append(first)
     return shown
 
@@ -161,9 +162,20 @@ def _blocks(
     folded = merged[len(kept) :]
     if folded:
         hidden = sum(item.thread_count for item in folded)
-        yield Paragraphs([f"and {counted(len(folded), 'more kind')} of {counted(hidden, 'thread')} (--all shows them)"])
+        yield Paragraphs(
+            [
+                sentence(
+                    "all-shows",
+                    "and {folded} of {hidden} (--all shows them)",
+                    folded=counted(len(folded), "more kind"),
+                    hidden=counted(hidden, "thread"),
+                )
+            ]
+        )
     if not view.calls and any(item.calls and item.cls != StackClass.IDLE for item in kept):
-        yield Paragraphs(["one frame of each stack is shown; --calls shows all calls"])
+        yield Paragraphs(
+            [sentence("one-frame-each-stack-shown-calls", "one frame of each stack is shown; --calls shows all calls")]
+        )
     for item in merged:
         if item.calls and (view.calls or item.cls == StackClass.UNKNOWN):
             yield Paragraphs(list(_calls(item, None if view.calls else _SHOWN_CALLS)), stored=True)
@@ -172,10 +184,10 @@ def _blocks(
 
 def _calls(item: _Merged, limit: int | None) -> Iterable[str]:
     kept = item.calls[:limit]
-    yield f"{item.does} at {item.short_line or '-'}:"
+    yield sentence("at", "{does} at {short_line}:", does=item.does, short_line=item.short_line or "-")
     yield from (f"    {call}" for call in kept)
     if len(kept) < len(item.calls):
-        yield f"    ({len(item.calls) - len(kept)} more, --calls shows them)"
+        yield sentence("more-calls-shows", "    ({calls} more, --calls shows them)", calls=len(item.calls) - len(kept))
 
 
 def _finding_blocks(rows: Sequence[FindingRow], findings: Sequence[Finding], view: StackView) -> Iterable[Paragraphs]:
@@ -193,49 +205,89 @@ def _finding_blocks(rows: Sequence[FindingRow], findings: Sequence[Finding], vie
         lines = list(block.lines) if row.code not in advised or view.explain else list(block.lines[:2])
         advised.add(row.code)
         if len(clients) > 1:
-            lines.append(f"  as well in {_named(clients[1:])}")
+            lines.append(sentence("well", "  as well in {named}", named=_named(clients[1:])))
         yield Paragraphs(lines, severity=block.severity)
 
 
 def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable[str]:
     for row in rows[:_SHOWN_SOURCES]:
-        looks = f"{row.dump_count} dumps" if row.dump_count > 1 else "1 dump"
-        span = f" over {duration(row.span_ms)}" if row.span_ms and row.dump_count > 1 else ""
-        pause = f", stopped for {row.pause_ms:.1f} ms each" if row.pause_ms else ""
+        looks = (
+            sentence("dumps", "{dump_count} dumps", dump_count=row.dump_count)
+            if row.dump_count > 1
+            else sentence("1-dump", "1 dump")
+        )
+        span = (
+            sentence("over", " over {span_ms}", span_ms=duration(row.span_ms))
+            if row.span_ms and row.dump_count > 1
+            else ""
+        )
+        pause = (
+            sentence("stopped-ms-each", ", stopped for {pause_ms:.1f} ms each", pause_ms=row.pause_ms)
+            if row.pause_ms
+            else ""
+        )
         cut = ", INCOMPLETE" if row.truncated else ""
         name = printable(row.client_id or row.source)
-        yield f"{name}: {row.tool}, {looks}{span}{pause}, {_counted(row.thread_count)}{cut}"
+        yield f"{name}: {row.tool}, {looks}{span}{pause}, {counted(row.thread_count, 'thread')}{cut}"
         for pool in row.pools[:_SHOWN_POOLS]:
             size = _size(pool)
-            name = printable(with_mode(pool.group, row.consume_mode) if pool.group else "consume pool")
-            yield f"  {name}: {_counted(pool.thread_count, 'consume ')}{size}, {pool.idle_count} idle"
+            name = printable(
+                with_mode(pool.group, row.consume_mode) if pool.group else sentence("consume-pool", "consume pool")
+            )
+            yield sentence(
+                "idle",
+                "  {name}: {counted}{size}, {idle_count} idle",
+                name=name,
+                counted=counted(pool.thread_count, "consume thread"),
+                size=size,
+                idle_count=pool.idle_count,
+            )
             if pool.line and pool.line_count > 1:
-                yield f"    {pool.line_count} threads are at {printable(pool.line)}"
+                yield sentence(
+                    "threads",
+                    "    {line_count} threads are at {line}",
+                    line_count=pool.line_count,
+                    line=printable(pool.line),
+                )
         if len(row.pools) > _SHOWN_POOLS:
             hidden = row.pools[_SHOWN_POOLS:]
             threads = sum(pool.thread_count for pool in hidden)
-            yield f"  and {counted(len(hidden), 'more group')} with {counted(threads, 'consume thread')}"
+            yield sentence(
+                "and-with",
+                "  and {hidden} with {threads}",
+                hidden=counted(len(hidden), "more group"),
+                threads=counted(threads, "consume thread"),
+            )
         rest = {Role.CLIENT: "client", Role.RUNTIME: "runtime", Role.OTHER: "other"}
         counts = {role: sum(g.thread_count for g in row.groups if g.role == role) for role in rest}
         folded = ", ".join(f"{number} {rest[role]}" for role, number in counts.items() if number)
         if folded:
-            yield f"  other threads: {folded}" if everything else f"  other threads: {folded} (--all shows them)"
+            yield (
+                sentence("other-threads", "  other threads: {folded}", folded=folded)
+                if everything
+                else sentence("other-threads-all-shows", "  other threads: {folded} (--all shows them)", folded=folded)
+            )
     if len(rows) > _SHOWN_SOURCES:
         others = rows[_SHOWN_SOURCES:]
         threads = sum(row.thread_count for row in others)
-        yield f"and {counted(len(others), 'more instance')} with {counted(threads, 'thread')}"
+        yield sentence(
+            "and-with-2",
+            "and {others} with {threads}",
+            others=counted(len(others), "more instance"),
+            threads=counted(threads, "thread"),
+        )
 
 
 def _size(pool: PoolRow) -> str:
     if pool.configured_count is None:
         return ""
     if pool.thread_count > pool.configured_count:  # members of one process
-        return f", {pool.configured_count} configured for each member of the process"
-    return f" of {pool.configured_count} configured"
-
-
-def _counted(number: int, what: str = "") -> str:
-    return f"{count(number)} {what}thread{'' if number == 1 else 's'}"
+        return sentence(
+            "configured-each-member-process",
+            ", {configured_count} configured for each member of the process",
+            configured_count=pool.configured_count,
+        )
+    return sentence("configured", " of {configured_count} configured", configured_count=pool.configured_count)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.step_plan import StepPlan
 from mqctl.render.change_words import STEP_WORDS, face_state
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 PLAN_COLUMNS = (
     Column("subject", "what", CellKind.SENTENCE),
@@ -82,9 +83,17 @@ def step_plan_document(plan: StepPlan, schema: str, next_step: str) -> Document:
         steps=rows,
     )
     count = counted(moving, "change")
-    line = f"{plan.kind} of {plan.target}: {count if moving else 'nothing to do'}"
+    line = sentence(
+        "of-2",
+        "{kind} of {target}: {count}",
+        kind=plan.kind,
+        target=plan.target,
+        count=count if moving else sentence("nothing-do", "nothing to do"),
+    )
     lines = [line, next_step] if moving else [line]
-    blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows, empty="everything is as it should be")]
+    blocks: list[Table | Paragraphs] = [
+        Table(PLAN_COLUMNS, rows, empty=sentence("everything-should", "everything is as it should be"))
+    ]
     return Document(schema=schema, value=report, records=rows, blocks=[*blocks, Paragraphs(lines)])
 
 
@@ -111,6 +120,6 @@ def step_change_document(record: StepRecord, schema: str) -> Document:
         undoes=record.undoes,
         steps=rows,
     )
-    lines = [f"change {report.id}: {report.state}"]
+    lines = [sentence("change-2", "change {report}: {state}", report=report.id, state=report.state)]
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.steps), Paragraphs(lines)]
     return Document(schema=schema, value=report, records=report.steps, blocks=blocks)

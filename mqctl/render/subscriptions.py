@@ -12,6 +12,7 @@ from mqctl.model.remark import on_one_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode
 from mqctl.render.messages import phrase
+from mqctl.text import composed, sentence
 
 WANT_COLUMNS = (
     Column("topic", "topic"),
@@ -138,7 +139,9 @@ def subscription_document(
     """
     words = phrase(_WORDS[report.consistent] if report.wants or report.brokers else "wants_offline", lang)
     blocks: list[Table | Paragraphs] = [
-        Paragraphs([f"{with_mode(report.group, report.consume_mode)}: {words}"]),
+        Paragraphs(
+            [composed("{with_mode}: {words}", with_mode=with_mode(report.group, report.consume_mode), words=words)]
+        ),
         Table(WANT_COLUMNS, report.wants, empty=phrase("nobody_online", lang).format(group=report.group)),
         Table(BROKER_COLUMNS, report.brokers, title="What brokers filter by", empty="no subscriptions"),
     ]
@@ -154,7 +157,12 @@ def subscription_document(
     if report.consistent is False:
         doctor = command_line("mqctl doctor {} {}", report.group, ["--snapshot", archive] if archive else [])
         playbook = command_line("mqctl playbook run tag-loss -p {}", f"group={report.group}")
-        line = f"what it costs: {doctor}; how to fix it: {'mqctl playbook show tag-loss' if archive else playbook}"
+        line = sentence(
+            "what-costs-how-fix",
+            "what it costs: {doctor}; how to fix it: {playbook}",
+            doctor=doctor,
+            playbook="mqctl playbook show tag-loss" if archive else playbook,
+        )
         blocks.append(Paragraphs([line]))
     return Document(schema=schema, value=report, records=report.wants, csv_columns=WANT_COLUMNS, blocks=blocks)
 
@@ -306,13 +314,33 @@ class ReleaseReport:
 def release_document(report: ReleaseReport) -> Document:
     """Builds the document of `subscription simulate`."""
     share = f"{len(report.changed)} of {report.member_count}"
-    head = f"{report.group} on {report.topic}: from {report.old} to {report.new}, members {share}"
+    head = sentence(
+        "members",
+        "{group} on {topic}: from {old} to {new}, members {share}",
+        group=report.group,
+        topic=report.topic,
+        old=report.old,
+        new=report.new,
+        share=share,
+    )
     lines = [f"{head}: {', '.join(map(on_one_line, report.changed))}"]
     if not report.sampled_count:
-        lines.append("no message could be looked at: how much is skipped is not known, only that it is")
+        lines.append(
+            sentence(
+                "no-message-could-looked-how-much",
+                "no message could be looked at: how much is skipped is not known, only that it is",
+            )
+        )
     ways = [
-        "A group of its own for the new tags loses nothing: clone the offsets (mqctl offset clone), start it there.",
-        "Within this group, deploy to every member in turn, and wait until mqctl subscription check ends with 0:",
+        sentence(
+            "group-own-new-tags-loses-nothing",
+            "A group of its own for the new tags loses nothing: clone the offsets (mqctl offset "
+            "clone), start it there.",
+        ),
+        sentence(
+            "within-group-deploy-every-member-turn",
+            "Within this group, deploy to every member in turn, and wait until mqctl subscription check ends with 0:",
+        ),
     ]
     blocks: list[Table | Paragraphs] = [
         Paragraphs(lines),

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.layout import Grid, Segment, paragraph, table_lines, width, wrapped
+from mqctl.text import composed, sentence
 
 if TYPE_CHECKING:
     from typing import TextIO
+
+    from mqctl.model.gap import Gap
 
 _WRITERS: dict[CellKind, Callable[..., str]] = {
     CellKind.COUNT: units.count,
@@ -27,7 +30,7 @@ _WRITERS: dict[CellKind, Callable[..., str]] = {
 _GAPS_NAMED = 3
 _OUT_OF_LINE = 64
 """A longer name has its column to itself in no pipe."""
-_UNKNOWN = "unknown: not everything could be asked"
+_UNKNOWN = sentence("unknown-not-everything-could-asked", "unknown: not everything could be asked")
 _RIGHT = frozenset(
     {
         CellKind.COUNT,
@@ -70,12 +73,24 @@ def shown_blocks(document: Document) -> Sequence[Table | Paragraphs]:
     """Returns what people see: of an answer that lacks something, first that it does; then no table is called empty."""
     if not document.gaps:
         return document.blocks
-    said = (f"{gap.part}{f' ({gap.scope})' if gap.scope else ''}" for gap in document.gaps)
-    names = list(dict.fromkeys(said))
-    more = f" and {len(names) - _GAPS_NAMED:,} more" if len(names) > _GAPS_NAMED else ""
-    lead = Paragraphs([f"incomplete, not read: {', '.join(names[:_GAPS_NAMED])}{more}"], severity="warning")
+    names = list(dict.fromkeys(map(_part_in_words, document.gaps)))
+    lines = [
+        sentence("incomplete", "incomplete, not read: {parts}", parts=names)
+        if len(names) <= _GAPS_NAMED
+        else sentence(
+            "incomplete-and-more",
+            "incomplete, not read: {parts} and {more_count:,} more",
+            parts=names[:_GAPS_NAMED],
+            more_count=len(names) - _GAPS_NAMED,
+        )
+    ]
+    lead = Paragraphs(lines, severity="warning")
     shown = [replace(item, empty=_UNKNOWN) if isinstance(item, Table) else item for item in document.blocks]
     return [lead, *shown]
+
+
+def _part_in_words(gap: Gap) -> str:
+    return composed("{part} ({scope})", part=gap.part, scope=gap.scope) if gap.scope else gap.part
 
 
 def write_plain(document: Document, stream: TextIO, *, wide: bool) -> None:

@@ -148,7 +148,7 @@ def timeline_rows(events: Sequence[TimelineEvent], lang: Lang | None) -> list[Ti
         moments = {event.moment_ms for event in together}
         groups = {(event.group, event.topic) for event in together}
         members = {event.client for event in together}
-        what = sentence(worst, lang, many=len(members) if len(groups) == 1 and len(moments) == 1 else 1)
+        what = event_sentence(worst, lang, many=len(members) if len(groups) == 1 and len(moments) == 1 else 1)
         if len(groups) > 1:
             what = phrase("timeline_groups", lang).format(what=what, count=len(groups) - 1)
         elif len(moments) > 1:
@@ -206,7 +206,7 @@ def _again(folded: Sequence[list[TimelineEvent]]) -> list[list[TimelineEvent]]:
     return together
 
 
-def sentence(event: TimelineEvent, lang: Lang | None, many: int = 1) -> str:
+def event_sentence(event: TimelineEvent, lang: Lang | None, many: int = 1) -> str:
     """Says what happened; `many` members at once are counted."""
     key = f"event_{event.kind}"
     variant = _variant(event, many)

@@ -21,6 +21,7 @@ from mqctl.render import units
 from mqctl.render.messages import phrase
 from mqctl.render.reports.html import whole_page
 from mqctl.render.timeline import TimelineRow, gravest, head_lines, standing_out, timeline_rows
+from mqctl.text import encoded
 
 MOST_SERIES = 60
 """Groups on topics that have a line: those furthest behind."""
@@ -168,7 +169,7 @@ def _data(
             name: phrase(f"timeline_page_{name}", lang) for name in ("gap", "backlog", "rates", "sent", "consumed")
         },
     }
-    return msgspec.json.encode(data).decode().replace("<", "\\u003c")
+    return msgspec.json.encode(data, enc_hook=encoded).decode().replace("<", "\\u003c")
 
 
 def _text(text: str) -> str:

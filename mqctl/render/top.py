@@ -14,6 +14,7 @@ from mqctl.model.topic_rate import TopicRate
 from mqctl.render.brokers import REPLICATION, BrokerRow
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.units import count, instant, rate
+from mqctl.text import Word, sentence
 
 _BROKER_COLUMNS = (
     Column("name", "broker"),
@@ -145,10 +146,21 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
     Args:
         groups, topics: how many rows of each people see; None for all.
     """
-    unknown = "unknown: not everything could be asked" if frame.problems else ""
+    unknown = (
+        sentence("unknown-not-everything-could-asked", "unknown: not everything could be asked")
+        if frame.problems
+        else ""
+    )
     head = [_head(frame, sort)]
     if frame.problems:
-        head.append(f"{counted(len(frame.problems), 'question')} not answered: {frame.problems[0]}")
+        head.append(
+            sentence(
+                "not-answered-2",
+                "{problems} not answered: {problems_2}",
+                problems=counted(len(frame.problems), "question"),
+                problems_2=frame.problems[0],
+            )
+        )
     telling = [row for row in frame.topics if not _is_idle_retry(row)]
     return Document(
         schema="top/1",
@@ -200,8 +212,22 @@ def _head(frame: TopFrame, sort: Sort) -> str:
     whole = totals(frame)
     lag = count(whole.lag_count)
     if not whole.complete:
-        lag = f"{lag} or more" if frame.groups else "not known"
+        lag = sentence("more-4", "{lag} or more", lag=lag) if frame.groups else sentence("not-known-2", "not known")
     known = whole.coming is not None and whole.going is not None
-    rates = f"{rate(whole.coming or 0)} in/s, {rate(whole.going or 0)} out/s" if known else "rates not known"
+    rates = (
+        sentence(
+            "s-out-s", "{coming} in/s, {going} out/s", coming=rate(whole.coming or 0), going=rate(whole.going or 0)
+        )
+        if known
+        else sentence("rates-not-known", "rates not known")
+    )
     brokers = counted(len(frame.brokers), "broker")
-    return f"{instant(frame.observed_at_ms)}  {brokers}, {rates}, lag {lag}, sorted by {sort}"
+    return sentence(
+        "lag-sorted",
+        "{observed_at_ms}  {brokers}, {rates}, lag {lag}, sorted by {sort}",
+        observed_at_ms=instant(frame.observed_at_ms),
+        brokers=brokers,
+        rates=rates,
+        lag=lag,
+        sort=Word(sort),
+    )

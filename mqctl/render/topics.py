@@ -13,6 +13,7 @@ from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_topic
 from mqctl.model.queue_state import QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView, TopicRoute
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 LIST_COLUMNS = (
     Column("topic", "topic"),
@@ -261,7 +262,13 @@ def _retained_ms(queue: QueueState) -> int | None:
 def stats_document(topic: str, rows: Sequence[QueueRow], *, retained: bool) -> Document:
     """Builds the document of `topic stats`."""
     total = sum(row.message_count for row in rows)
-    line = f"{counted(total, 'message')} in {counted(len(rows), 'queue')} of {topic}"
+    line = sentence(
+        "in-of",
+        "{total} in {rows} of {topic}",
+        total=counted(total, "message"),
+        rows=counted(len(rows), "queue"),
+        topic=topic,
+    )
     return Document(
         schema="topic.stats/1",
         value=TopicStats(topic=topic, message_count=total, queues=list(rows)),
@@ -318,7 +325,18 @@ def describe_document(
     )
     queue_count, broker_count = counted(len(queues), "queue"), counted(len(brokers), "broker")
     blocks: list[Table | Paragraphs] = [
-        Paragraphs([f"{topic}: {counted(total, 'message')} in {queue_count} on {broker_count}"]),
+        Paragraphs(
+            [
+                sentence(
+                    "in-on",
+                    "{topic}: {total} in {queue_count} on {broker_count}",
+                    topic=topic,
+                    total=counted(total, "message"),
+                    queue_count=queue_count,
+                    broker_count=broker_count,
+                )
+            ]
+        ),
         Table(CONFIG_COLUMNS, brokers),
         Table(QUEUE_COLUMNS, queues),
         Table(_with_mode(GROUP_COLUMNS, groups), groups, empty="no consumer group")
@@ -332,7 +350,17 @@ def describe_document(
     ]
     if consumers is None and groups and queues:
         describe = command_line("mqctl topic describe {} -q {}", topic, queues[0].queue_id)
-        blocks.append(Paragraphs([f"who owns a queue, and how far behind: {describe}"]))
+        blocks.append(
+            Paragraphs(
+                [
+                    sentence(
+                        "owns-queue-how-far-behind",
+                        "who owns a queue, and how far behind: {describe}",
+                        describe=describe,
+                    )
+                ]
+            )
+        )
     rows, columns = (brokers, CONFIG_COLUMNS) if consumers is None else (consumers, CONSUMER_COLUMNS)
     return Document(schema="topic.describe/1", value=value, records=rows, blocks=blocks, csv_columns=columns)
 
@@ -359,8 +387,12 @@ def route_document(
         )
         for item in route.queues
     ]
-    lines = [f"ordered: {route.order_conf}"] if route.order_conf else []
-    lines += [f"another route at: {', '.join(differing)}"] if differing else []
+    lines = [sentence("ordered", "ordered: {order_conf}", order_conf=route.order_conf)] if route.order_conf else []
+    lines += (
+        [sentence("another-route", "another route at: {differing}", differing=", ".join(differing))]
+        if differing
+        else []
+    )
     value = Route(
         topic=topic,
         order_conf=route.order_conf,

@@ -11,6 +11,7 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction, TransactionState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.text import printable
+from mqctl.text import Word, sentence
 
 _BROKER = Column("broker_name", "broker", none="?")
 COLUMNS = (
@@ -80,7 +81,9 @@ class TransactionRow:
         """How often producers were asked, of how often they are asked at most."""
         if self.check_count is None:
             return None
-        limit = "" if self.check_limit is None else f" of {self.check_limit:,}"
+        limit = (
+            "" if self.check_limit is None else sentence("of-3", " of {check_limit:,}", check_limit=self.check_limit)
+        )
         return f"{self.check_count:,}{limit}"
 
 
@@ -257,11 +260,30 @@ def list_document(
     value = TransactionList(transactions=rows, check_loops=loops)
     blocks: list[Table | Paragraphs] = [Table(COLUMNS, rows, empty="no transaction is pending or given up")]
     if left_out:
-        blocks.append(Paragraphs([f"and {counted(left_out, 'more transaction')}: --count shows them"]))
+        blocks.append(
+            Paragraphs(
+                [
+                    sentence(
+                        "count-shows",
+                        "and {left_out}: --count shows them",
+                        left_out=counted(left_out, "more transaction"),
+                    )
+                ]
+            )
+        )
     if loops and (rows or not scoped):
         blocks.append(Table(loop_columns(loops), loops, title="check loops"))
         if any(loop.lost_op_count is not None for loop in loops):
-            blocks.append(Paragraphs(["lost ops: committed, but the record of it is lost: producers are asked again"]))
+            blocks.append(
+                Paragraphs(
+                    [
+                        sentence(
+                            "lost-ops-committed-record-lost-producers",
+                            "lost ops: committed, but the record of it is lost: producers are asked again",
+                        )
+                    ]
+                )
+            )
     return Document(schema="transaction.list/1", value=value, records=rows, csv_columns=COLUMNS, blocks=blocks)
 
 
@@ -269,11 +291,26 @@ def detail_document(detail: TransactionDetail) -> Document:
     """Builds the document of `transaction show`."""
     ended = counted(detail.op_count, "half message")
     lines = [
-        f"transaction {detail.unique_key} of producer group {detail.producer_group or '?'} for {detail.topic or '?'}: "
-        f"{detail.state}, checked {counted(detail.check_count, 'time')}, {ended} ended",
-        *([f"keys: {printable(detail.keys)}"] if detail.keys else []),
+        sentence(
+            "transaction-producer-group-checked-ended",
+            "transaction {unique_key} of producer group {producer_group} for {topic}: {state}, "
+            "checked {check_count}, {ended} ended",
+            unique_key=detail.unique_key,
+            producer_group=detail.producer_group or "?",
+            topic=detail.topic or "?",
+            state=Word(detail.state),
+            check_count=counted(detail.check_count, "time"),
+            ended=ended,
+        ),
+        *([sentence("keys", "keys: {keys}", keys=printable(detail.keys))] if detail.keys else []),
         *(
-            [f"its broker gives up after {counted(detail.check_limit, 'check')}"]
+            [
+                sentence(
+                    "broker-gives-up-after",
+                    "its broker gives up after {check_limit}",
+                    check_limit=counted(detail.check_limit, "check"),
+                )
+            ]
             if detail.check_limit is not None and detail.state == "pending"
             else []
         ),

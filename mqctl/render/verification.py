@@ -10,6 +10,7 @@ from mqctl.model.damage import Damage, DamageCode, DamageGrade, VerificationSumm
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 COLUMNS = (
     Column("grade", "grade", CellKind.WORDS),
@@ -77,16 +78,38 @@ def verification_document(
     order = list(DamageGrade)
     rows = [_row(damage) for damage in sorted(damages, key=lambda damage: order.index(damage.grade))]
     lines = [
-        f"records        {units.count(summary.record_count)} ({units.size(summary.record_bytes)}) in "
-        f"{counted(summary.topic_count, 'topic')}",
-        f"commit log     physical offsets {units.count(summary.min_offset)} to {units.count(summary.max_offset)}",
-        f"queue entries  {units.count(summary.queue_entry_count)}",
-        f"index entries  {units.count(summary.index_entry_count)}",
+        sentence(
+            "records",
+            "records        {record_count} ({record_bytes}) in {topic_count}",
+            record_count=units.count(summary.record_count),
+            record_bytes=units.size(summary.record_bytes),
+            topic_count=counted(summary.topic_count, "topic"),
+        ),
+        sentence(
+            "commit-log-physical-offsets",
+            "commit log     physical offsets {min_offset} to {max_offset}",
+            min_offset=units.count(summary.min_offset),
+            max_offset=units.count(summary.max_offset),
+        ),
+        sentence(
+            "queue-entries",
+            "queue entries  {queue_entry_count}",
+            queue_entry_count=units.count(summary.queue_entry_count),
+        ),
+        sentence(
+            "index-entries",
+            "index entries  {index_entry_count}",
+            index_entry_count=units.count(summary.index_entry_count),
+        ),
     ]
     if summary.first_store_time_ms is not None and summary.last_store_time_ms is not None:
         first, last = units.instant(summary.first_store_time_ms), units.instant(summary.last_store_time_ms)
-        lines.append(f"store times    {first} to {last}")
-    healthy = "nothing wrong in what could be read" if unread else "everything is as it should be"
+        lines.append(sentence("store-times-2", "store times    {first} to {last}", first=first, last=last))
+    healthy = (
+        sentence("nothing-wrong-what-could-read", "nothing wrong in what could be read")
+        if unread
+        else sentence("everything-should", "everything is as it should be")
+    )
     blocks: list[Table | Paragraphs] = [Paragraphs(lines), Table(COLUMNS, rows, empty=healthy)]
     if unread:
         blocks.append(Table(_UNREAD_COLUMNS, unread, title="Not read"))
@@ -100,10 +123,14 @@ def verification_document(
 
 
 def _row(damage: Damage) -> DeviationRow:
-    where = f"{damage.topic} queue {damage.queue_id}" if damage.queue_id is not None else damage.topic
+    where = (
+        sentence("queue-3", "{key} queue {queue_id}", key=damage.topic, queue_id=damage.queue_id)
+        if damage.queue_id is not None
+        else damage.topic
+    )
     facts = [f"{name} {value}" for name, value in damage.params.items()]
     if damage.length_bytes is not None:
-        facts.append(f"{damage.length_bytes} bytes")
+        facts.append(sentence("bytes-2", "{length_bytes} bytes", length_bytes=damage.length_bytes))
     return DeviationRow(
         grade=damage.grade.value,
         code=damage.code.value,

@@ -20,6 +20,7 @@ from mqctl.model.numbers import decimal
 from mqctl.model.remark import of_decoder, on_one_line
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.store.whole_file import write_whole
+from mqctl.text import composed, encoded, sentence
 
 SCHEMA = f"snapshot/{forms.SNAPSHOT}"
 _BEFORE_CAUSES = "snapshot/1"
@@ -43,9 +44,9 @@ def refuse_existing(file: Path) -> None:
     """Passes when nothing would be written over. Raises RefusedError."""
     if file.exists():
         raise RefusedError(
-            f"could not write the snapshot {file}",
-            reason="the file exists",
-            remedy="name another file or add --force",
+            sentence("could-not-write-snapshot", "could not write the snapshot {file}", file=file),
+            reason=sentence("file-exists", "the file exists"),
+            remedy=sentence("name-another-file-add-force", "name another file or add --force"),
         )
 
 
@@ -59,18 +60,20 @@ def save_snapshot(snapshot: ClusterSnapshot, file: Path, *, force: bool = False)
         RefusedError: the file exists and `force` is not set.
         StorageError: the operating system refuses.
     """
-    problem = f"could not write the snapshot {file}"
+    problem = sentence("could-not-write-snapshot", "could not write the snapshot {file}", file=file)
     if not force:
         refuse_existing(file)
-    document = {"schema": SCHEMA, "snapshot": msgspec.to_builtins(snapshot)}
-    packed = gzip.compress(msgspec.json.encode(document), compresslevel=6, mtime=0)
+    document = {"schema": SCHEMA, "snapshot": msgspec.to_builtins(snapshot, enc_hook=encoded)}
+    packed = gzip.compress(msgspec.json.encode(document, enc_hook=encoded), compresslevel=6, mtime=0)
     try:
         if not file.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file.parent))
         write_whole(file, packed, mode=0o600, sweep=escape(file.name))
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        remedy = "free space or name another place" if full else "name a writable place"
+        remedy = (
+            "free space or name another place" if full else sentence("name-writable-place", "name a writable place")
+        )
         raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error
 
 
@@ -84,7 +87,9 @@ def _unpacked(file: Path, problem: str) -> bytes:
             left -= len(piece)
             if left < 0:
                 reason = f"it unpacks to more than {_LIMIT_BYTES >> 20} MiB"
-                raise BadInputError(problem, reason=reason, remedy="save the snapshot again")
+                raise BadInputError(
+                    problem, reason=reason, remedy=sentence("save-snapshot-again", "save the snapshot again")
+                )
     return b"".join(pieces)
 
 
@@ -94,7 +99,11 @@ def _refuse_other(schema: str, problem: str) -> None:
     form = decimal(number)
     if kind != "snapshot" or form is None:
         remedy = "mqctl snapshot save FILE gathers one"
-        raise BadInputError(problem, reason=f"its schema is {schema}, not {SCHEMA}", remedy=remedy)
+        raise BadInputError(
+            problem,
+            reason=sentence("schema-not", "its schema is {schema}, not {schema_2}", schema=schema, schema_2=SCHEMA),
+            remedy=remedy,
+        )
     reason = forms.newer_than_known(form, forms.SNAPSHOT)
     if reason is not None:
         raise BadInputError(problem, reason=reason, remedy=forms.UPGRADE)
@@ -112,13 +121,22 @@ def load_snapshot(file: Path) -> ClusterSnapshot:
         text = _unpacked(file, problem)
     except FileNotFoundError:
         raise NotFoundError(
-            f"there is no snapshot {file}", remedy="is the name right? mqctl snapshot save FILE gathers one"
+            sentence("no-snapshot", "there is no snapshot {file}", file=file),
+            remedy=sentence(
+                "name-right-mqctl-snapshot-save-file", "is the name right? mqctl snapshot save FILE gathers one"
+            ),
         ) from None
     except IsADirectoryError:
-        raise BadInputError(problem, reason="it is a directory", remedy="a store directory goes with --store") from None
+        raise BadInputError(
+            problem,
+            reason=sentence("directory", "it is a directory"),
+            remedy=sentence("store-directory-goes-store", "a store directory goes with --store"),
+        ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         reason = "the file is cut or damaged" if not isinstance(error, gzip.BadGzipFile) else "it is no snapshot file"
-        raise BadInputError(problem, reason=reason, remedy="save the snapshot again") from error
+        raise BadInputError(
+            problem, reason=reason, remedy=sentence("save-snapshot-again", "save the snapshot again")
+        ) from error
     try:
         _refuse_other(msgspec.json.decode(text, type=_Head).schema, problem)
         archive = msgspec.json.decode(text, type=_Archive)
@@ -129,7 +147,9 @@ def load_snapshot(file: Path) -> ClusterSnapshot:
             text = with_causes(archive.snapshot)
         snapshot = msgspec.json.decode(text, type=ClusterSnapshot)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadInputError(problem, reason=of_decoder(error), remedy="save the snapshot again") from error
+        raise BadInputError(
+            problem, reason=of_decoder(error), remedy=sentence("save-snapshot-again", "save the snapshot again")
+        ) from error
     _refuse_endless(snapshot, problem)
     return replace(snapshot, origin=replace(snapshot.origin, archive=str(file)))
 
@@ -148,5 +168,12 @@ def _refuse_endless(snapshot: ClusterSnapshot, problem: str) -> None:
     ]
     for topic, count, most in counts:
         if count > most:
-            reason = f"topic {on_one_line(topic)} has {counted(count, 'queue')}, at most {most:,} are read"
-            raise BadInputError(problem, reason=reason, remedy="save the snapshot again")
+            reason = composed(
+                "topic {topic} has {count}, at most {most:,} are read",
+                topic=on_one_line(topic),
+                count=counted(count, "queue"),
+                most=most,
+            )
+            raise BadInputError(
+                problem, reason=reason, remedy=sentence("save-snapshot-again", "save the snapshot again")
+            )

@@ -12,6 +12,7 @@ import msgspec
 
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.numbers import decimal
+from mqctl.text import encoded
 
 _CAUSES = (
     (re.compile(r" was refused by .*(AclException|\(16\))", re.DOTALL), Cause.DENIED),
@@ -54,17 +55,17 @@ def with_causes(snapshot: msgspec.Raw) -> bytes:
     """
     tree = _upgraded(snapshot)
     brokers = msgspec.json.decode(tree.get("brokers", msgspec.Raw(b"[]")), type=list[msgspec.Raw])
-    tree["brokers"] = msgspec.Raw(msgspec.json.encode([_upgraded(broker) for broker in brokers]))
+    tree["brokers"] = msgspec.Raw(msgspec.json.encode([_upgraded(broker) for broker in brokers], enc_hook=encoded))
     earlier = tree.get("earlier")
     if earlier is not None and bytes(earlier) != b"null":
         tree["earlier"] = msgspec.Raw(with_causes(earlier))
-    return msgspec.json.encode(tree)
+    return msgspec.json.encode(tree, enc_hook=encoded)
 
 
 def _upgraded(text: msgspec.Raw) -> _Tree:
     tree = msgspec.json.decode(text, type=_Tree)
     gaps = msgspec.json.decode(tree.get("unavailable", msgspec.Raw(b"[]")), type=list[_OldGap])
-    tree["unavailable"] = msgspec.Raw(msgspec.json.encode([_gap(gap) for gap in gaps]))
+    tree["unavailable"] = msgspec.Raw(msgspec.json.encode([_gap(gap) for gap in gaps], enc_hook=encoded))
     return tree
 
 

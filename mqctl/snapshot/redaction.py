@@ -13,11 +13,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
 import msgspec
 
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.snapshot.leftovers import Originals, texts_of, without_leftovers
+from mqctl.text import encoded
 
 _FOUR = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.]*\d)")
 _SIX = re.compile(r"(?<![\w:])(?=[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:)[0-9A-Fa-f:]{3,39}(?![\w:])")
@@ -41,10 +43,18 @@ def redacted(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 
     The result is searched for every value that was replaced anywhere; one that stands where none was expected goes too.
     """
-    tree = msgspec.to_builtins(snapshot)
+    tree = _without_values(msgspec.to_builtins(snapshot, enc_hook=encoded))
     words = _Words(tuple(_leaves(tree, "")))
     changed = msgspec.convert(without_leftovers(words.tree(tree, ""), words.originals(tree)), ClusterSnapshot)
     return replace(changed, origin=replace(changed.origin, redacted=True))
+
+
+def _without_values(node: Any, field: str = "") -> Any:
+    """Returns a snapshot whose gaps keep their sentences only: what those name, their values would name again."""
+    if isinstance(node, dict):
+        texts = ("key", "values") if field == "unavailable" else ()
+        return {name: _without_values(value, name) for name, value in node.items() if name not in texts}
+    return [_without_values(item, field) for item in node] if isinstance(node, list) else node
 
 
 def _leaves(node: object, field: str) -> Iterator[Leaf]:

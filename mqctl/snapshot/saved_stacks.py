@@ -12,6 +12,7 @@ from mqctl.model.member import RunningInfo
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.stacks.parse import read_dumps
+from mqctl.text import sentence
 
 
 def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | None) -> StackEvidence:
@@ -29,13 +30,19 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
     if not members:
         wanted = " ".join(name for name in (client_id, group and f"of group {group}") if name) or "anybody"
         raise NotFoundError(
-            f"{where} knows no running instance {wanted}", remedy=command_line("mqctl snapshot show {}", where)
+            sentence(
+                "knows-no-running-instance", "{where} knows no running instance {wanted}", where=where, wanted=wanted
+            ),
+            remedy=command_line("mqctl snapshot show {}", where),
         )
     if not any(info.stacks for info in members):
         raise RefusedError(
-            f"{where} has no stacks",
-            reason="it was saved without them",
-            remedy="mqctl snapshot save --stacks FILE saves them; mqctl stacks dump -g GROUP takes them now",
+            sentence("no-stacks", "{where} has no stacks", where=where),
+            reason=sentence("saved-without", "it was saved without them"),
+            remedy=sentence(
+                "mqctl-snapshot-save-stacks-file-saves-2",
+                "mqctl snapshot save --stacks FILE saves them; mqctl stacks dump -g GROUP takes them now",
+            ),
         )
     now_ms = snapshot.origin.observed_at_ms
     before = {(info.group, info.client_id): info for info in (snapshot.earlier.running if snapshot.earlier else ())}
@@ -46,7 +53,7 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
         Gap(
             part=Part.STACKS,
             cause=Cause.LEFT_OUT,
-            reason="saved without them",
+            reason=sentence("saved-without-2", "saved without them"),
             subject=GapSubject(group=info.group, client=info.client_id),
         )
         for info in members

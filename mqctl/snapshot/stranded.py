@@ -14,6 +14,7 @@ from mqctl.plan.delay_resend import StrandedMessage
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live.asking import Asking
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
+from mqctl.text import sentence
 
 MOST = 1_000
 _PAGE = 256
@@ -33,9 +34,15 @@ def check_count(ranges: list[StrandedRange]) -> None:
     total = sum(max(0, item.end - item.first) for item in ranges)
     if total > MOST:
         raise RefusedError(
-            f"{total:,} messages are too many for one plan",
-            reason=f"at most {MOST:,} are sent again at once, each looked up first",
-            remedy="narrow it with --level, --from and --until, and go on where it ended",
+            sentence("messages-too-many-one-plan", "{total:,} messages are too many for one plan", total=total),
+            reason=sentence(
+                "most-sent-again-once-each-looked",
+                "at most {most:,} are sent again at once, each looked up first",
+                most=MOST,
+            ),
+            remedy=sentence(
+                "narrow-level-go-where-ended", "narrow it with --level, --from and --until, and go on where it ended"
+            ),
         )
 
 
@@ -56,7 +63,7 @@ def from_broker(
         for offset, (place, code) in entries.items():
             message = answers.values.get(offset)
             if message is None or message.physical_offset != place:
-                lost.append(f"level {part.level} offset {offset}")
+                lost.append(sentence("level-offset", "level {level} offset {offset}", level=part.level, offset=offset))
                 continue
             due_ms = _due(code, message.store_time_ms, table.delay_ms(part.level))
             kept = unpacker.stored(message)
@@ -105,7 +112,7 @@ def from_store(
             try:
                 message = reading.store.commit_log.record_at(place)
             except MqctlError:
-                lost.append(f"level {part.level} offset {offset}")
+                lost.append(sentence("level-offset", "level {level} offset {offset}", level=part.level, offset=offset))
                 continue
             due_ms = _due(code, message.store_time_ms, table.delay_ms(part.level))
             kept = unpacker.stored(message)

@@ -17,6 +17,7 @@ from mqctl.snapshot.half_messages import ended_offsets, half_of
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.records import OffsetRange, queue_ranges, read_records
+from mqctl.text import sentence
 
 _OPS_PAGE, _OPS_READ = 256, 20_000
 
@@ -107,7 +108,11 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
         for gap in reading.gaps:
             if gap.part is Part.TRANSACTIONS:
                 raise StorageError(
-                    f"could not look for the transaction {unique_key}",
+                    sentence(
+                        "could-not-look-transaction",
+                        "could not look for the transaction {unique_key}",
+                        unique_key=unique_key,
+                    ),
                     reason=gap.reason,
                     remedy="mqctl store verify shows what else is wrong with the store",
                 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from mqctl import errors
 from mqctl.errors import MqctlError, StorageError
 from mqctl.store.mapping_guard import BadSpotError
+from mqctl.text import sentence
 
 _MARK = re.compile(r"mqctl-error:([A-Za-z0-9+/=]+):")
 
@@ -21,7 +22,11 @@ class CarriedError(Exception):
     """An `MqctlError` on its way through the JVM; its text ends in the error's parts."""
 
     def __init__(self, error: MqctlError, host: str) -> None:
-        reason = f"{error.reason} (on {host})" if error.reason else f"on {host}"
+        reason = (
+            sentence("on-2", "{reason} (on {host})", reason=error.reason, host=host)
+            if error.reason
+            else sentence("on-3", "on {host}", host=host)
+        )
         path = str(error.path) if isinstance(error, BadSpotError) else ""
         parts = json.dumps([type(error).__name__, error.problem, reason, error.remedy, path])
         super().__init__(f"{error} mqctl-error:{base64.b64encode(parts.encode()).decode()}:")
@@ -92,5 +97,7 @@ def delivered_error(text: str) -> MqctlError:
             return BadSpotError(error, Path(path)) if path else error
     lines = [line for line in text.strip().splitlines() if line.strip()]
     return StorageError(
-        "run the report on Spark", reason=" / ".join(lines[:1] + lines[-1:]), remedy="see the executors' logs"
+        sentence("run-report-spark", "run the report on Spark"),
+        reason=" / ".join(lines[:1] + lines[-1:]),
+        remedy=sentence("see-executors-logs", "see the executors' logs"),
     )

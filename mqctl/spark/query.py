@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 
 class Dim(StrEnum):
@@ -128,4 +129,7 @@ class Query:
             }
             return cls(cuts, **{**value, **names})
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise UsageError(f"read option query={text}", reason=f"it is not a JSON of cuts: {error}") from error
+            raise UsageError(
+                sentence("read-option-query", "read option query={text}", text=text),
+                reason=sentence("not-json-cuts", "it is not a JSON of cuts: {error}", error=error),
+            ) from error

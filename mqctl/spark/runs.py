@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from mqctl.errors import BadInputError, NotFoundError, StorageError
 from mqctl.model.report_rows_state import ReportChange
 from mqctl.spark.saving import sections
+from mqctl.text import sentence
 
 _SCHEMA = pa.schema(
     [
@@ -47,7 +48,9 @@ def save_run(reports: Mapping[str, object], path: Path) -> None:
     try:
         pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), path)
     except OSError as error:
-        raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error
+        raise StorageError(
+            sentence("could-not-write", "could not write {path}", path=path), reason=error.strerror or str(error)
+        ) from error
 
 
 def _rows(report: object) -> Iterator[tuple[str, dict[str, object], dict[str, float]]]:
@@ -73,11 +76,17 @@ def load_run(path: Path) -> Figures:
         BadInputError: it is no saved run.
     """
     if not path.exists():
-        raise NotFoundError(f"there is no saved run {path}", remedy="save one with `mqctl report run --save FILE`")
+        raise NotFoundError(
+            sentence("no-saved-run", "there is no saved run {path}", path=path),
+            remedy=sentence("save-one-mqctl-report-run-save", "save one with `mqctl report run --save FILE`"),
+        )
     try:
         rows = pq.read_table(path, schema=_SCHEMA).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise BadInputError(f"could not read {path} as a saved run", reason=str(error).splitlines()[0]) from error
+        raise BadInputError(
+            sentence("could-not-read-saved-run", "could not read {path} as a saved run", path=path),
+            reason=str(error).splitlines()[0],
+        ) from error
     return {(row["report"], row["section"], row["subject"]): dict(row["figures"]) for row in rows}
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mqctl.errors import BadInputError, StorageError
+from mqctl.text import sentence
 
 _TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
@@ -25,14 +26,19 @@ def save_sections(name: str, report: object, directory: Path) -> list[Path]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if any(directory.iterdir()):
-            raise BadInputError(f"write Parquet files into {directory}", reason="it is not empty")
+            raise BadInputError(
+                sentence("write-parquet-files-into", "write Parquet files into {directory}", directory=directory),
+                reason=sentence("not-empty", "it is not empty"),
+            )
         written = []
         for section, rows in sections(report).items():
             path = directory / f"{name}.{section}.parquet"
             pq.write_table(as_table(rows, _row_type(report, section)), path)
             written.append(path)
     except OSError as error:
-        raise StorageError(f"could not write {directory}", reason=error.strerror or str(error)) from error
+        raise StorageError(
+            sentence("could-not-write", "could not write {path}", path=directory), reason=error.strerror or str(error)
+        ) from error
     return written
 
 

@@ -17,6 +17,7 @@ from mqctl.model.spans import DAY_MS
 from mqctl.recording.kinds import COLUMNS, FORMAT, FORMAT_ENTRY, MOST_ROWS, RowKind
 from mqctl.recording.place import open_place, pieces_in
 from mqctl.store.plain_files import LARGEST_BYTES, look_at
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,14 +140,14 @@ def recorded_files(name: str, location: str) -> RecordedFiles:
         if piece.kind in files:
             path = f"{location.rstrip('/')}/{piece.name}"
             if problem := _footer_problem(path):
-                problems.append(f"{path} was left out: {problem}")
+                problems.append(sentence("left-out-3", "{path} was left out: {problem}", path=path, problem=problem))
             else:
                 files[piece.kind].append(path)
     if not files[RowKind.LOOKS]:
         raise NotFoundError(
-            f"there is no recording in {location}",
-            reason=problems[0] if problems else "it has no looks",
-            remedy="mqctl record DIR makes one",
+            sentence("no-recording", "there is no recording in {location}", location=location),
+            reason=problems[0] if problems else sentence("no-looks", "it has no looks"),
+            remedy=sentence("mqctl-record-dir-makes-one", "mqctl record DIR makes one"),
         )
     return RecordedFiles(name=name, files=files, problems=problems)
 
@@ -247,8 +248,12 @@ def _footer_problem(path: str) -> str:
         with fsspec.open(path) as file:
             footer = pq.read_metadata(file)
     except (pa.ArrowException, OSError) as error:
-        return f"cut or damaged: {' '.join(str(error).split())}"
+        return sentence("cut-damaged", "cut or damaged: {split}", split=" ".join(str(error).split()))
     if footer.num_rows > MOST_ROWS:
         return f"it has {footer.num_rows} rows, at most {MOST_ROWS} are read"
     version = (footer.metadata or {}).get(FORMAT_ENTRY, b"none").decode(errors="replace")
-    return "" if version == FORMAT else f"its format is {version}, not {FORMAT}"
+    return (
+        ""
+        if version == FORMAT
+        else sentence("format-not", "its format is {version}, not {format}", version=version, format=FORMAT)
+    )

@@ -20,6 +20,7 @@ from mqctl.spark.scan.remote import begin_look
 from mqctl.spark.watching import watching
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import VerifyPart, VerifyPlan, VerifyReport, verify, verify_part
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -44,9 +45,14 @@ def verify_on_spark(
 def _refuse_written(store: StoreDirectory, location: str) -> None:
     if store.is_written:
         raise UsageError(
-            f"cannot verify {location} on Spark",
-            reason="a broker has it open and goes on writing while executors read their parts",
-            remedy="leave --spark and --master out, or give a copy of the store",
+            sentence("cannot-verify-spark", "cannot verify {location} on Spark", location=location),
+            reason=sentence(
+                "broker-open-goes-writing-while-executors",
+                "a broker has it open and goes on writing while executors read their parts",
+            ),
+            remedy=sentence(
+                "leave-spark-master-out-give-copy", "leave --spark and --master out, or give a copy of the store"
+            ),
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mqctl.model.dump import Deadlock, DumpTool, StackDump, StackFrame, StackThread
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +130,7 @@ class Collector:
             return
         truncated = dump.truncated or dump.complete is False or any(thread.truncated for thread in threads)
         if dump.complete is False:
-            self.note("the end of the dump is missing")
+            self.note(sentence("end-dump-missing", "the end of the dump is missing"))
         self._dumps.append(
             StackDump(
                 source=self.source,
@@ -148,7 +149,10 @@ class Collector:
         self._seen = set()
 
     def _taken_notes(self) -> tuple[str, ...]:
-        notes = tuple(text if times == 1 else f"{text} ({times} times)" for text, times in self._notes.items())
+        notes = tuple(
+            text if times == 1 else sentence("times-2", "{text} ({times} times)", text=text, times=times)
+            for text, times in self._notes.items()
+        )
         self._notes = {}
         return notes
 

@@ -12,6 +12,7 @@ from mqctl.model.dump import DumpTool, LockUse, StackFrame, StackLock, StackThre
 from mqctl.model.numbers import decimal, fraction, hexadecimal
 from mqctl.stacks.collecting import Collector, FrameTable, OpenDump
 from mqctl.stacks.frame_text import java_frame
+from mqctl.text import sentence
 
 _HEADER = re.compile(
     r'"(?P<name>.*)"(?=[ ])(?: - Thread t@(?P<visual>\d+)| #(?P<id>\d+))?(?: \[(?P<os>\d+)\])?(?P<daemon> daemon)?'
@@ -231,7 +232,13 @@ class JavaReader:
     def _stack(self, lines: list[str]) -> tuple[StackFrame, ...]:
         limit = self._collector.limits.thread_frame_count
         if len(lines) > self._most_lines:
-            self._collector.note(f"only the innermost {limit} calls of a thread were read")
+            self._collector.note(
+                sentence(
+                    "only-innermost-calls-thread-read",
+                    "only the innermost {limit} calls of a thread were read",
+                    limit=limit,
+                )
+            )
             del lines[self._most_lines :]
         if self._with_locks:
             return tuple(self._locked_stack(lines)[:limit])
@@ -248,7 +255,7 @@ class JavaReader:
     def _frame(self, line: str) -> StackFrame | None:
         frame = self._frames.get(line[4:])
         if frame is None and line.startswith("\tat "):
-            self._collector.note("a call could not be read")
+            self._collector.note(sentence("call-could-not-read", "a call could not be read"))
         return frame
 
     def _locked_stack(self, lines: list[str]) -> list[StackFrame]:

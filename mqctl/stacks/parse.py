@@ -12,6 +12,7 @@ from mqctl.stacks.collecting import Collector, DumpLimits
 from mqctl.stacks.java_dump import JavaReader
 from mqctl.stacks.python_dump import PySpyJsonReader, PySpyTextReader
 from mqctl.stacks.remote_dump import RemoteReader
+from mqctl.text import sentence
 
 _LONGEST_LINE = 64 << 10
 _LONGEST_PLAIN_LINE = 8 << 10
@@ -120,7 +121,7 @@ def _read(lines: Iterable[str], collector: Collector, zone: tzinfo) -> list[Stac
     for raw in lines:
         line = raw[:-1] if raw.endswith("\r") else raw
         if len(line) > _LONGEST_PLAIN_LINE and not (last is readers[3] or line.lstrip().startswith("[")):
-            collector.note("a line too long for a dump was passed over")
+            collector.note(sentence("line-too-long-dump-passed-over", "a line too long for a dump was passed over"))
             continue
         unread = ""
         if not last.takes(line):

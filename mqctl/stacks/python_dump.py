@@ -9,6 +9,7 @@ from mqctl.model.dump import DumpTool, StackFrame, StackThread, ThreadState
 from mqctl.model.numbers import decimal, hexadecimal
 from mqctl.stacks.collecting import Collector, FrameTable, OpenDump
 from mqctl.stacks.frame_text import py_spy_frame, python_frame
+from mqctl.text import sentence
 
 _PROCESS = re.compile(r"Process (?P<pid>\d{1,9}): ")
 _RUNTIME = re.compile(r"(?P<text>Python v\S+) \(.*\)\s*$")
@@ -53,7 +54,7 @@ class PySpyTextReader:
                 current.runtime = match["text"]
             return True
         if line.startswith("Error: "):
-            self._collector.note(f"py-spy: {line[7:].strip()[:200]}")
+            self._collector.note(sentence("py-spy", "py-spy: {line}", line=line[7:].strip()[:200]))
             return True
         return False
 
@@ -68,10 +69,16 @@ class PySpyTextReader:
             return
         limit = self._collector.limits.thread_frame_count
         if len(lines) > limit:
-            self._collector.note(f"only the innermost {limit} calls of a thread were read")
+            self._collector.note(
+                sentence(
+                    "only-innermost-calls-thread-read",
+                    "only the innermost {limit} calls of a thread were read",
+                    limit=limit,
+                )
+            )
         frames = [self._frames.get(line) for line in lines[:limit]]
         if None in frames:
-            self._collector.note("a call could not be read")
+            self._collector.note(sentence("call-could-not-read", "a call could not be read"))
         thread_id = header["id"]
         number = hexadecimal(thread_id) if thread_id.startswith("0x") else decimal(thread_id)
         thread = StackThread(
@@ -119,7 +126,7 @@ class PySpyJsonReader:
             self._decode()
             if self._inside:
                 self._leave()
-                self._collector.cut("the end of the dump is missing")
+                self._collector.cut(sentence("end-dump-missing", "the end of the dump is missing"))
             return False
         self._parts.append(line)
         self._size += len(line)
@@ -164,14 +171,16 @@ class PySpyJsonReader:
         self._decode()
         if self._inside:
             self._leave()
-            self._collector.cut("the end of the dump is missing")
+            self._collector.cut(sentence("end-dump-missing", "the end of the dump is missing"))
 
     def end_thread(self) -> None:
         """An object is a whole thread: nothing stays open between lines."""
 
     def _thread(self, value: object) -> None:
         if not isinstance(value, dict) or not isinstance(value.get("frames"), list):
-            self._collector.note("an object that is no thread was passed over")
+            self._collector.note(
+                sentence("object-no-thread-passed-over", "an object that is no thread was passed over")
+            )
             return
         pid = _whole(value.get("pid"))
         if self._collector.current is None or pid != self._pid:
@@ -184,7 +193,7 @@ class PySpyJsonReader:
         number = _whole(value.get("thread_id"))
         frames = [self._frame(item) for item in value["frames"][: self._collector.limits.thread_frame_count]]
         if None in frames:
-            self._collector.note("a call could not be read")
+            self._collector.note(sentence("call-could-not-read", "a call could not be read"))
         self._collector.add(
             DumpTool.PY_SPY,
             StackThread(

@@ -11,6 +11,7 @@ from mqctl.model.dump import DumpTool, StackFrame, StackThread, ThreadState
 from mqctl.model.numbers import decimal
 from mqctl.stacks.collecting import Collector, FrameTable
 from mqctl.stacks.frame_text import java_frame
+from mqctl.text import sentence
 
 _HEADER = re.compile(r"(?P<name>.*?)(?P<pad>\s*)TID: (?P<id>\d{1,18}) STATE: (?P<state>.*?)\s*$")
 _STATES = {state.value: state for state in ThreadState}
@@ -69,7 +70,13 @@ class RemoteReader:
         limit = self._most_lines
         deep = len(lines) > limit
         if deep:
-            self._collector.note(f"only the innermost {limit} calls of a thread were read")
+            self._collector.note(
+                sentence(
+                    "only-innermost-calls-thread-read",
+                    "only the innermost {limit} calls of a thread were read",
+                    limit=limit,
+                )
+            )
             del lines[limit:]
         word = header["state"].partition(" ")[0]
         thread = StackThread(
@@ -92,7 +99,7 @@ class RemoteReader:
         if known is None:
             frames = [self._frames.get(line) for line in lines]
             if None in frames:
-                self._collector.note("a call could not be read")
+                self._collector.note(sentence("call-could-not-read", "a call could not be read"))
             known = tuple(frame for frame in frames if frame is not None)
             if len(self._stacks) < 10_000:
                 self._stacks[key] = known

@@ -14,6 +14,7 @@ from functools import lru_cache
 from mqctl.errors import BadInputError
 from mqctl.model.dump import ThreadState
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import joined, sentence
 
 
 class StackClass(StrEnum):
@@ -139,7 +140,10 @@ def user_rules(content: object, source: str) -> UserRules:
     """
     problems: list[str] = []
     if not isinstance(content, Mapping):
-        raise BadInputError(f"{source} holds no rules", reason="a mapping with the key `rules` is expected")
+        raise BadInputError(
+            sentence("holds-no-rules", "{source} holds no rules", source=source),
+            reason=sentence("mapping-key-rules-expected", "a mapping with the key `rules` is expected"),
+        )
     problems += [f"nothing is called {key}" for key in content if key not in ("rules", "application", "libraries")]
     listed = content.get("rules", [])
     if not isinstance(listed, Sequence) or isinstance(listed, str):
@@ -151,7 +155,9 @@ def user_rules(content: object, source: str) -> UserRules:
     problems += packages.problems
     if problems:
         raise BadInputError(
-            f"the rules in {source} are invalid", reason="; ".join(problems), remedy="see docs/stack-classes.md"
+            sentence("rules-invalid", "the rules in {source} are invalid", source=source),
+            reason=joined("; ", problems),
+            remedy=sentence("see-docs-stack-classes-md", "see docs/stack-classes.md"),
         )
     return made
 
@@ -176,13 +182,15 @@ def _rule(number: int, item: object, problems: list[str]) -> ClassRule | None:
         try:
             re.compile(expression)
         except re.error as error:
-            entry.problems.append(f"code {expression}: {error}")
+            entry.problems.append(sentence("code", "code {expression}: {error}", expression=expression, error=error))
         except RecursionError:
             entry.problems.append("an expression of code is nested too deeply")
     if not any(lists.values()):
         entry.problems.append("it has no condition: calls, top, code or states")
     if entry.problems:
-        problems += [f"rule {number}: {problem}" for problem in entry.problems]
+        problems += [
+            sentence("rule", "rule {number}: {problem}", number=number, problem=problem) for problem in entry.problems
+        ]
         return None
     return ClassRule(
         name=str(name),

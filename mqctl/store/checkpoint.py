@@ -8,6 +8,7 @@ from __future__ import annotations
 from mqctl.errors import BadInputError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.layouts import CHECKPOINT, CHECKPOINT_BYTES
+from mqctl.text import sentence
 
 _RECOVERY_MARGIN_MS = 3_000
 
@@ -49,16 +50,30 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
     """
     if len(data) < CHECKPOINT.size:
         raise BadInputError(
-            "could not read the checkpoint file",
-            reason=f"{len(data)} bytes are too few, {CHECKPOINT.size} hold the times",
-            remedy="copy the store again",
+            sentence("could-not-read-checkpoint-file", "could not read the checkpoint file"),
+            reason=sentence(
+                "bytes-too-few-hold-times",
+                "{data} bytes are too few, {size} hold the times",
+                data=len(data),
+                size=CHECKPOINT.size,
+            ),
+            remedy=sentence("copy-store-again", "copy the store again"),
         )
     physical, queue, index, master, confirm = CHECKPOINT.unpack_from(data)
     if min(physical, queue, index) < 0:
         raise BadInputError(
-            "could not read the checkpoint file",
-            reason=f"its times are {physical}, {queue} and {index} ms; no message is stored before 1970",
-            remedy="copy the store again; a broker without a checkpoint reads the commit log from its first file",
+            sentence("could-not-read-checkpoint-file", "could not read the checkpoint file"),
+            reason=sentence(
+                "times-ms-no-message-stored-before",
+                "its times are {physical}, {queue} and {index} ms; no message is stored before 1970",
+                physical=physical,
+                queue=queue,
+                index=index,
+            ),
+            remedy=sentence(
+                "copy-store-again-broker-without-checkpoint",
+                "copy the store again; a broker without a checkpoint reads the commit log from its first file",
+            ),
         )
     return Checkpoint(
         physical_time_ms=physical,

@@ -21,6 +21,7 @@ from mqctl.store.kernel import Headers, Int64s, Stop, Tail, accepted, headers
 from mqctl.store.layouts import BLANK_BYTES, HEADER_BYTES, MAGIC_V1, MAGIC_V2, PAGE_BYTES, SIZE_AND_MAGIC
 from mqctl.store.mapped_files import Buffer, MappedFile, OddFile, listed_files, nominal_size
 from mqctl.store.walk import Walk, find_record, record_limit, scan, walk
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,13 @@ class CommitLog:
                 if low <= physical_offset < high:
                     raise odd.error()
             raise NotFoundError(
-                problem, reason=f"the commit log holds {self.min_offset} to {self.files[-1].end if self.files else 0}"
+                problem,
+                reason=sentence(
+                    "commit-log-holds",
+                    "the commit log holds {min_offset} to {end}",
+                    min_offset=self.min_offset,
+                    end=self.files[-1].end if self.files else 0,
+                ),
             )
         position = physical_offset - file.start
         magic = 0
@@ -232,7 +239,15 @@ class CommitLog:
         if len(buffer) - position >= BLANK_BYTES:
             _, magic = SIZE_AND_MAGIC.unpack_from(buffer.data, position)
         if magic not in (MAGIC_V1, MAGIC_V2):
-            raise NotFoundError(problem, reason=f"no record starts at byte {position} of {file.path.name}")
+            raise NotFoundError(
+                problem,
+                reason=sentence(
+                    "no-record-starts-byte",
+                    "no record starts at byte {position} of {path}",
+                    position=position,
+                    path=file.path.name,
+                ),
+            )
         try:
             message = decode_message(buffer.data, position)
         except RecordError as error:

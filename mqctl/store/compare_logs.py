@@ -15,6 +15,7 @@ from mqctl.errors import BadInputError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.progress import Progress
 from mqctl.store.commitlog import CommitLog
+from mqctl.text import sentence
 
 _WINDOW_BYTES = 8 << 20
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
@@ -239,9 +240,17 @@ def _bytes(log: CommitLog, offset: int, size: int) -> Bytes:
     data = np.frombuffer(file.view(position, position + size), dtype=np.uint8)[position : position + size]
     if len(data) < size:
         raise BadInputError(
-            f"could not read {file.path}",
-            reason=f"it was cut from {position + size:,} to {position + len(data):,} bytes while it was read",
-            remedy="run it again when nobody changes the store, or copy the store first",
+            sentence("could-not-read", "could not read {file}", file=file.path),
+            reason=sentence(
+                "cut-bytes-while-read",
+                "it was cut from {position:,} to {size:,} bytes while it was read",
+                position=position + size,
+                size=position + len(data),
+            ),
+            remedy=sentence(
+                "run-again-when-nobody-changes-store",
+                "run it again when nobody changes the store, or copy the store first",
+            ),
         )
     return data
 

@@ -18,6 +18,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.protocol.fastjson import FastjsonError, loads
 from mqctl.store.plain_files import read_file
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
@@ -70,7 +71,9 @@ def read_config(directory: Path, name: str) -> LoadedConfig:
 
 def unread_config(name: str, error: MqctlError) -> LoadedConfig:
     """Returns what a look at a store has of a configuration that `read_config` could not read: nothing but why."""
-    problem = f"could not be read: {error.reason}; {error.remedy}"
+    problem = sentence(
+        "could-not-read-2", "could not be read: {reason}; {remedy}", reason=error.reason, remedy=error.remedy
+    )
     return LoadedConfig(ConfigFileState(name=name, source=FileSource.UNREAD, main_problem=problem), {})
 
 
@@ -93,7 +96,7 @@ def _attempt(path: Path) -> tuple[Table | None, str]:
     try:
         value = loads(data)
     except FastjsonError as error:
-        return None, f"unparsable: {error}"
+        return None, sentence("unparsable", "unparsable: {error}", error=error)
     if not isinstance(value, dict):
         return None, "no JSON object"
     problem = _unfit(value)
@@ -212,7 +215,7 @@ def consumer_offsets(file: LoadedConfig) -> OffsetTable:
         for queue_id, offset in _object(queues).items():
             number, value = _maybe_int(queue_id), _maybe_int(offset)
             if number is None or value is None:
-                ignored.append(f"{key} queue {queue_id}")
+                ignored.append(sentence("queue-3", "{key} queue {queue_id}", key=key, queue_id=queue_id))
             else:
                 committed[number] = value
         offsets[(parts[0], parts[1])] = committed

@@ -28,6 +28,7 @@ from mqctl.store.index_file import IndexFile
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.mapped_files import listed_files
 from mqctl.store.plain_files import read_file, reading_error
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.store.rocksdb import Converted
@@ -75,23 +76,33 @@ class StoreDirectory:
             if not _exists(wanted):
                 _refuse_url(wanted)
                 raise NotFoundError(
-                    f"could not open the store {wanted}",
-                    reason="no such directory",
-                    remedy="give the broker's storePathRootDir",
+                    sentence("could-not-open-store", "could not open the store {path}", path=wanted),
+                    reason=sentence("no-such-directory", "no such directory"),
+                    remedy=sentence("give-brokers-storepathrootdir", "give the broker's storePathRootDir"),
                 )
         present = [part for part in _PARTS if _exists(path / part)]
         raft = _raft_directory(path)
         if raft is not None and not any(listed_files(path / "commitlog")):
             raise BadInputError(
-                f"could not open the store {path}",
-                reason=f"its commit log is in DLedger's (Raft) format, in {raft.name}",
-                remedy="ask the running broker instead (`--namesrv`); DLedger logs are not read offline",
+                sentence("could-not-open-store", "could not open the store {path}", path=path),
+                reason=sentence(
+                    "commit-log-dledgers-raft-format",
+                    "its commit log is in DLedger's (Raft) format, in {raft}",
+                    raft=raft.name,
+                ),
+                remedy=sentence(
+                    "ask-running-broker-instead-namesrv-dledger",
+                    "ask the running broker instead (`--namesrv`); DLedger logs are not read offline",
+                ),
             )
         if not path.is_dir() or not present:
             raise BadInputError(
-                f"could not open the store {path}",
-                reason=f"it has none of {', '.join(_PARTS)}",
-                remedy="give the broker's storePathRootDir (by default ~/store)",
+                sentence("could-not-open-store", "could not open the store {path}", path=path),
+                reason=sentence("none", "it has none of {parts}", parts=", ".join(_PARTS)),
+                remedy=sentence(
+                    "give-brokers-storepathrootdir-default-store",
+                    "give the broker's storePathRootDir (by default ~/store)",
+                ),
             )
         return cls(path, tuple(commit_log_paths))
 
@@ -284,14 +295,17 @@ def _refuse_url(path: Path) -> None:
     url = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
     if scheme == "file":
         raise UsageError(
-            f"could not open the store {url}",
-            reason="this command reads directories, no URLs",
-            remedy=f"write --store /{rest}",
+            sentence("could-not-open-store", "could not open the store {path}", path=url),
+            reason=sentence("command-reads-directories-no-urls", "this command reads directories, no URLs"),
+            remedy=sentence("write-store", "write --store /{rest}", rest=rest),
         )
     raise UsageError(
-        f"could not open the store {url}",
-        reason="this command reads directories, no URLs",
-        remedy="mount the store or copy it to a disk; `mqctl store verify` and `mqctl report` read it as it is",
+        sentence("could-not-open-store", "could not open the store {path}", path=url),
+        reason=sentence("command-reads-directories-no-urls", "this command reads directories, no URLs"),
+        remedy=sentence(
+            "mount-store-copy-disk-mqctl-store",
+            "mount the store or copy it to a disk; `mqctl store verify` and `mqctl report` read it as it is",
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from mqctl.errors import ConfigurationError, StorageError
+from mqctl.text import sentence
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 datasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
@@ -28,7 +29,9 @@ class DiskFullError(StorageError):
 
     def __init__(self, path: str) -> None:
         super().__init__(
-            f"could not write {path}", reason="no space left on the disk", remedy="free space; the broker then goes on"
+            sentence("could-not-write", "could not write {path}", path=path),
+            reason="no space left on the disk",
+            remedy="free space; the broker then goes on",
         )
 
 
@@ -93,9 +96,17 @@ class Disk:
             self.create(path, size_bytes)
         elif size != size_bytes:
             raise ConfigurationError(
-                f"could not open {path}",
-                reason=f"it has {size} bytes, {setting} says {size_bytes}",
-                remedy=f"start with the {setting} that the store was written with",
+                sentence("could-not-open", "could not open {path}", path=path),
+                reason=sentence(
+                    "bytes-says",
+                    "it has {size} bytes, {setting} says {size_bytes}",
+                    size=size,
+                    setting=setting,
+                    size_bytes=size_bytes,
+                ),
+                remedy=sentence(
+                    "start-store-written", "start with the {setting} that the store was written with", setting=setting
+                ),
             )
 
     def descriptor(self, path: str) -> int:
@@ -375,7 +386,10 @@ def _failure(path: str, error: OSError) -> StorageError:
     if error.errno in _FULL:
         return DiskFullError(path)
     return StorageError(
-        f"could not use {path}",
+        sentence("could-not-use", "could not use {path}", path=path),
         reason=error.strerror or str(error),
-        remedy="check that the disk is healthy and the store belongs to the broker's user",
+        remedy=sentence(
+            "check-disk-healthy-store-belongs-brokers",
+            "check that the disk is healthy and the store belongs to the broker's user",
+        ),
     )

@@ -18,9 +18,10 @@ from mqctl.model.storage_state import CutTail
 from mqctl.store.commitlog import CommitLog
 from mqctl.store.layouts import CRC_MASK
 from mqctl.store.plain_files import read_file
+from mqctl.text import sentence
 
 EPOCH_FILE = "epochFileCheckpoint"
-_PROBLEM = f"could not read {EPOCH_FILE}"
+_PROBLEM = sentence("could-not-read", "could not read {file}", file=EPOCH_FILE)
 
 
 def read_epochs(root: Path) -> tuple[Epoch, ...] | None:
@@ -40,7 +41,11 @@ def read_epochs(root: Path) -> tuple[Epoch, ...] | None:
             problem = problem or error.reason
     if not problem:
         return None
-    raise BadInputError(_PROBLEM, reason=problem, remedy="copy it again from the broker, with its backup")
+    raise BadInputError(
+        _PROBLEM,
+        reason=problem,
+        remedy=sentence("copy-again-broker-backup", "copy it again from the broker, with its backup"),
+    )
 
 
 def was_cut_at(log: CommitLog, confirmed: int) -> bool:
@@ -76,10 +81,18 @@ def _parsed(data: bytes) -> tuple[Epoch, ...]:
     entries = lines[2:]
     if count != len(entries):
         raise BadInputError(
-            _PROBLEM, reason=f"it tells of {count} entries and has {len(entries)}", remedy="copy it again"
+            _PROBLEM,
+            reason=sentence(
+                "tells-entries", "it tells of {count} entries and has {entries}", count=count, entries=len(entries)
+            ),
+            remedy=sentence("copy-again", "copy it again"),
         )
     if zlib.crc32("".join(f"{line}\n" for line in entries).encode()) & CRC_MASK != checksum:
-        raise BadInputError(_PROBLEM, reason="its entries have another sum than it says", remedy="copy it again")
+        raise BadInputError(
+            _PROBLEM,
+            reason=sentence("entries-another-sum-than-says", "its entries have another sum than it says"),
+            remedy=sentence("copy-again", "copy it again"),
+        )
     return tuple(map(_epoch, entries))
 
 
@@ -87,5 +100,9 @@ def _epoch(line: str) -> Epoch:
     number, _, start = line.partition("-")
     epoch, offset = decimal(number), decimal(start)
     if epoch is None or offset is None:
-        raise BadInputError(_PROBLEM, reason=f"{line!r} is no epoch", remedy="copy it again")
+        raise BadInputError(
+            _PROBLEM,
+            reason=sentence("no-epoch", "{line!r} is no epoch", line=line),
+            remedy=sentence("copy-again", "copy it again"),
+        )
     return Epoch(epoch, offset)

@@ -20,6 +20,7 @@ from mqctl.store import dtypes
 from mqctl.store import layouts as lay
 from mqctl.store.kernel import Int64s
 from mqctl.store.mapped_files import Buffer, map_file
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,14 @@ class IndexFile:
         """
         if len(self.buffer) < lay.INDEX_HEADER_BYTES:
             raise BadInputError(
-                f"could not read the index file {self.path.name}",
-                reason=f"{len(self.buffer)} bytes are too few for its header of {lay.INDEX_HEADER_BYTES}",
-                remedy="ignore it: the broker rebuilds index files",
+                sentence("could-not-read-index-file", "could not read the index file {path}", path=self.path.name),
+                reason=sentence(
+                    "bytes-too-few-header",
+                    "{buffer} bytes are too few for its header of {index_header_bytes}",
+                    buffer=len(self.buffer),
+                    index_header_bytes=lay.INDEX_HEADER_BYTES,
+                ),
+                remedy=sentence("ignore-broker-rebuilds-index-files", "ignore it: the broker rebuilds index files"),
             )
         return IndexHeader(*lay.INDEX_HEADER.unpack_from(self.buffer.data))
 

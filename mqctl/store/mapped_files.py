@@ -26,6 +26,7 @@ from mqctl.store.layouts import FILE_NAME_DIGITS, HEADER_BYTES
 from mqctl.store.mapping_guard import guard_mapping
 from mqctl.store.plain_files import look_at, open_regular, reading_error
 from mqctl.store.ranged import Ranged
+from mqctl.text import sentence
 
 Buffer: TypeAlias = NDArray[np.uint8]
 
@@ -185,7 +186,9 @@ class OddFileError(StorageError):
 
     def __init__(self, odd: OddFile) -> None:
         super().__init__(
-            f"could not read {odd.path}", reason=odd.reason, remedy="put the broker's own file in its place"
+            sentence("could-not-read", "could not read {file}", file=odd.path),
+            reason=odd.reason,
+            remedy=sentence("put-brokers-own-file-place", "put the broker's own file in its place"),
         )
         self.path = odd.path
 

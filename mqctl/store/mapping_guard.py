@@ -28,6 +28,7 @@ from types import FrameType
 from mqctl.errors import ExitCode, MqctlError, NotFoundError, PermissionDeniedError, StorageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.plain_files import reading_error
+from mqctl.text import sentence
 
 RefusedPart = tuple[int, int, str]
 """Bytes [low, high) of a file that its disk did not give, and why."""
@@ -199,9 +200,17 @@ def _why(mapping: _Mapping, position: int) -> StorageError | NotFoundError | Per
     size = _size(mapping)
     if size <= position:
         return StorageError(
-            f"could not read {mapping.path}",
-            reason=f"it was cut from {mapping.size_bytes:,} to {size:,} bytes while it was read",
-            remedy="run it again when nobody changes the store, or copy the store first",
+            sentence("could-not-read", "could not read {file}", file=mapping.path),
+            reason=sentence(
+                "cut-bytes-while-read",
+                "it was cut from {position:,} to {size:,} bytes while it was read",
+                position=mapping.size_bytes,
+                size=size,
+            ),
+            remedy=sentence(
+                "run-again-when-nobody-changes-store",
+                "run it again when nobody changes the store, or copy the store first",
+            ),
         )
     try:
         descriptor = os.open(mapping.path, os.O_RDONLY | os.O_CLOEXEC)
@@ -215,7 +224,7 @@ def _why(mapping: _Mapping, position: int) -> StorageError | NotFoundError | Per
         failure = reading_error(mapping.path, error)
         return BadSpotError(failure, mapping.path) if error.errno == errno.EIO else failure
     return StorageError(
-        f"could not read {mapping.path}",
-        reason="its disk failed, and another file took its name",
-        remedy="run it again",
+        sentence("could-not-read", "could not read {file}", file=mapping.path),
+        reason=sentence("disk-failed-another-file-took-name", "its disk failed, and another file took its name"),
+        remedy=sentence("run-again", "run it again"),
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mqctl.errors import NotFoundError, PermissionDeniedError, StorageError
 from mqctl.store.attached import source_of
+from mqctl.text import sentence
 
 LARGEST_BYTES = 256 << 20
 """Of a file that is read whole: ten times the `topics.json` of 100,000 topics."""
@@ -51,7 +52,7 @@ def open_regular(file: Path) -> int:
 
 
 _KINDS = (
-    (stat.S_ISDIR, "it is a directory"),
+    (stat.S_ISDIR, sentence("directory", "it is a directory")),
     (stat.S_ISFIFO, "it is a named pipe"),
     (stat.S_ISSOCK, "it is a socket"),
     (stat.S_ISCHR, "it is a device"),
@@ -124,17 +125,32 @@ def refused(problem: str, error: OSError, *, remedy: str = "") -> PermissionDeni
 
 def reading_error(path: Path, error: OSError) -> NotFoundError | PermissionDeniedError | StorageError:
     """Translates what the operating system said about `path`."""
-    problem = f"could not read {path}"
+    problem = sentence("could-not-read", "could not read {file}", file=path)
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return NotFoundError(
             problem,
-            reason="no such file",
-            remedy="run it again if a broker runs on the store: it deletes what has expired; copy a copy again",
+            reason=sentence("no-such-file", "no such file"),
+            remedy=sentence(
+                "run-again-if-broker-runs-store",
+                "run it again if a broker runs on the store: it deletes what has expired; copy a copy again",
+            ),
         )
     if isinstance(error, PermissionError):
         return PermissionDeniedError(
-            problem, reason="permission denied", remedy="run as the broker's user, or copy the store with read rights"
+            problem,
+            reason=sentence("permission-denied", "permission denied"),
+            remedy=sentence(
+                "run-brokers-user-copy-store-read", "run as the broker's user, or copy the store with read rights"
+            ),
         )
     if isinstance(error, UnfitFileError):
-        return StorageError(problem, reason=error.strerror or "", remedy="put the broker's own file in its place")
-    return StorageError(problem, reason=error.strerror or str(error), remedy="check the disk and copy the store again")
+        return StorageError(
+            problem,
+            reason=error.strerror or "",
+            remedy=sentence("put-brokers-own-file-place", "put the broker's own file in its place"),
+        )
+    return StorageError(
+        problem,
+        reason=error.strerror or str(error),
+        remedy=sentence("check-disk-copy-store-again", "check the disk and copy the store again"),
+    )

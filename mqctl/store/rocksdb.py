@@ -34,6 +34,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.plain_files import reading_error
 from mqctl.store.rocksdb_database import DatabaseError, Families, open_copy
+from mqctl.text import sentence
 
 QUEUES = "consumequeue"
 CONFIGS = {
@@ -115,16 +116,22 @@ def _made(store: Path, parts: tuple[str, ...], state: str) -> Converted:
     try:
         home.mkdir(mode=0o700, exist_ok=True)
         if home.stat().st_uid != os.getuid():
-            raise StorageError(f"could not use {home}", reason="it is somebody else's", remedy="set TMPDIR")
+            raise StorageError(
+                sentence("could-not-use", "could not use {path}", path=home),
+                reason=sentence("somebody-elses", "it is somebody else's"),
+                remedy=sentence("set-tmpdir", "set TMPDIR"),
+            )
         _sweep(home)
         while not _hold(root):
             _make(store, parts, root)
         note = json.loads((root / _NOTE).read_text(encoding="utf-8"))
     except OSError as error:
         raise StorageError(
-            f"could not convert what {store} keeps in RocksDB",
+            sentence(
+                "could-not-convert-what-keeps-rocksdb", "could not convert what {store} keeps in RocksDB", store=store
+            ),
             reason=f"{error.strerror or error} at {error.filename or home}",
-            remedy="see that TMPDIR has room for 20 bytes a message",
+            remedy=sentence("see-tmpdir-room-20-bytes-message", "see that TMPDIR has room for 20 bytes a message"),
         ) from error
     return Converted(root, note["problems"])
 

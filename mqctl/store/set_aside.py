@@ -18,6 +18,7 @@ from mqctl.model.storage_state import SetAside
 from mqctl.store.disk import Disk
 from mqctl.store.layouts import FILE_NAME_DIGITS
 from mqctl.store.plain_files import read_whole, reading_error
+from mqctl.text import sentence
 
 DIRECTORY = "commitlog.set-aside"
 NOTE = "note.json"
@@ -140,5 +141,7 @@ def write_acknowledgement(root: Path, place: str, text: str | None) -> None:
         sync_directory(path.parent)
     except OSError as error:
         raise StorageError(
-            f"could not write {path}", reason=error.strerror or str(error), remedy="run as the broker's user"
+            sentence("could-not-write", "could not write {path}", path=path),
+            reason=error.strerror or str(error),
+            remedy=sentence("run-brokers-user", "run as the broker's user"),
         ) from error

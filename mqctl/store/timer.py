@@ -18,6 +18,7 @@ from mqctl.store import dtypes
 from mqctl.store import layouts as lay
 from mqctl.store.mapped_files import OddFile, map_file, mapped_files
 from mqctl.store.plain_files import read_file
+from mqctl.text import sentence
 
 ROLL = 0x2
 DELETE = 0x4
@@ -53,7 +54,10 @@ def read_timer_check(path: Path) -> TimerCheck | None:
         return None
     if len(data) < lay.TIMER_CHECK.size:
         raise BadInputError(
-            "read config/timercheck", reason=f"{len(data)} bytes are too few for its {lay.TIMER_CHECK.size}"
+            sentence("read-config-timercheck", "read config/timercheck"),
+            reason=sentence(
+                "bytes-too-few", "{data} bytes are too few for its {size}", data=len(data), size=lay.TIMER_CHECK.size
+            ),
         )
     read, flushed, offset, master, state, timestamp, counter = lay.TIMER_CHECK.unpack_from(data)
     return TimerCheck(

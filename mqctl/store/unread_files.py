@@ -18,6 +18,7 @@ from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.directory import StoreDirectory, Unreadable
 from mqctl.store.layouts import QUEUE_ENTRY_BYTES
 from mqctl.store.plain_files import look_at
+from mqctl.text import composed
 
 
 def unread_log_files(store: StoreDirectory) -> Iterator[Unreadable]:
@@ -104,4 +105,4 @@ def unread_queues(store: StoreDirectory) -> list[Unreadable]:
 def why_unread(store: StoreDirectory, error: MqctlError) -> str:
     """Returns why something was not read, with the file that stood in the way where the error tells it."""
     reason, path = error.reason or error.problem, getattr(error, "path", None)
-    return reason if path is None else f"{store.relative(path)}: {reason}"
+    return reason if path is None else composed("{relative}: {reason}", relative=store.relative(path), reason=reason)

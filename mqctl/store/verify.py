@@ -27,6 +27,7 @@ from mqctl.store.verify_log import LogVerifier, oddities
 from mqctl.store.verify_plan import CheckedQueues, QueueFindings, QueuePlan
 from mqctl.store.verify_queues import QueueVerifier
 from mqctl.store.verify_timer import verify_timers
+from mqctl.text import composed
 
 COMMIT_LOG = "commitlog"
 _LEAD_INTO_LOG = (
@@ -331,7 +332,7 @@ def _timers(store: StoreDirectory, unread: list[Unreadable]) -> list[Damage]:
 
 
 def _unread(part: str, error: MqctlError) -> Unreadable:
-    return Unreadable(part, f"{error}; {error.remedy}")
+    return Unreadable(part, composed("{error}; {remedy}", error=error, remedy=error.remedy))
 
 
 def _configs(store: StoreDirectory, unread: list[Unreadable]) -> list[Damage]:

@@ -29,9 +29,10 @@ from mqctl.model.origin import OriginKind
 from mqctl.render.checks import _NEXT, with_next
 from mqctl.render.findings import playbook_command
 from mqctl.render.messages import _texts, sentences
-from mqctl.render.sentences import FILES, chinese_sentences
+from mqctl.render.translation import CATALOGUE, read_catalogue
 from tests.conftest import REPOSITORY
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
+from tests.render.test_texts import TEMPLATES
 from tests.shells_reading import SHELLS, words_read
 
 HOSTILE = (
@@ -261,7 +262,8 @@ def test_no_sentence_of_a_catalogue_has_a_place_in_a_bare_command() -> None:
         for text in (*rule.what.values(), rule.effect, rule.advice)
     ]
     texts += [text for lang in Lang for text in _phrases(lang)]
-    texts += [line for file in FILES for pair in chinese_sentences(file).items() for line in pair]
+    texts += [template for _, template in TEMPLATES]
+    texts += read_catalogue(CATALOGUE.read_text(encoding="utf-8")).values()
     assert sum(len(IN_BACKTICKS.findall(text)) for text in texts) > 5
     bare = [re.sub(r"\{[^}]*\}", "\0", IN_BACKTICKS.sub("", text)) for text in texts]
     assert [text for text in bare if re.search(COMMAND, text)] == []

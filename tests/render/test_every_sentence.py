@@ -23,8 +23,8 @@ from mqctl.render.messages.en.rules import RULES as EN
 from mqctl.render.messages.zh.heads import HEADS, TITLES
 from mqctl.render.messages.zh.phrases import PHRASES as ZH_PHRASES
 from mqctl.render.messages.zh.rules import RULES as ZH
-from mqctl.render.sentences import spoken_text
-from mqctl.render.timeline import sentence as event_sentence
+from mqctl.render.timeline import event_sentence
+from mqctl.render.translation import spoken
 from tests.each import each
 from tests.sources import Source, in_every_module
 
@@ -181,7 +181,7 @@ def test_n11_events_agree_with_their_counts(kind: EventKind, lang: Lang) -> None
 @each("name, lang", product(scenario_names(), Lang))
 def test_n11_titles_of_scenarios_are_plain(name: str, lang: Lang) -> None:
     title_of = load_scenario(name).title
-    check(title_of if lang is Lang.EN else spoken_text(title_of, lang), lang)
+    check(title_of if lang is Lang.EN else spoken(title_of, lang), lang)
 
 
 def check(sentence: str, lang: Lang) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mqctl.errors import ConfigurationError
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.cli.connection.profiles import Profile
@@ -40,8 +41,13 @@ def credentials_of(profile: Profile | None = None) -> Credentials | None:
     pair = _from_environment(profile.access_key_env, profile.secret_key_env or "")
     if pair is None:
         raise ConfigurationError(
-            f"the profile takes its keys from {profile.access_key_env} and {profile.secret_key_env}",
-            reason="they are not set",
+            sentence(
+                "profile-takes-keys",
+                "the profile takes its keys from {access_key_env} and {secret_key_env}",
+                access_key_env=profile.access_key_env,
+                secret_key_env=profile.secret_key_env,
+            ),
+            reason=sentence("not-set", "they are not set"),
         )
     _hold(profile.access_key_env, profile.secret_key_env or "")
     return pair
@@ -81,7 +87,13 @@ def _warn_of_readers(key_file: str | None) -> None:
     if open_to_all:
         from mqctl.cli.emit import tell
 
-        tell(f"mqctl: others may read the key {key_file}; chmod 600 makes it yours alone")
+        tell(
+            sentence(
+                "others-may-read-key-chmod",
+                "mqctl: others may read the key {key_file}; chmod 600 makes it yours alone",
+                key_file=key_file,
+            )
+        )
 
 
 def _from_environment(access: str, secret: str) -> Credentials | None:
@@ -91,9 +103,15 @@ def _from_environment(access: str, secret: str) -> Credentials | None:
     for name, value in given.items():
         other = secret if name == access else access
         if not value:
-            raise ConfigurationError(f"{other} is set, and {name} is not", remedy=f"set both, or take {other} away")
+            raise ConfigurationError(
+                sentence("set-not", "{other} is set, and {name} is not", other=other, name=name),
+                remedy=sentence("set-both-take-away", "set both, or take {other} away", other=other),
+            )
         if not value.isprintable():  # bytes that are no text, line ends of a file that was read
-            raise ConfigurationError(f"{name} cannot be used", reason="it holds characters that no key has")
+            raise ConfigurationError(
+                sentence("cannot-used", "{name} cannot be used", name=name),
+                reason=sentence("holds-characters-no-key", "it holds characters that no key has"),
+            )
     from mqctl.protocol.acl import Credentials
 
     return Credentials(given[access], given[secret])
@@ -109,15 +127,23 @@ def _from_keyring(access_key: str) -> Credentials:
         from keyring.errors import KeyringError
     except ImportError as error:
         remedy = "pip install 'mqctl[keyring]'"
-        raise ConfigurationError(problem, reason="the library keyring is not installed", remedy=remedy) from error
+        raise ConfigurationError(
+            problem,
+            reason=sentence("library-keyring-not-installed", "the library keyring is not installed"),
+            remedy=remedy,
+        ) from error
     try:
         secret = keyring.get_password(_SERVICE, access_key)
     except KeyringError as error:
         reason = str(error) or type(error).__name__
-        raise ConfigurationError(problem, reason=reason, remedy="unlock it, or use a file (--acl-file)") from error
+        raise ConfigurationError(
+            problem, reason=reason, remedy=sentence("unlock-use-file-acl-file", "unlock it, or use a file (--acl-file)")
+        ) from error
     if not secret:
         remedy = f"put it there: keyring set {_SERVICE} {access_key}"
-        raise ConfigurationError(problem, reason=f"it has none under {_SERVICE}", remedy=remedy)
+        raise ConfigurationError(
+            problem, reason=sentence("none-under", "it has none under {service}", service=_SERVICE), remedy=remedy
+        )
     return Credentials(access_key, secret)
 
 
@@ -129,7 +155,10 @@ def tls_of(profile: Profile | None = None) -> TlsSettings | None:
     """
     word = os.environ.get("MQCTL_TLS")
     if word is not None and word.lower() not in _YES | _NO:
-        raise ConfigurationError(f"MQCTL_TLS={word} cannot be read", remedy="set it to true or false")
+        raise ConfigurationError(
+            sentence("mqctl-tls-cannot-read", "MQCTL_TLS={word} cannot be read", word=word),
+            remedy=sentence("set-true-false", "set it to true or false"),
+        )
     wanted = word.lower() in _YES if word else any(os.environ.get(name) for name in ("MQCTL_TLS_CA", "MQCTL_TLS_CERT"))
     if not wanted and (word is not None or profile is None or not profile.tls):
         return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from mqctl.errors import ConfigurationError, PermissionDeniedError
 from mqctl.protocol.acl import Credentials
 from mqctl.store.plain_files import refused
+from mqctl.text import sentence
 
 _LONGEST_BYTES = 64 * 1024
 _ENTRY = re.compile(r"\s*['\"]?(accessKey|secretKey|securityToken)['\"]?\s*[:=](.*)")
@@ -35,23 +36,33 @@ def credentials_from_file(path: Path) -> Credentials:
         raise refused(problem, error) from error
     except OSError as error:
         raise ConfigurationError(
-            problem, reason=error.strerror or str(error), remedy="name the file that has them"
+            problem, reason=error.strerror or str(error), remedy=sentence("name-file", "name the file that has them")
         ) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise PermissionDeniedError(
-            problem, reason=f"other users may read it (mode {stat.S_IMODE(mode):o})", remedy=f"chmod 600 {path}"
+            problem,
+            reason=sentence(
+                "other-users-may-read-mode", "other users may read it (mode {s_imode:o})", s_imode=stat.S_IMODE(mode)
+            ),
+            remedy=f"chmod 600 {path}",
         )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ConfigurationError(problem, reason="it is not UTF-8 text", remedy=_FORM) from None
+        raise ConfigurationError(
+            problem, reason=sentence("not-utf-8-text", "it is not UTF-8 text"), remedy=_FORM
+        ) from None
     entries = [entry for line in text.splitlines() if (entry := _ENTRY.fullmatch(line))]
     values = {entry[1]: _value(entry[2]) for entry in entries}
     if not values.get("accessKey") or not values.get("secretKey"):
         missing = " and ".join(name for name in ("accessKey", "secretKey") if not values.get(name))
-        raise ConfigurationError(problem, reason=f"it lacks {missing}", remedy=_FORM)
+        raise ConfigurationError(problem, reason=sentence("lacks", "it lacks {missing}", missing=missing), remedy=_FORM)
     if len(entries) > len(values):
-        raise ConfigurationError(problem, reason="it has keys of several accounts", remedy="keep those of one")
+        raise ConfigurationError(
+            problem,
+            reason=sentence("keys-several-accounts", "it has keys of several accounts"),
+            remedy=sentence("keep-one", "keep those of one"),
+        )
     return Credentials(values["accessKey"], values["secretKey"], values.get("securityToken"))
 
 

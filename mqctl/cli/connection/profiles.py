@@ -16,6 +16,7 @@ from mqctl.model.forms import PROFILES, UPGRADE, newer_than_known
 from mqctl.model.names_alike import meant
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_whole, refused
+from mqctl.text import sentence
 
 FILE_NAME = "profiles.yaml"
 _NOT_FOR_US: dict[int | None, type[MqctlError]] = {
@@ -82,14 +83,21 @@ class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
         if profile is None:
             known = ", ".join(sorted(self.profiles)) or "none"
             remedy = meant(name, self.profiles, "mqctl profile list")
-            raise NotFoundError(f"there is no profile {name}", reason=f"known: {known}", remedy=remedy)
+            raise NotFoundError(
+                sentence("no-profile", "there is no profile {name}", name=name),
+                reason=sentence("known", "known: {known}", known=known),
+                remedy=remedy,
+            )
         return profile
 
 
 def checked_name(name: str) -> str:
     """Returns `name` if a profile may be called so. Raises UsageError."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is not a valid name for a profile", remedy="use letters, digits, -, _ and .")
+        raise UsageError(
+            sentence("not-valid-name-profile", "{name!r} is not a valid name for a profile", name=name),
+            remedy=sentence("use-letters-digits", "use letters, digits, -, _ and ."),
+        )
     return name
 
 
@@ -106,17 +114,21 @@ def load_profiles(directory: Path) -> Profiles:
     except FileNotFoundError:
         return Profiles()
     except OSError as error:
-        raise refused(f"could not read {file}", error) from error
+        raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error
     try:
         if not text.strip():
             return Profiles()
         reason = newer_than_known(decode_yaml(text, _Head).version, PROFILES)
         if reason is not None:
-            raise ConfigurationError(f"could not read {file}", reason=reason, remedy=UPGRADE)
+            raise ConfigurationError(
+                sentence("could-not-read", "could not read {file}", file=file), reason=reason, remedy=UPGRADE
+            )
         return decode_yaml(text, Profiles)
     except UnreadableYaml as error:
         remedy = "fix it, or remove it and add the profiles again"
-        raise ConfigurationError(f"could not read {file}", reason=str(error), remedy=remedy) from error
+        raise ConfigurationError(
+            sentence("could-not-read", "could not read {file}", file=file), reason=str(error), remedy=remedy
+        ) from error
 
 
 @contextmanager
@@ -138,12 +150,18 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
     file = directory / FILE_NAME
     remedy = "wait for it, then look at mqctl profile list"
     try:
-        with held_alone(directory / f".{FILE_NAME}.lock", f"change {file}", wait_s=wait_s, remedy=remedy, say=note):
+        with held_alone(
+            directory / f".{FILE_NAME}.lock",
+            sentence("change", "change {record}", record=file),
+            wait_s=wait_s,
+            remedy=remedy,
+            say=note,
+        ):
             profiles = load_profiles(directory)
             yield profiles
             write_whole(file, msgspec.yaml.encode(profiles), mode=0o600, sweep=FILE_NAME)
     except OSError as error:
-        problem, reason = f"could not write {file}", error.strerror or str(error)
+        problem, reason = sentence("could-not-write", "could not write {path}", path=file), error.strerror or str(error)
         if error.errno in _NOT_FOR_US:
             remedy = "set MQCTL_CONFIG_DIR to a writable directory"
             raise _NOT_FOR_US[error.errno](problem, reason=reason, remedy=remedy) from error

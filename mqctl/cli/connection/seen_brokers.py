@@ -22,6 +22,7 @@ from mqctl.model.route import RECENT_MS, SeenBroker, missed_brokers
 from mqctl.render.units import duration
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
+from mqctl.text import sentence
 
 if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.client.admin.cluster import BrokerAddress, Cluster
@@ -119,10 +120,24 @@ def _tell(missing: SeenBroker) -> None:
     who = on_one_line(missing.name) + (f" ({on_one_line(missing.address)})" if missing.address else "")
     if missing.expected_by is not None:
         by = on_one_line(missing.expected_by)
-        note(f"{who} is not registered, and is part of {by}: its queues are in no answer")
+        note(
+            sentence(
+                "not-registered-part-queues-no-answer",
+                "{who} is not registered, and is part of {by}: its queues are in no answer",
+                who=who,
+                by=by,
+            )
+        )
     else:
         age_ms = round(time() * 1000) - (missing.last_seen_time_ms or 0)
-        note(f"{who} is not registered any more, and was {duration(age_ms)} ago: its queues are in no answer")
+        note(
+            sentence(
+                "not-registered-any-more-ago-queues",
+                "{who} is not registered any more, and was {age_ms} ago: its queues are in no answer",
+                who=who,
+                age_ms=duration(age_ms),
+            )
+        )
 
 
 def note_brokers(cluster: Cluster, brokers: Iterable[BrokerAddress]) -> tuple[SeenBroker, ...]:

@@ -15,6 +15,7 @@ from mqctl.cli.places import config_dir, state_dir
 from mqctl.errors import ConfigurationError, UsageError
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.client.admin.cluster import Cluster
@@ -175,7 +176,10 @@ def _timeout_ms(text: str | None) -> int | None:
 
     limit = parse_span_ms(text)
     if limit <= 0:
-        raise UsageError("--timeout must be greater than 0", remedy="use for instance --timeout 15s")
+        raise UsageError(
+            sentence("timeout-must-greater-than-0", "--timeout must be greater than 0"),
+            remedy=sentence("use-instance-timeout-15s", "use for instance --timeout 15s"),
+        )
     return limit
 
 
@@ -225,9 +229,16 @@ def _local(timeout_ms: int | None) -> ClusterTarget:
     if running:
         names = ", ".join(f"{state.name} ({state.ready.namesrv})" for state in running)
         raise ConfigurationError(
-            "no cluster selected and several local clusters running", reason=names, remedy="add --namesrv HOST:PORT"
+            sentence(
+                "no-cluster-selected-several-local-clusters", "no cluster selected and several local clusters running"
+            ),
+            reason=names,
+            remedy=sentence("add-namesrv-host-port", "add --namesrv HOST:PORT"),
         )
     raise ConfigurationError(
-        "no cluster selected and no local cluster running",
-        remedy="add --namesrv HOST:PORT; or mqctl profile add NAME --namesrv HOST:PORT; or mqctl local up",
+        sentence("no-cluster-selected-no-local-cluster", "no cluster selected and no local cluster running"),
+        remedy=sentence(
+            "add-namesrv-host-port-mqctl-profile",
+            "add --namesrv HOST:PORT; or mqctl profile add NAME --namesrv HOST:PORT; or mqctl local up",
+        ),
     )

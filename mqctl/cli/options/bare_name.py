@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqctl.errors import UsageError
 from mqctl.model.command_line import shell_words
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand
@@ -87,9 +88,16 @@ def with_option(command: TyperCommand, context: Any, words: list[str]) -> list[s
         return [*(text for name in bare for text in (word, name)), *words]
     if set(named) != set(bare):
         raise UsageError(
-            f"two answers to {word}: {' '.join(bare)} and {word} {' '.join(named)}",
-            reason=f"a bare name means {word}",
-            remedy="give it once",
+            sentence(
+                "two-answers",
+                "two answers to {word}: {bare} and {word_2} {named}",
+                word=word,
+                bare=" ".join(bare),
+                word_2=word,
+                named=" ".join(named),
+            ),
+            reason=sentence("bare-name-means", "a bare name means {word}", word=word),
+            remedy=sentence("give-once", "give it once"),
         )
     return words
 
@@ -109,7 +117,10 @@ def _refuse_file(command: TyperCommand, context: Any, words: list[str], names: l
     if file is not None and any("--snapshot" in one.opts for one in command.params):
         place = words.index(file)
         line = [*context.command_path.split(), *words[:place], "--snapshot", file, *words[place + 1 :]]
-        raise UsageError(f"{file} is a file, not a {_noun(command)}", remedy=shell_words(line))
+        raise UsageError(
+            sentence("file-not", "{file} is a file, not a {noun}", file=file, noun=_noun(command)),
+            remedy=shell_words(line),
+        )
 
 
 def _noun(command: TyperCommand) -> str:

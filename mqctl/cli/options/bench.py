@@ -10,6 +10,7 @@ import typer
 from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 DEFAULT_DURATION_MS = 10_000
 _LONGEST_MS = 24 * 3_600_000
@@ -61,7 +62,10 @@ def size_range(text: str) -> tuple[int, int]:
     smallest = size_bytes("--size", low)
     largest = size_bytes("--size", high) if dash else smallest
     if not smallest >= 1 or largest > MAX_BODY_BYTES:
-        raise UsageError(f"cannot send bodies of {text!r}", reason=f"they have 1 to {MAX_BODY_BYTES} bytes")
+        raise UsageError(
+            sentence("cannot-send-bodies", "cannot send bodies of {text!r}", text=text),
+            reason=sentence("1-bytes", "they have 1 to {max_body_bytes} bytes", max_body_bytes=MAX_BODY_BYTES),
+        )
     return smallest, largest
 
 
@@ -70,7 +74,10 @@ def size_bytes(option: str, text: str) -> int:
     unit = _UNITS.get(text[-1:].lower(), 1)
     number = decimal(text[:-1] if unit > 1 else text)
     if number is None or number < 0:
-        raise UsageError(f"cannot read {option} {text!r}", remedy="write bytes: 1024, 2k, 500m, 10g")
+        raise UsageError(
+            sentence("cannot-read", "cannot read {option} {text!r}", option=option, text=text),
+            remedy=sentence("write-bytes-1024-2k-500m-10g", "write bytes: 1024, 2k, 500m, 10g"),
+        )
     return number * unit
 
 
@@ -80,5 +87,8 @@ def run_length_ms(duration: str | None, *, ends_itself: bool) -> int:
         return 3_600_000 if ends_itself else DEFAULT_DURATION_MS
     length_ms = parse_span_ms(duration)
     if not 0 < length_ms <= _LONGEST_MS:
-        raise UsageError(f"cannot run for {duration}", remedy="say how long, up to 24h: --duration 30s")
+        raise UsageError(
+            sentence("cannot-run", "cannot run for {duration}", duration=duration),
+            remedy=sentence("say-how-long-up-24h-duration", "say how long, up to 24h: --duration 30s"),
+        )
     return length_ms

@@ -13,6 +13,7 @@ from mqctl.cli.emit import Output, tell
 from mqctl.cli.language import ask_for
 from mqctl.model.body_form import BodyForm
 from mqctl.model.lang import Lang
+from mqctl.text import sentence
 
 
 def _forget_colour(value: bool) -> bool:  # noqa: FBT001 - the signature is typer's
@@ -147,5 +148,5 @@ def at_ms(text: str | None, now: datetime) -> int | None:
     from mqctl.cli.times import parse_instant
 
     moment = parse_instant(text, now)
-    tell(f"mqctl: judged as of {moment.text}")
+    tell(sentence("judged", "mqctl: judged as of {moment}", moment=moment.text))
     return moment.epoch_ms

@@ -12,6 +12,7 @@ from mqctl.cli.places import state_dir
 from mqctl.errors import ConfigurationError, StorageError, UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.numbers import fraction
+from mqctl.text import sentence
 
 _FASTEST = 1_000_000
 WindowOption = Annotated[
@@ -61,7 +62,10 @@ FailOnOption = Annotated[
 def _writable(page: Path | None) -> Path | None:
     """Refuses a page whose directory is not there before a cluster is asked for it."""
     if page is not None and not page.parent.is_dir():
-        raise StorageError(f"cannot write {page}", reason="its directory does not exist")
+        raise StorageError(
+            sentence("cannot-write", "cannot write {page}", page=page),
+            reason=sentence("directory-does-not-exist", "its directory does not exist"),
+        )
     return page
 
 
@@ -78,7 +82,9 @@ def window_ms(text: str | None) -> int:
 
     span_ms = parse_span_ms(text) if text else 0
     if text and span_ms <= 0:
-        raise UsageError("two looks at one moment show no movement", remedy="--window 30s")
+        raise UsageError(
+            sentence("two-looks-one-moment-show-no", "two looks at one moment show no movement"), remedy="--window 30s"
+        )
     return span_ms
 
 
@@ -95,11 +101,14 @@ def time_scale_of(given: float | None, *, namesrv: str | None = None, store: Pat
     text = os.environ.get("MQCTL_TIME_SCALE")
     scale = fraction(text) if given is None and text else given
     if scale is None and text:
-        raise UsageError(f"MQCTL_TIME_SCALE={text} is not a number")
+        raise UsageError(sentence("mqctl-time-scale-not-number", "MQCTL_TIME_SCALE={text} is not a number", text=text))
     if scale is None:
         return _of_scenario(namesrv, store)
     if not 0 < scale < _FASTEST:
-        raise UsageError(f"a time scale of {scale:g} is not possible", remedy="use a number above 0, 60 for instance")
+        raise UsageError(
+            sentence("time-scale-not-possible", "a time scale of {scale:g} is not possible", scale=scale),
+            remedy=sentence("use-number-above-0-60-instance", "use a number above 0, 60 for instance"),
+        )
     return scale
 
 

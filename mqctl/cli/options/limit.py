@@ -10,6 +10,7 @@ from mqctl.cli.emit import Output
 from mqctl.errors import UsageError
 from mqctl.model.numbers import decimal
 from mqctl.render.document import Document
+from mqctl.text import sentence
 
 ALL = "all"
 
@@ -17,7 +18,10 @@ ALL = "all"
 def _checked(text: str | None) -> str | None:
     if text is None or text == ALL or decimal(text, 1) is not None:
         return text
-    raise UsageError(f"--limit {text} is not a number of rows", remedy=f"use a number from 1 on, or {ALL}")
+    raise UsageError(
+        sentence("limit-not-number-rows", "--limit {text} is not a number of rows", text=text),
+        remedy=sentence("use-number-1", "use a number from 1 on, or {all}", all=ALL),
+    )
 
 
 GroupLimitOption = Annotated[

@@ -10,6 +10,7 @@ import typer
 from mqctl.allocation.rooms import RoomRule, room_rule
 from mqctl.errors import ConfigurationError, UsageError
 from mqctl.store.plain_files import read_named
+from mqctl.text import sentence
 
 RoomRuleOption = Annotated[
     str | None,
@@ -61,5 +62,7 @@ def _mapping(file: Path) -> dict[str, str]:
         return decode_yaml(read_named(file), dict[str, str])
     except (OSError, UnreadableYaml) as error:
         raise UsageError(
-            f"cannot read rooms from {file}", reason=str(error), remedy="write one `name: room` a line"
+            sentence("cannot-read-rooms", "cannot read rooms from {file}", file=file),
+            reason=str(error),
+            remedy=sentence("write-one-name-room-line", "write one `name: room` a line"),
         ) from error

@@ -14,6 +14,7 @@ import typer
 
 from mqctl.cli.emit import tell
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +98,10 @@ def named_store(text: str) -> tuple[str, str]:
     if not equals or "/" in name or ":" in name or not name:
         return "", text
     if not location:
-        raise UsageError(f"--store {text} is not a directory", remedy="write --store NAME=DIR")
+        raise UsageError(
+            sentence("store-not-directory", "--store {text} is not a directory", text=text),
+            remedy=sentence("write-store-name-dir", "write --store NAME=DIR"),
+        )
     return name, location
 
 
@@ -127,7 +131,10 @@ def wanted_of(
 
     low, high = _instant_ms(since, "since"), _instant_ms(until, "until")
     if low is not None and high is not None and low >= high:
-        raise UsageError("--since is not before --until", remedy="swap them, or give other times")
+        raise UsageError(
+            sentence("since-not-before", "--since is not before --until"),
+            remedy=sentence("swap-give-other-times", "swap them, or give other times"),
+        )
     bounds = Bounds(-FAR if low is None else low, FAR if high is None else high)
     names = (tuple(paths), tuple(groups or ()), tuple(topics or ()))
     return Selection(*names, system=system, store_time_ms=bounds, brokers=tuple(brokers))
@@ -149,7 +156,7 @@ def started(settings: SessionSettings) -> Iterator[SparkSession]:
     from mqctl.spark.session.open import open_session
 
     if sys.stderr.isatty():
-        tell("mqctl: starting Spark")
+        tell(sentence("starting-spark", "mqctl: starting Spark"))
     with open_session(settings) as spark:
         yield spark
 
@@ -157,7 +164,10 @@ def started(settings: SessionSettings) -> Iterator[SparkSession]:
 def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark."):
-        raise UsageError(f"--conf {text} is not a Spark setting", remedy="write --conf spark.some.key=value")
+        raise UsageError(
+            sentence("conf-not-spark-setting", "--conf {text} is not a Spark setting", text=text),
+            remedy=sentence("write-conf-spark-some-key-value", "write --conf spark.some.key=value"),
+        )
     return key, value
 
 

@@ -8,6 +8,7 @@ import typer
 
 from mqctl.errors import UsageError
 from mqctl.plan.topic_changes import MAX_QUEUES, TopicRequest, parse_perm
+from mqctl.text import sentence
 
 QueuesOption = Annotated[
     int | None,
@@ -47,7 +48,10 @@ def topic_request(
         name, given, value = item.partition("=")
         if not given or not name or not value or "," in item:
             raise UsageError(
-                f"cannot read --attribute {item!r}", remedy="write NAME=VALUE, message.type=FIFO for instance"
+                sentence("cannot-read-attribute", "cannot read --attribute {item!r}", item=item),
+                remedy=sentence(
+                    "write-name-value-message-type-fifo", "write NAME=VALUE, message.type=FIFO for instance"
+                ),
             )
         named[name] = value
     return TopicRequest(

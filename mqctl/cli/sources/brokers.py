@@ -9,6 +9,7 @@ from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.names import retry_topic
 from mqctl.model.names_alike import is_pattern, meant
+from mqctl.text import sentence
 
 if TYPE_CHECKING:  # commands that read a store need the gaps only
     from mqctl.cli.connection.target import ClusterTarget
@@ -34,7 +35,11 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
     if unknown:
         known = ", ".join(sorted({item.broker_name for item in addresses})) or "none"
         remedy = meant(min(unknown), {item.broker_name for item in addresses}, "mqctl broker list")
-        raise NotFoundError(f"there is no broker {min(unknown)}", reason=f"known: {known}", remedy=remedy)
+        raise NotFoundError(
+            sentence("no-broker", "there is no broker {broker}", broker=min(unknown)),
+            reason=sentence("known", "known: {known}", known=known),
+            remedy=remedy,
+        )
     chosen = tuple(item for item in addresses if not wanted or {item.broker_name, item.address} & wanted)
     return list_brokers(asking, chosen, Scope())
 
@@ -59,7 +64,9 @@ def require_known(brokers: Collection[LiveBroker], groups: Iterable[str]) -> Non
     for group in sorted(groups):
         if group not in known and not is_pattern(group) and retry_topic(group) not in topics:
             remedy = meant(group, known, "mqctl group list --all")
-            raise NotFoundError(f"there is no consumer group {group}", remedy=remedy)
+            raise NotFoundError(
+                sentence("no-consumer-group", "there is no consumer group {group}", group=group), remedy=remedy
+            )
 
 
 def broker_gaps(brokers: Iterable[LiveBroker]) -> list[Gap]:

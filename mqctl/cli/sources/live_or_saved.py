@@ -20,6 +20,7 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.route import BrokerEndpoint, NameServerView, SeenBroker
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, list_brokers
+from mqctl.text import sentence
 
 if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.model.member import GroupMembership, RunningInfo
@@ -81,7 +82,11 @@ class LiveOrSaved:
         if wanted - known:
             listed = ", ".join(sorted({item.name for item in saved})) or "none"
             remedy = meant(min(wanted - known), known, "")
-            raise NotFoundError(f"there is no broker {min(wanted - known)}", reason=f"known: {listed}", remedy=remedy)
+            raise NotFoundError(
+                sentence("no-broker", "there is no broker {broker}", broker=min(wanted - known)),
+                reason=sentence("known", "known: {known}", known=listed),
+                remedy=remedy,
+            )
         return [item for item in saved if not wanted or {item.name, item.address.address} & wanted]
 
     def brokers_at(self, addresses: tuple[BrokerAddress, ...], parts: Set[Part]) -> list[LiveBroker]:
@@ -239,7 +244,13 @@ def looking(
         from mqctl.cli.sources.snapshot_source import read_snapshot
 
         if store is None:
-            raise UsageError("--at needs --store", reason="a snapshot has its own moment, a live cluster its own clock")
+            raise UsageError(
+                sentence("needs-store", "--at needs --store"),
+                reason=sentence(
+                    "snapshot-own-moment-live-cluster-own",
+                    "a snapshot has its own moment, a live cluster its own clock",
+                ),
+            )
         now = datetime.now().astimezone()
         yield LiveOrSaved(None, read_snapshot(store=store, snapshot=snapshot, at=at, now=now, quick=True))
         return

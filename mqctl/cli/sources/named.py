@@ -11,6 +11,7 @@ from mqctl.model.gap import Cause, Part
 from mqctl.model.names_alike import meant
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.cli.sources.snapshot_source import LiveOptions
@@ -33,9 +34,13 @@ def require_group(snapshot: ClusterSnapshot, group: str, live: LiveOptions | Non
     known = existing | {item.group for broker in snapshot.brokers for item in broker.memberships}
     known |= {item.group for broker in snapshot.brokers for item in broker.consumer_offsets}
     if group not in known and _all_told(snapshot, _OF_GROUPS):
-        missing = f"there is no consumer group {group}"
+        missing = sentence("no-consumer-group", "there is no consumer group {group}", group=group)
         if group in snapshot.routes() or group in _names_there(snapshot, live, Part.TOPICS):
-            raise NotFoundError(missing, reason="it is a topic", remedy=command_line("mqctl topic describe {}", group))
+            raise NotFoundError(
+                missing,
+                reason=sentence("topic", "it is a topic"),
+                remedy=command_line("mqctl topic describe {}", group),
+            )
         names = existing or _names_there(snapshot, live, Part.GROUPS)
         raise NotFoundError(missing, remedy=meant(group, names, "mqctl group list --all"))
 
@@ -51,7 +56,10 @@ def require_topic(snapshot: ClusterSnapshot, topic: str, live: LiveOptions | Non
     known |= {item.topic for broker in snapshot.brokers for item in broker.consumer_offsets}
     if topic not in known and _all_told(snapshot, _OF_TOPICS):
         names = existing or _names_there(snapshot, live, Part.TOPICS)
-        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, names, "mqctl topic list"))
+        raise NotFoundError(
+            sentence("no-topic", "there is no topic {topic}", topic=topic),
+            remedy=meant(topic, names, "mqctl topic list"),
+        )
 
 
 def require_broker(snapshot: ClusterSnapshot, name: str, _live: LiveOptions | None = None) -> None:
@@ -67,7 +75,11 @@ def require_broker(snapshot: ClusterSnapshot, name: str, _live: LiveOptions | No
     if name not in known and not snapshot.without_brokers:
         listed = ", ".join(sorted(registered or known)) or "none"
         remedy = meant(name, known, "mqctl broker list")
-        raise NotFoundError(f"there is no broker {name}", reason=f"known: {listed}", remedy=remedy)
+        raise NotFoundError(
+            sentence("no-broker", "there is no broker {broker}", broker=name),
+            reason=sentence("known", "known: {known}", known=listed),
+            remedy=remedy,
+        )
 
 
 def _names_there(snapshot: ClusterSnapshot, live: LiveOptions | None, part: Part) -> set[str]:

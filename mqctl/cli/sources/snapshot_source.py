@@ -13,6 +13,7 @@ from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.store.verify import Verifier
@@ -70,18 +71,26 @@ def read_snapshot(
         UsageError: two sources, or none, or an option that does not fit the source.
     """
     if store is not None and snapshot is not None:
-        raise UsageError("--store and --snapshot cannot be combined", remedy="name one source")
+        raise UsageError(
+            sentence("store-snapshot-cannot-combined", "--store and --snapshot cannot be combined"),
+            remedy=sentence("name-one-source", "name one source"),
+        )
     if (store or snapshot) is not None and live is not None and live.with_stacks:
         raise UsageError(
-            "--stacks needs a live cluster",
-            reason="a snapshot has the stacks that were saved with it, a store has none",
-            remedy="mqctl snapshot save --stacks FILE saves them",
+            sentence("stacks-needs-live-cluster", "--stacks needs a live cluster"),
+            reason=sentence(
+                "snapshot-stacks-saved-store-none",
+                "a snapshot has the stacks that were saved with it, a store has none",
+            ),
+            remedy=sentence("mqctl-snapshot-save-stacks-file-saves", "mqctl snapshot save --stacks FILE saves them"),
         )
     if (store or snapshot) is not None and live is not None and live.window_ms:
         raise UsageError(
-            "--window needs a live cluster",
-            reason="a snapshot has the looks that were saved with it, a store has one",
-            remedy="mqctl snapshot save --window 60s FILE saves two",
+            sentence("window-needs-live-cluster", "--window needs a live cluster"),
+            reason=sentence(
+                "snapshot-looks-saved-store-one", "a snapshot has the looks that were saved with it, a store has one"
+            ),
+            remedy=sentence("mqctl-snapshot-save-window-60s-file", "mqctl snapshot save --window 60s FILE saves two"),
         )
     if snapshot is not None:
         _refuse_store_options(at, levels, broker_name, quick=quick, reason="a snapshot was gathered with its own")
@@ -91,7 +100,12 @@ def read_snapshot(
     if store is not None:
         return _from_store(store, at, now, levels=levels, broker_name=broker_name, quick=quick, verifier=verifier)
     if live is None:
-        raise UsageError("name one source", remedy="add --store DIR (a store directory) or --snapshot FILE")
+        raise UsageError(
+            sentence("name-one-source", "name one source"),
+            remedy=sentence(
+                "add-store-dir-store-directory-snapshot", "add --store DIR (a store directory) or --snapshot FILE"
+            ),
+        )
     _refuse_store_options(at, levels, broker_name, quick=quick, reason="a live cluster has its own clock and settings")
     return _ask(live)
 
@@ -107,7 +121,10 @@ def _refuse_store_options(
     at: str | None, levels: str | None, broker_name: str | None, *, quick: bool, reason: str
 ) -> None:
     if at or levels or broker_name or quick:
-        raise UsageError("--at, --levels, --broker-name and --quick need --store", reason=reason)
+        raise UsageError(
+            sentence("levels-broker-name-quick-need-store", "--at, --levels, --broker-name and --quick need --store"),
+            reason=reason,
+        )
 
 
 def _from_store(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from mqctl.errors import RefusedError, UsageError
 from mqctl.model.command_line import shell_word
 from mqctl.render.document import Document, Paragraphs
+from mqctl.text import sentence
 
 _ALREADY_TYPED = "; add --execute"
 
@@ -24,20 +25,30 @@ def confirm(name: str, confirmed: str | None, shown: Document, *, where: Sequenc
     if confirmed is None and sys.stdin.isatty():
         _show(shown)
         if where:
-            sys.stderr.write(f"name servers: {', '.join(where)}\n")
+            sys.stderr.write(sentence("name-servers", "name servers: {where}\n", where=", ".join(where)))
         sys.stderr.write(f"Type {name} to go on, anything else to stop: ")
         sys.stderr.flush()
         confirmed = sys.stdin.readline().strip()
         if confirmed != name:
-            raise RefusedError("nothing was changed", reason="the name was not confirmed")
+            raise RefusedError(
+                sentence("nothing-changed", "nothing was changed"),
+                reason=sentence("name-not-confirmed", "the name was not confirmed"),
+            )
     if confirmed is None:
         raise RefusedError(
-            "--execute needs a confirmation",
-            reason="there is no terminal to confirm on",
-            remedy=f"add --confirm {shell_word(name)}",
+            sentence("execute-needs-confirmation", "--execute needs a confirmation"),
+            reason=sentence("no-terminal-confirm", "there is no terminal to confirm on"),
+            remedy=sentence("add-confirm", "add --confirm {name}", name=shell_word(name)),
         )
     if confirmed != name:
-        raise UsageError(f"--confirm {confirmed} does not match what is changed", reason=f"the plan is about {name}")
+        raise UsageError(
+            sentence(
+                "confirm-does-not-match-what-changed",
+                "--confirm {confirmed} does not match what is changed",
+                confirmed=confirmed,
+            ),
+            reason=sentence("plan-about", "the plan is about {name}", name=name),
+        )
 
 
 def _show(plan: Document) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mqctl.errors import ConfigurationError, PermissionDeniedError, UsageError
 from mqctl.store.plain_files import refused
+from mqctl.text import sentence
 
 _LONGEST = 4_096
 
@@ -24,19 +25,26 @@ def password_given(file: Path | None, *, ask: bool) -> str | None:
     if file is not None:
         text = sys.stdin.readline(_LONGEST) if str(file) == "-" else _first_line(file)
         if not text.strip():
-            raise ConfigurationError("there is no password", reason=f"the first line of {file} is empty")
+            raise ConfigurationError(
+                sentence("no-password", "there is no password"),
+                reason=sentence("first-line-empty", "the first line of {file} is empty", file=file),
+            )
         return text.rstrip("\r\n")
     if not ask:
         return None
     if not sys.stdin.isatty():
         raise UsageError(
-            "no terminal to ask for the password on", remedy="--password-file FILE; or - for standard input"
+            sentence("no-terminal-ask-password", "no terminal to ask for the password on"),
+            remedy=sentence("password-file-file-standard-input", "--password-file FILE; or - for standard input"),
         )
     from getpass import getpass
 
     first, again = getpass("New password: "), getpass("Again: ")
     if not first or first != again:
-        raise UsageError("that is no new password", reason="it is empty, or the two entries differ")
+        raise UsageError(
+            sentence("no-new-password", "that is no new password"),
+            reason=sentence("empty-two-entries-differ", "it is empty, or the two entries differ"),
+        )
     return first
 
 
@@ -49,12 +57,22 @@ def _first_line(file: Path) -> str:
     except PermissionError as error:
         raise refused(problem, error) from error
     except OSError as error:
-        raise ConfigurationError(problem, reason=error.strerror or str(error), remedy="give the file") from error
+        raise ConfigurationError(
+            problem, reason=error.strerror or str(error), remedy=sentence("give-file", "give the file")
+        ) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise PermissionDeniedError(
-            problem, reason=f"other users may read it (mode {stat.S_IMODE(mode):o})", remedy=f"chmod 600 {file}"
+            problem,
+            reason=sentence(
+                "other-users-may-read-mode", "other users may read it (mode {s_imode:o})", s_imode=stat.S_IMODE(mode)
+            ),
+            remedy=f"chmod 600 {file}",
         )
     try:
         return line.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ConfigurationError(problem, reason="it is not UTF-8 text", remedy="write it as one line") from None
+        raise ConfigurationError(
+            problem,
+            reason=sentence("not-utf-8-text", "it is not UTF-8 text"),
+            remedy=sentence("write-one-line", "write it as one line"),
+        ) from None

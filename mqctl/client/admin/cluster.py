@@ -18,6 +18,7 @@ from mqctl.errors import NotFoundError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.route import SeenBroker
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, TopicRouteData
+from mqctl.text import sentence
 
 T = TypeVar("T")
 MASTER_ID = 0
@@ -56,9 +57,12 @@ def readable_address(data: BrokerData) -> str | None:
 def none_registered(name_servers: str) -> NotFoundError:
     """Returns the error of a cluster whose name servers answer and list no broker."""
     return NotFoundError(
-        "no broker is registered",
-        reason=f"{name_servers} answered with an empty list",
-        remedy="check that the brokers run and that their namesrvAddr names it; they register every 30 s",
+        sentence("no-broker-registered", "no broker is registered"),
+        reason=sentence("answered-empty-list", "{name_servers} answered with an empty list", name_servers=name_servers),
+        remedy=sentence(
+            "check-brokers-run-namesrvaddr-names-register",
+            "check that the brokers run and that their namesrvAddr names it; they register every 30 s",
+        ),
     )
 
 
@@ -142,9 +146,9 @@ class Cluster:
             if name_or_address in (broker.broker_name, broker.address):
                 return broker
         raise NotFoundError(
-            f"there is no broker {name_or_address}",
-            reason="the name servers do not know this name or address",
-            remedy="`mqctl broker list` shows them",
+            sentence("no-broker", "there is no broker {broker}", broker=name_or_address),
+            reason=sentence("name-servers-do-not-know-name", "the name servers do not know this name or address"),
+            remedy=sentence("mqctl-broker-list-shows", "`mqctl broker list` shows them"),
         )
 
     def ask(self, address: str, question: Question[T], deadline: Deadline | None = None) -> T:

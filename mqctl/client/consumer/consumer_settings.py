@@ -8,6 +8,7 @@ from pathlib import Path
 from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import MessageModel
+from mqctl.text import sentence
 
 
 class ConsumeFrom(StrEnum):
@@ -101,7 +102,10 @@ class ConsumerSettings:
         )
         for name, value, least, most in ranges:
             if not least <= value <= most:
-                raise UsageError(f"{name} of {value} is not possible", reason=f"it must be from {least} to {most}")
+                raise UsageError(
+                    sentence("not-possible", "{name} of {value} is not possible", name=name, value=value),
+                    reason=sentence("must", "it must be from {least} to {most}", least=least, most=most),
+                )
 
     @property
     def broadcasting(self) -> bool:

@@ -20,6 +20,7 @@ from mqctl.client.message.received import ConsumeContext, Consumed, Listener, Re
 from mqctl.client.remoting.clock import ClientClock
 from mqctl.errors import StorageError
 from mqctl.model.spans import DAY_MS
+from mqctl.text import sentence
 
 CONSUMING_EXPIRY_MS = 10 * 60_000
 CONSUMED_EXPIRY_MS = DAY_MS
@@ -77,7 +78,9 @@ class SqliteStates:
             raise self._failed(error) from error
 
     def _failed(self, error: sqlite3.Error) -> StorageError:
-        return StorageError(f"The states in {self._path} cannot be used", reason=str(error))
+        return StorageError(
+            sentence("states-cannot-used", "The states in {url} cannot be used", url=self._path), reason=str(error)
+        )
 
     def begin(self, key: str, now_ms: int, expires_ms: int) -> Standing:
         with self._lock:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from mqctl.client.consumer.dedup import Standing
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 _PREFIX = "mqctl:dedup:"
 _WAIT_S = 5.0
@@ -31,9 +32,11 @@ class RedisStates:
             import redis
         except ImportError as error:
             raise ConfigurationError(
-                "--dedup-states in Redis needs the redis client",
-                reason="it is not installed",
-                remedy="pip install 'mqctl[redis]', or keep the states in a file",
+                sentence("dedup-states-redis-needs-redis-client", "--dedup-states in Redis needs the redis client"),
+                reason=sentence("not-installed", "it is not installed"),
+                remedy=sentence(
+                    "pip-install-mqctl-redis-keep-states", "pip install 'mqctl[redis]', or keep the states in a file"
+                ),
             ) from error
         self._error = redis.RedisError
         self._overtaken = redis.WatchError
@@ -45,14 +48,18 @@ class RedisStates:
                 url, socket_timeout=_WAIT_S, socket_connect_timeout=_WAIT_S, decode_responses=True
             )
         except ValueError as error:
-            raise ConfigurationError(f"cannot use the Redis {url!r}", reason=str(error)) from error
+            raise ConfigurationError(
+                sentence("cannot-use-redis", "cannot use the Redis {url!r}", url=url), reason=str(error)
+            ) from error
         try:
             self._redis.ping()
         except redis.RedisError as error:
             raise self._failed(error) from error
 
     def _failed(self, error: Exception) -> StorageError:
-        return StorageError(f"The states in {self._url} cannot be used", reason=str(error))
+        return StorageError(
+            sentence("states-cannot-used", "The states in {url} cannot be used", url=self._url), reason=str(error)
+        )
 
     def begin(self, key: str, now_ms: int, expires_ms: int) -> Standing:
         name = self._prefix + key

@@ -17,6 +17,7 @@ from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.replay import ReplayPlan, ReplayRange, merged
+from mqctl.text import sentence
 
 _MERGE_ABOVE = 256
 _SUCCESSES = (Consumed.SUCCESS, Consumed.COMMIT)
@@ -44,10 +45,16 @@ class GuardLimits:
     def check(self) -> None:
         """Raises UsageError when nothing would ever be dropped, or everything."""
         if self.max_age_ms is None and self.max_behind is None:
-            raise UsageError("a guard needs a limit", remedy="set max_age_ms, max_behind, or both")
+            raise UsageError(
+                sentence("guard-needs-limit", "a guard needs a limit"),
+                remedy=sentence("set-max-age-ms-max-behind", "set max_age_ms, max_behind, or both"),
+            )
         for name, value in (("max_age_ms", self.max_age_ms), ("max_behind", self.max_behind)):
             if value is not None and value < 0:
-                raise UsageError(f"{name} of {value} is not possible", reason="it must not be negative")
+                raise UsageError(
+                    sentence("not-possible", "{name} of {value} is not possible", name=name, value=value),
+                    reason=sentence("must-not-negative", "it must not be negative"),
+                )
 
 
 class Drops:

@@ -40,6 +40,7 @@ from mqctl.protocol.bodies_client import (
     SubscriptionData,
 )
 from mqctl.protocol.frame import RemotingCommand
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,13 @@ class LitePullConsumer:
         """Shares the queues of a topic with the group. Raises UsageError when queues were assigned."""
         check_topic(topic)
         if self._assigned is not None:
-            raise UsageError("queues were assigned", reason="a lite pull consumer either subscribes or is assigned")
+            raise UsageError(
+                sentence("queues-assigned", "queues were assigned"),
+                reason=sentence(
+                    "lite-pull-consumer-either-subscribes-assigned",
+                    "a lite pull consumer either subscribes or is assigned",
+                ),
+            )
         self._subscriptions[topic] = subscription(topic, expression, kind=kind, version=self.instance.clock.now_ms())
         if self._running:
             self.instance.refresh_route(topic)
@@ -154,7 +161,13 @@ class LitePullConsumer:
     def assign(self, queues: Iterable[MessageQueue]) -> None:
         """Takes exactly these queues, whatever the group does. Raises UsageError when topics were subscribed."""
         if self._subscriptions and self._assigned is None:
-            raise UsageError("topics were subscribed", reason="a lite pull consumer either subscribes or is assigned")
+            raise UsageError(
+                sentence("topics-subscribed", "topics were subscribed"),
+                reason=sentence(
+                    "lite-pull-consumer-either-subscribes-assigned",
+                    "a lite pull consumer either subscribes or is assigned",
+                ),
+            )
         self._assigned = tuple(dict.fromkeys(queues))
         for topic in {queue.topic for queue in self._assigned}:
             if topic not in self._subscriptions:
@@ -169,7 +182,12 @@ class LitePullConsumer:
             UnreachableError, DeadlineError: no name server answers.
         """
         if self._started_ms:
-            raise UsageError(f"the consumer of {self._group} has been started before", remedy="make a new one")
+            raise UsageError(
+                sentence(
+                    "consumer-started-before", "the consumer of {group} has been started before", group=self._group
+                ),
+                remedy=sentence("make-new-one", "make a new one"),
+            )
         instance = self.instance
         self._started_ms = instance.clock.now_ms()
         self._next_commit_ms = self._started_ms + self.settings.auto_commit_period_ms
@@ -254,8 +272,14 @@ class LitePullConsumer:
         """
         if not self._rebalancing.replace(queue, offset):
             raise RefusedError(
-                f"cannot search {queue.topic} queue {queue.queue_id} of {queue.broker_name}",
-                reason="it is not assigned to this consumer",
+                sentence(
+                    "cannot-search-queue",
+                    "cannot search {topic} queue {queue_id} of {broker_name}",
+                    topic=queue.topic,
+                    queue_id=queue.queue_id,
+                    broker_name=queue.broker_name,
+                ),
+                reason=sentence("not-assigned-consumer", "it is not assigned to this consumer"),
             )
         self._consumed[queue] = offset
 
@@ -293,13 +317,19 @@ class LitePullConsumer:
         self.instance.refresh_route(topic)
         queues = self.instance.routes.to_subscribe(topic)
         if not queues:
-            raise NotFoundError(f"Topic {topic} has no queue to read", reason="the name servers know no route of it")
+            raise NotFoundError(
+                sentence("topic-no-queue-read", "Topic {topic} has no queue to read", topic=topic),
+                reason=sentence("name-servers-know-no-route", "the name servers know no route of it"),
+            )
         return queues
 
     def _ask(self, queue: MessageQueue, question: Question[int]) -> int:
         address = self.instance.routes.master(queue.broker_name)
         if address is None:
-            raise UnreachableError(f"{queue.broker_name} cannot be queried", reason="no address of its master is known")
+            raise UnreachableError(
+                sentence("cannot-queried", "{broker_name} cannot be queried", broker_name=queue.broker_name),
+                reason=sentence("no-address-master-known", "no address of its master is known"),
+            )
         return self.instance.links.ask(address, question, Deadline(self.instance.settings.api_timeout_ms))
 
     # What rebalancing needs
@@ -384,5 +414,6 @@ class LitePullConsumer:
 
     def consume_directly(self, message: Message, broker_name: str) -> ConsumeMessageDirectlyResult:
         raise RefusedError(
-            "A lite pull consumer consumes nothing directly", reason="it has no listener; its application polls"
+            sentence("lite-pull-consumer-consumes-nothing-directly", "A lite pull consumer consumes nothing directly"),
+            reason=sentence("no-listener-application-polls", "it has no listener; its application polls"),
         )

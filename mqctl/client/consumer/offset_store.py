@@ -21,6 +21,7 @@ from mqctl.protocol.body import BodyError
 from mqctl.protocol.requests_client import UpdateConsumerOffset
 from mqctl.store.plain_files import read_whole
 from mqctl.store.whole_file import write_whole
+from mqctl.text import sentence
 
 LOCAL_DIRECTORY = ".rocketmq_offsets"
 
@@ -109,9 +110,15 @@ class RemoteOffsets(_Memory):
         readable = self._instance.routes.readable(queue.broker_name, MASTER_ID)
         if readable is None:
             raise UnreachableError(
-                f"could not get the offset of {queue.topic} queue {queue.queue_id} from {queue.broker_name}",
-                reason="no address of it is known",
-                remedy="check that the broker runs and has registered",
+                sentence(
+                    "could-not-get-offset-queue",
+                    "could not get the offset of {topic} queue {queue_id} from {broker_name}",
+                    topic=queue.topic,
+                    queue_id=queue.queue_id,
+                    broker_name=queue.broker_name,
+                ),
+                reason=sentence("no-address-known", "no address of it is known"),
+                remedy=sentence("check-broker-runs-registered", "check that the broker runs and has registered"),
             )
         return readable[0]
 
@@ -156,10 +163,15 @@ class LocalOffsets(_Memory):
             except BodyError:
                 broken.append(path)
             except OSError as error:
-                raise StorageError(f"The offsets in {path} cannot be read", reason=str(error)) from error
+                raise StorageError(
+                    sentence("offsets-cannot-read", "The offsets in {path} cannot be read", path=path),
+                    reason=str(error),
+                ) from error
         if broken:
             raise StorageError(
-                f"The offsets in {broken[0]} cannot be read", reason="it is no offset file", remedy="move it away"
+                sentence("offsets-cannot-read", "The offsets in {path} cannot be read", path=broken[0]),
+                reason=sentence("no-offset-file", "it is no offset file"),
+                remedy=sentence("move-away", "move it away"),
             )
 
     def stored(self, queue: MessageQueue) -> int | None:
@@ -172,7 +184,10 @@ class LocalOffsets(_Memory):
                 write_whole(self.path.with_suffix(".json.bak"), read_whole(self.path))
             write_whole(self.path, body, sweep="*")
         except OSError as error:
-            raise StorageError(f"The offsets cannot be written to {self.path}", reason=str(error)) from error
+            raise StorageError(
+                sentence("offsets-cannot-written", "The offsets cannot be written to {path}", path=self.path),
+                reason=str(error),
+            ) from error
 
     def persist_one(self, queue: MessageQueue) -> None:
         """Does nothing: the file is written as a whole."""

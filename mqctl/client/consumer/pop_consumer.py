@@ -21,6 +21,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumerRunningInfo
 from mqctl.protocol.bodies_pop import POP
 from mqctl.protocol.declared import replaced
+from mqctl.text import sentence
 
 STRATEGY = "AVG"
 """Strategy by which brokers share out queues that are pulled, and those that are popped with a limited share."""
@@ -49,7 +50,10 @@ class PopConsumer(PushConsumer):
     ) -> None:
         super().__init__(group, client, listener, settings, after_consume=after_consume)
         if self.settings.broadcasting:
-            raise UsageError("a consumer that pops cannot be broadcasting", remedy="use a push consumer")
+            raise UsageError(
+                sentence("consumer-pops-cannot-broadcasting", "a consumer that pops cannot be broadcasting"),
+                remedy=sentence("use-push-consumer", "use a push consumer"),
+            )
         self._pops = pops or PopSettings()
         self._pops.check()
         self.popping = Popping(self._consuming, self._pops, self._subscriptions)

@@ -25,6 +25,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import PopProcessQueueInfo, SubscriptionData
 from mqctl.protocol.requests_pop import ChangeInvisibleTimeReply, PopMessage
+from mqctl.text import sentence
 
 RETRY_PAUSES_MS = tuple(
     1_000 * pause_s for pause_s in (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)
@@ -64,7 +65,10 @@ class PopSettings:
         )
         for name, value, least, most in ranges:
             if not least <= value <= most:
-                raise UsageError(f"{name} of {value} is not possible", reason=f"it must be from {least} to {most}")
+                raise UsageError(
+                    sentence("not-possible", "{name} of {value} is not possible", name=name, value=value),
+                    reason=sentence("must", "it must be from {least} to {most}", least=least, most=most),
+                )
 
 
 class PopProcessQueue:

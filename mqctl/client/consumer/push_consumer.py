@@ -44,6 +44,7 @@ from mqctl.protocol.bodies_client import (
 )
 from mqctl.protocol.declared import replaced
 from mqctl.protocol.frame import RemotingCommand
+from mqctl.text import sentence
 
 
 class PushConsumer:
@@ -176,9 +177,16 @@ class PushConsumer:
             RefusedError: a broker refuses the condition of a subscription.
         """
         if self._started_ms:
-            raise UsageError(f"the consumer of {self._group} has been started before", remedy="make a new one")
+            raise UsageError(
+                sentence(
+                    "consumer-started-before", "the consumer of {group} has been started before", group=self._group
+                ),
+                remedy=sentence("make-new-one", "make a new one"),
+            )
         if not self._subscriptions:
-            raise UsageError(f"the consumer of {self._group} subscribes nothing")
+            raise UsageError(
+                sentence("consumer-subscribes-nothing", "the consumer of {group} subscribes nothing", group=self._group)
+            )
         instance, settings = self.instance, self.settings
         if not settings.broadcasting:
             retries = retry_topic(self._group)
@@ -251,7 +259,10 @@ class PushConsumer:
     def _stop_threads(self) -> None:
         if not self._end_threads(self.instance.clock.seconds(self.settings.await_termination_ms)):
             reason = f"it is still running after {self.settings.await_termination_ms} ms"
-            self.instance.troubles.add("shut down", RefusedError("the listener did not return", reason=reason))
+            self.instance.troubles.add(
+                "shut down",
+                RefusedError(sentence("listener-did-not-return", "the listener did not return"), reason=reason),
+            )
 
     def _end_threads(self, wait_s: float) -> bool:
         self._pulling.close()

@@ -33,6 +33,7 @@ from mqctl.protocol.bodies_client import (
 )
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_pop import PopMessage
+from mqctl.text import sentence
 
 MOST_AT_ONCE = 32
 _SLICE_MS = 1_000
@@ -82,7 +83,9 @@ class SimpleConsumer:
             RefusedError: a broker refuses the condition of a subscription.
         """
         if not self._subscriptions:
-            raise UsageError(f"the consumer of {self._group} subscribes nothing")
+            raise UsageError(
+                sentence("consumer-subscribes-nothing", "the consumer of {group} subscribes nothing", group=self._group)
+            )
         self._started_ms = self.instance.clock.now_ms()
         self.instance.start()
         try:
@@ -129,13 +132,23 @@ class SimpleConsumer:
             MqctlError: a broker cannot be asked, or refuses.
         """
         if topic not in self._subscriptions:
-            raise UsageError(f"the consumer of {self._group} does not subscribe {topic}")
+            raise UsageError(
+                sentence(
+                    "consumer-does-not-subscribe",
+                    "the consumer of {group} does not subscribe {topic}",
+                    group=self._group,
+                    topic=topic,
+                )
+            )
         ends_ms = self.instance.clock.now_ms() + wait_ms
         looks = 0
         while True:
             brokers = self._brokers(topic)
             if not brokers:
-                raise UnreachableError(f"No broker of {topic} is known", reason="the topic has no route")
+                raise UnreachableError(
+                    sentence("no-broker-known", "No broker of {topic} is known", topic=topic),
+                    reason=sentence("topic-no-route", "the topic has no route"),
+                )
             left_ms = max(0, ends_ms - self.instance.clock.now_ms())
             slice_ms = _LONGEST_MS if len(brokers) == 1 else _SLICE_MS
             poll_ms = 0 if looks < len(brokers) else min(left_ms, slice_ms)
@@ -225,4 +238,7 @@ class SimpleConsumer:
         return ConsumerRunningInfo(mq_pop_table={}, properties=properties, subscription_set=wanted)
 
     def consume_directly(self, message: Message, broker_name: str) -> ConsumeMessageDirectlyResult:
-        raise RefusedError("A simple consumer consumes nothing by order", reason="it has no listener")
+        raise RefusedError(
+            sentence("simple-consumer-consumes-nothing-order", "A simple consumer consumes nothing by order"),
+            reason=sentence("no-listener", "it has no listener"),
+        )

@@ -10,6 +10,7 @@ from mqctl.client.remoting.question import Question
 from mqctl.errors import UnreachableError
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 HALF_AN_HOUR_MS = 30 * 60_000
 
@@ -44,7 +45,13 @@ def _ask(instance: ClientInstance, queue: MessageQueue, question: Question[int])
     address = instance.routes.master(queue.broker_name)
     if address is None:
         raise UnreachableError(
-            f"could not get the end of {queue.topic} queue {queue.queue_id} from {queue.broker_name}",
-            reason="no address of its master is known",
+            sentence(
+                "could-not-get-end-queue",
+                "could not get the end of {topic} queue {queue_id} from {broker_name}",
+                topic=queue.topic,
+                queue_id=queue.queue_id,
+                broker_name=queue.broker_name,
+            ),
+            reason=sentence("no-address-master-known", "no address of its master is known"),
         )
     return instance.links.ask(address, question, Deadline(instance.settings.api_timeout_ms))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.errors import UsageError
 from mqctl.filter.tags import ALL, parse_tags, tag_code
 from mqctl.protocol.bodies_client import SubscriptionData
+from mqctl.text import sentence
 
 TAG = "TAG"
 SQL92 = "SQL92"
@@ -23,10 +24,17 @@ def subscription(topic: str, expression: str | None = ALL, *, kind: str = TAG, v
     """
     if kind == SQL92:
         if not (expression or "").strip():
-            raise UsageError(f"the SQL92 subscription of {topic} has no condition")
+            raise UsageError(
+                sentence(
+                    "sql92-subscription-no-condition", "the SQL92 subscription of {topic} has no condition", topic=topic
+                )
+            )
         return SubscriptionData(topic=topic, sub_string=expression or "", expression_type=SQL92, sub_version=version)
     if kind != TAG:
-        raise UsageError(f"expression type {kind} of {topic} is unknown", remedy="use TAG or SQL92")
+        raise UsageError(
+            sentence("expression-type-unknown", "expression type {kind} of {topic} is unknown", kind=kind, topic=topic),
+            remedy=sentence("use-tag-sql92", "use TAG or SQL92"),
+        )
     tags = parse_tags(expression)
     return SubscriptionData(
         topic=topic,

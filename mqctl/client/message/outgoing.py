@@ -22,6 +22,7 @@ from mqctl.model.names import (
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.properties import NAME_VALUE_SEPARATOR, unwritable_characters
+from mqctl.text import sentence
 
 MAX_GROUP_LENGTH = 255
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
@@ -108,14 +109,21 @@ def check_group(group: str) -> None:
     """Checks the name of a group. Raises UsageError."""
     _check_name("group", group, MAX_GROUP_LENGTH)
     if group in _RESERVED_GROUPS:
-        raise UsageError(f"group {group} cannot be used", reason="RocketMQ keeps this name for itself")
+        raise UsageError(
+            sentence("group-cannot-used", "group {group} cannot be used", group=group),
+            reason=sentence("rocketmq-keeps-name-itself", "RocketMQ keeps this name for itself"),
+        )
 
 
 def _check_name(kind: str, name: str, longest: int) -> None:
     if not _ALPHABET.fullmatch(name) or len(name) > longest:
         raise UsageError(
-            f"{name!r} is not a valid {kind} name",
-            reason=f"names have 1 to {longest} characters of letters, digits, `_`, `-`, `%` and `|`",
+            sentence("not-valid-name", "{name!r} is not a valid {kind} name", name=name, kind=kind),
+            reason=sentence(
+                "names-1-characters-letters-digits",
+                "names have 1 to {longest} characters of letters, digits, `_`, `-`, `%` and `|`",
+                longest=longest,
+            ),
         )
 
 
@@ -128,33 +136,56 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
     """
     check_topic(message.topic)
     if message.topic in _NOT_TO_BE_SENT_TO:
-        raise UsageError(f"nothing can be sent to {message.topic}", reason="this topic is internal to brokers")
+        raise UsageError(
+            sentence("nothing-can-sent", "nothing can be sent to {topic}", topic=message.topic),
+            reason=sentence("topic-internal-brokers", "this topic is internal to brokers"),
+        )
     if not message.body:
-        raise UsageError(f"the message for {message.topic} has no body", reason="RocketMQ's clients send none without")
+        raise UsageError(
+            sentence("message-no-body", "the message for {topic} has no body", topic=message.topic),
+            reason=sentence("rocketmqs-clients-send-none-without", "RocketMQ's clients send none without"),
+        )
     if len(message.body) > max_bytes:
         raise UsageError(
-            f"the message for {message.topic} is too long",
-            reason=f"{len(message.body)} bytes, the limit is {max_bytes}",
+            sentence("message-too-long", "the message for {topic} is too long", topic=message.topic),
+            reason=sentence(
+                "bytes-limit", "{body} bytes, the limit is {max_bytes}", body=len(message.body), max_bytes=max_bytes
+            ),
         )
     for name, value in message.all_properties().items():
         # Stored values may hold the first separator (Java cuts at the first one only): such messages can be sent again.
         if unwritable := unwritable_characters(name) or unwritable_characters(value.replace(NAME_VALUE_SEPARATOR, "")):
             raise UsageError(
-                f"the message for {message.topic} cannot have the property {name!r}",
-                reason=f"it holds {unwritable}, which would be altered on the way",
+                sentence(
+                    "message-cannot-property",
+                    "the message for {topic} cannot have the property {name!r}",
+                    topic=message.topic,
+                    name=name,
+                ),
+                reason=sentence(
+                    "holds-would-altered-way",
+                    "it holds {unwritable}, which would be altered on the way",
+                    unwritable=unwritable,
+                ),
             )
 
 
 def check_batch(messages: Sequence[OutgoingMessage], max_bytes: int) -> None:
     """Checks that messages can travel as one batch. Raises UsageError."""
     if not messages:
-        raise UsageError("a batch has no messages")
+        raise UsageError(sentence("batch-no-messages", "a batch has no messages"))
     first = messages[0]
     for message in messages:
         check_message(message, max_bytes)
         if message.delay_level > 0:
-            raise UsageError("a batch cannot be delayed", reason="one of its messages has a delay level")
+            raise UsageError(
+                sentence("batch-cannot-delayed", "a batch cannot be delayed"),
+                reason=sentence("one-messages-delay-level", "one of its messages has a delay level"),
+            )
         if message.topic.startswith(RETRY_PREFIX):
-            raise UsageError("a batch cannot be sent to a retry topic")
+            raise UsageError(sentence("batch-cannot-sent-retry-topic", "a batch cannot be sent to a retry topic"))
         if message.topic != first.topic or message.wait_store_ok != first.wait_store_ok:
-            raise UsageError("a batch needs one topic and one `wait_store_ok`", reason="its messages differ in them")
+            raise UsageError(
+                sentence("batch-needs-one-topic-one-wait", "a batch needs one topic and one `wait_store_ok`"),
+                reason=sentence("messages-differ", "its messages differ in them"),
+            )

@@ -13,6 +13,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.receipts import Receipt, read_order_counts, read_start_offsets, real_topic, retry_flag
 from mqctl.protocol.requests_pop import ChangeInvisibleTimeReply, PopMessageReply
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.model.message import Message
@@ -76,7 +77,10 @@ def read_popped(answer: RemotingCommand, group: str, topic: str, broker_name: st
             start = starts.get((flag, stored.queue_id))
             if start is None:
                 place = f"queue {stored.queue_id} of {stored.topic}"
-                raise BadInputError("the response to a pop cannot be decoded", reason=f"{place} has no start offset")
+                raise BadInputError(
+                    sentence("response-pop-cannot-decoded", "the response to a pop cannot be decoded"),
+                    reason=sentence("no-start-offset", "{place} has no start offset", place=place),
+                )
             receipt = Receipt(
                 start_offset=start,
                 pop_ms=reply.pop_time,

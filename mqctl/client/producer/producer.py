@@ -30,6 +30,7 @@ from mqctl.errors import DeadlineError, MqctlError, NotFoundError, UnreachableEr
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.codes import ResponseCode
+from mqctl.text import sentence
 
 RETRIED_CODES = frozenset(
     {
@@ -143,9 +144,12 @@ class Producer:
 
     def _no_route(self, topic: str, reason: str) -> NotFoundError:
         return NotFoundError(
-            f"Topic {topic} has no queue to send to",
+            sentence("topic-no-queue-send", "Topic {topic} has no queue to send to", topic=topic),
             reason=reason,
-            remedy="create the topic, check the permissions of topic and brokers, or allow autoCreateTopicEnable",
+            remedy=sentence(
+                "create-topic-check-permissions-topic-brokers",
+                "create the topic, check the permissions of topic and brokers, or allow autoCreateTopicEnable",
+            ),
         )
 
     def send(
@@ -231,9 +235,11 @@ class Producer:
             address = self.instance.routes.master(queue.broker_name)
         if address is None:
             raise UnreachableError(
-                f"cannot send to broker {queue.broker_name}",
-                reason="the name servers know no address of its master",
-                remedy="check that the broker runs and has registered",
+                sentence("cannot-send-broker", "cannot send to broker {broker_name}", broker_name=queue.broker_name),
+                reason=sentence(
+                    "name-servers-know-no-address-master", "the name servers know no address of its master"
+                ),
+                remedy=sentence("check-broker-runs-registered", "check that the broker runs and has registered"),
             )
         return address
 

@@ -11,6 +11,7 @@ from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.errors import UsageError
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 QueueSelector = Callable[[Sequence[MessageQueue], OutgoingMessage], MessageQueue]
 
@@ -42,7 +43,10 @@ def selector_of(text: str) -> QueueSelector:
         return in_room(argument, room_rule("regex:^([^-@]+)[-@]"))
     if text == "random":
         return at_random(Random())
-    raise UsageError(f"there is no selector {text}", remedy="use hash:KEY, random or room:ROOM")
+    raise UsageError(
+        sentence("no-selector", "there is no selector {text}", text=text),
+        remedy=sentence("use-hash-key-random-room-room", "use hash:KEY, random or room:ROOM"),
+    )
 
 
 def in_room(room: str, rule: RoomRule) -> QueueSelector:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import split_address
 from mqctl.errors import ConfigurationError, UnreachableError, UsageError
+from mqctl.text import sentence
 
 _PROXY_PORT = 8080
 _LONGEST_ANSWER_BYTES = 64 * 1024
@@ -26,13 +27,21 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     addresses = tuple(dict.fromkeys(text.replace(",", ";").replace(" ", ";").strip(";").split(";")))
     listed = tuple(address for address in addresses if address)
     if not listed:
-        raise UsageError("no name server given", remedy="write host:port;host:port, or an address service's URL")
+        raise UsageError(
+            sentence("no-name-server-given", "no name server given"),
+            remedy=sentence(
+                "write-host-port-host-port-address", "write host:port;host:port, or an address service's URL"
+            ),
+        )
     for address in listed:
         host, _port = split_address(address)
         try:
             host.encode("idna")  # as connecting will do: labels that are too long, bytes that are no text
         except UnicodeError as error:
-            raise UsageError(f"{address!r} is not an address", reason="no host can have this name") from error
+            raise UsageError(
+                sentence("not-address", "{address!r} is not an address", address=address),
+                reason=sentence("no-host-can-name", "no host can have this name"),
+            ) from error
     return listed
 
 
@@ -48,10 +57,16 @@ def proxy_addresses(text: str) -> tuple[str, ...]:
         try:
             split_address(address)
         except UsageError as error:
-            raise UsageError(f"{part!r} is not the address of a proxy", remedy="write HOST or HOST:PORT") from error
+            raise UsageError(
+                sentence("not-address-proxy", "{part!r} is not the address of a proxy", part=part),
+                remedy=sentence("write-host-host-port", "write HOST or HOST:PORT"),
+            ) from error
         addresses.append(address)
     if not addresses:
-        raise UsageError("no proxy given", remedy="write HOST or HOST:PORT")
+        raise UsageError(
+            sentence("no-proxy-given", "no proxy given"),
+            remedy=sentence("write-host-host-port", "write HOST or HOST:PORT"),
+        )
     return tuple(dict.fromkeys(addresses))
 
 
@@ -71,9 +86,15 @@ class TopAddressing:
             (parts.path + parts.query).encode("ascii")
             (parts.hostname or "").encode("idna")
         except ValueError as error:
-            raise UsageError(f"{url!r} is not an address service", reason=str(error), remedy=_SERVICE_REMEDY) from error
+            raise UsageError(
+                sentence("not-address-service", "{url!r} is not an address service", url=url),
+                reason=str(error),
+                remedy=_SERVICE_REMEDY,
+            ) from error
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise UsageError(f"{url!r} is not an address service", remedy=_SERVICE_REMEDY)
+            raise UsageError(
+                sentence("not-address-service", "{url!r} is not an address service", url=url), remedy=_SERVICE_REMEDY
+            )
         self.url = url
         self._parts = parts
 
@@ -104,14 +125,21 @@ class TopAddressing:
             return parse_addresses(text)
         except UsageError as error:
             raise ConfigurationError(
-                f"the address service {self.url} lists no name server", reason=f"it answers {text[:80]!r}"
+                sentence(
+                    "address-service-lists-no-name-server",
+                    "the address service {url} lists no name server",
+                    url=self.url,
+                ),
+                reason=sentence("answers", "it answers {text!r}", text=text[:80]),
             ) from error
 
     def _unreachable(self, reason: str) -> UnreachableError:
         return UnreachableError(
-            f"The address service {self.url} did not answer",
+            sentence("address-service-did-not-answer", "The address service {url} did not answer", url=self.url),
             reason=reason,
-            remedy="check the URL, or name the name servers as host:port;host:port",
+            remedy=sentence(
+                "check-url-name-name-servers-host", "check the URL, or name the name servers as host:port;host:port"
+            ),
         )
 
 
@@ -129,12 +157,23 @@ def name_server_source(text: str) -> tuple[str, ...] | TopAddressing:
         return parse_addresses(text)
     if "@" in rest.partition("/")[0]:  # not repeated: what stands before it may be a password
         raise UsageError(
-            f"the URL {scheme}://...@{rest.rpartition('@')[2]} names a user",
-            reason="address services of RocketMQ have no users, and URLs are printed and stored",
-            remedy="leave out what is before the @",
+            sentence(
+                "url-names-user",
+                "the URL {scheme}://...@{rpartition} names a user",
+                scheme=scheme,
+                rpartition=rest.rpartition("@")[2],
+            ),
+            reason=sentence(
+                "address-services-rocketmq-no-users-urls",
+                "address services of RocketMQ have no users, and URLs are printed and stored",
+            ),
+            remedy=sentence("leave-out-what-before", "leave out what is before the @"),
         )
     if "/" in rest.rstrip("/"):
         return TopAddressing(text)
     if scheme not in {"http", "https"}:
-        raise UsageError(f"{text!r} names no name server", remedy="write host:port;host:port")
+        raise UsageError(
+            sentence("names-no-name-server", "{text!r} names no name server", text=text),
+            remedy=sentence("write-host-port-host-port", "write host:port;host:port"),
+        )
     return parse_addresses(rest.rstrip("/"))

@@ -19,6 +19,7 @@ from mqctl.errors import (
 from mqctl.model.remark import on_one_line, quoted
 from mqctl.protocol.codes import ResponseCode, request_name, response_name
 from mqctl.protocol.frame import RemotingCommand
+from mqctl.text import sentence
 
 _NOT_FOUND = {
     ResponseCode.TOPIC_NOT_EXIST,
@@ -140,7 +141,12 @@ def _without_frame(remark: str) -> str:
 def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "") -> UnreachableError:
     """Makes the error for a request that could not be delivered, or whose connection was lost."""
     return UnreachableError(
-        f"{request_name(request_code)} could not be sent to {on_one_line(address)}",
+        sentence(
+            "could-not-sent",
+            "{request_name} could not be sent to {address}",
+            request_name=request_name(request_code),
+            address=on_one_line(address),
+        ),
         reason=reason,
         remedy=remedy or "check that something listens there and that this machine may connect to it",
     )
@@ -154,11 +160,24 @@ def timed_out(request_code: int, address: str, deadline: Deadline) -> DeadlineEr
     whole = deadline.whole
     is_part = whole is not deadline and whole.at - deadline.at < _AT_THE_END_S
     return DeadlineError(
-        f"{request_name(request_code)} was not answered by {on_one_line(address)}",
-        reason=f"no answer before the {whole.limit_ms / 1000:g} s of {_LIMIT_OPTION} were over"
+        sentence(
+            "not-answered",
+            "{request_name} was not answered by {address}",
+            request_name=request_name(request_code),
+            address=on_one_line(address),
+        ),
+        reason=sentence(
+            "no-answer-before-s-over",
+            "no answer before the {limit_ms:g} s of {limit_option} were over",
+            limit_ms=whole.limit_ms / 1000,
+            limit_option=_LIMIT_OPTION,
+        )
         if is_part
-        else f"no answer within {deadline.limit_ms} ms",
-        remedy="the other side is overloaded or hangs; try a longer timeout, or look at its thread dump",
+        else sentence("no-answer-within-ms", "no answer within {limit_ms} ms", limit_ms=deadline.limit_ms),
+        remedy=sentence(
+            "other-side-overloaded-hangs-try-longer",
+            "the other side is overloaded or hangs; try a longer timeout, or look at its thread dump",
+        ),
     )
 
 
@@ -167,10 +186,22 @@ def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedEr
     whole = deadline.whole
     seconds = whole.limit_ms / 1000
     return NotAskedError(
-        f"{request_name(request_code)} was not asked of {on_one_line(address)}",
-        reason=f"its share of the {seconds:g} s of {_LIMIT_OPTION} is over"
+        sentence(
+            "not-asked",
+            "{request_name} was not asked of {address}",
+            request_name=request_name(request_code),
+            address=on_one_line(address),
+        ),
+        reason=sentence(
+            "share-s-over",
+            "its share of the {seconds:g} s of {limit_option} is over",
+            seconds=seconds,
+            limit_option=_LIMIT_OPTION,
+        )
         if whole.remaining_ms
-        else f"the {seconds:g} s of {_LIMIT_OPTION} are over",
+        else sentence(
+            "s-over", "the {seconds:g} s of {limit_option} are over", seconds=seconds, limit_option=_LIMIT_OPTION
+        ),
         remedy=_MORE_TIME,
     )
 

@@ -25,6 +25,7 @@ from mqctl.protocol.acl import UNIQUE_KEY_QUERY, Credentials, sign
 from mqctl.protocol.codes import V4_9_8, Language, version_ordinal
 from mqctl.protocol.frame import FrameDecoder, FrameError, RemotingCommand, SerializeType, encode
 from mqctl.protocol.header import Request
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.client.remoting.tls import TlsSettings, TlsSocket
@@ -266,7 +267,7 @@ class Link:
         except UsageError as error:
             raise OSError("it is no address") from error
         except UnicodeError as error:
-            raise OSError("no host can have this name") from error
+            raise OSError(sentence("no-host-can-name", "no host can have this name")) from error
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         seconds, rest_ms = divmod(self._settings.stall_ms, 1000)
@@ -354,7 +355,10 @@ def split_address(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     number = decimal(port, 0, 65_535)
     if not (colon and host) or number is None:
-        raise UsageError(f"{address!r} is not an address", remedy="write host:port, 127.0.0.1:9876 for example")
+        raise UsageError(
+            sentence("not-address", "{address!r} is not an address", address=address),
+            remedy=sentence("write-host-port-127-0-0", "write host:port, 127.0.0.1:9876 for example"),
+        )
     return host.removeprefix("[").removesuffix("]"), number
 
 

@@ -12,6 +12,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.link import Link, LinkSettings, OnRequest
 from mqctl.client.remoting.question import Question
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 T = TypeVar("T")
 
@@ -47,7 +48,10 @@ class Links:
             link = self._links.get(address)
             if link is None or link.closed:
                 if self._closed:
-                    raise UsageError(f"no new connection to {address}", reason="this client has been closed")
+                    raise UsageError(
+                        sentence("no-new-connection", "no new connection to {address}", address=address),
+                        reason=sentence("client-closed", "this client has been closed"),
+                    )
                 link = self._links[address] = Link(
                     address,
                     self.settings,

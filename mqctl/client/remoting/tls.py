@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from mqctl.errors import ConfigurationError
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     import ssl
@@ -88,7 +89,10 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
     if settings.cert_file is not None:
         _load_certificate(context, settings)
     elif settings.key_file is not None:
-        raise ConfigurationError("a TLS key needs its certificate", remedy="name the certificate too")
+        raise ConfigurationError(
+            sentence("tls-key-needs-certificate", "a TLS key needs its certificate"),
+            remedy=sentence("name-certificate-too", "name the certificate too"),
+        )
     return context
 
 
@@ -102,9 +106,9 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
         needs_password = True
         if settings.key_password is None:
             raise ConfigurationError(
-                f"could not use our certificate {files}",
-                reason="its key is encrypted",
-                remedy="set MQCTL_TLS_KEY_PASSWORD",
+                sentence("could-not-use-our-certificate", "could not use our certificate {files}", files=files),
+                reason=sentence("key-encrypted", "its key is encrypted"),
+                remedy=sentence("set-mqctl-tls-key-password", "set MQCTL_TLS_KEY_PASSWORD"),
             )
         return settings.key_password
 
@@ -115,13 +119,15 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
     except OSError as error:
         if needs_password and isinstance(error, ssl.SSLError) and error.reason != "KEY_VALUES_MISMATCH":
             raise ConfigurationError(
-                f"could not use our certificate {files}",
-                reason="MQCTL_TLS_KEY_PASSWORD does not decrypt the key",
-                remedy="set the password of this key",
+                sentence("could-not-use-our-certificate", "could not use our certificate {files}", files=files),
+                reason=sentence("mqctl-tls-key-password-does-not", "MQCTL_TLS_KEY_PASSWORD does not decrypt the key"),
+                remedy=sentence("set-password-key", "set the password of this key"),
             ) from error
         if settings.key_file is None and _holds_certificate(settings.cert_file):
             raise ConfigurationError(
-                f"could not use our certificate, {files}", reason="its key is not in that file", remedy="add --tls-key"
+                sentence("could-not-use-our-certificate-2", "could not use our certificate, {files}", files=files),
+                reason=sentence("key-not-file", "its key is not in that file"),
+                remedy=sentence("add-tls-key", "add --tls-key"),
             ) from error
         raise _unusable("our certificate", files, error) from error
 
@@ -137,9 +143,9 @@ def _unusable(what: str, file: str, error: OSError) -> ConfigurationError:
     reason = _FILE_REASONS.get(getattr(error, "reason", ""), "")
     reason = reason or ("it is not in PEM form" if "PEM" in str(error) else error.strerror or str(error))
     return ConfigurationError(
-        f"could not use {what}, {file}",
+        sentence("could-not-use-2", "could not use {what}, {file}", what=what, file=file),
         reason=reason,
-        remedy="name PEM files that exist: certificate, then key",
+        remedy=sentence("name-pem-files-exist-certificate-key", "name PEM files that exist: certificate, then key"),
     )
 
 
@@ -179,7 +185,11 @@ class TlsSocket:
                     raise _closed()
         except TimeoutError as error:
             raise TlsError(
-                f"it accepted the connection but did not finish the TLS handshake in {limit_s:g} s",
+                sentence(
+                    "accepted-connection-did-not-finish-tls",
+                    "it accepted the connection but did not finish the TLS handshake in {limit_s:g} s",
+                    limit_s=limit_s,
+                ),
                 "it may speak no TLS: leave --tls out; or it hangs",
             ) from error
         except (ConnectionResetError, BrokenPipeError) as error:
@@ -244,7 +254,7 @@ class TlsSocket:
 
 def _closed() -> TlsError:
     return TlsError(
-        "it closed the connection when TLS was proposed",
+        sentence("closed-connection-when-tls-proposed", "it closed the connection when TLS was proposed"),
         "it may speak no TLS: leave --tls out; or it accepts no connection with this address or name",
     )
 
@@ -258,34 +268,62 @@ def _explained(error: ssl.SSLError, name: str, settings: TlsSettings) -> TlsErro
     if "UNKNOWN_CA" in reason or "CERTIFICATE" in reason or any(word in reason for word in _NO_CERTIFICATE_WORDS):
         return _refused(reason, settings)
     if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
-        return TlsError("it does not answer with TLS", "leave --tls out, or name the port that speaks TLS")
+        return TlsError(
+            sentence("does-not-answer-tls", "it does not answer with TLS"),
+            "leave --tls out, or name the port that speaks TLS",
+        )
     words = reason.lower().replace("_", " ")
-    return TlsError(f"no secure connection: {words}", "compare its TLS versions and certificates with ours")
+    return TlsError(
+        sentence("no-secure-connection", "no secure connection: {words}", words=words),
+        "compare its TLS versions and certificates with ours",
+    )
 
 
 def _refused(reason: str, settings: TlsSettings) -> TlsError:
     """Tells what the other side has against our certificate."""
     if "CERTIFICATE_EXPIRED" in reason:
-        return TlsError("our certificate has expired", "have it renewed, and name the new one with --tls-cert")
+        return TlsError(
+            sentence("our-certificate-expired", "our certificate has expired"),
+            "have it renewed, and name the new one with --tls-cert",
+        )
     if not any(word in reason for word in _NO_CERTIFICATE_WORDS):
         remedy = "have it signed by an authority that the broker trusts"
-        return TlsError("it does not accept our certificate", remedy)
+        return TlsError(sentence("does-not-accept-our-certificate", "it does not accept our certificate"), remedy)
     if settings.cert_file is None:
-        return TlsError("it requires a client certificate, and none is configured", "add --tls-cert and --tls-key")
-    return TlsError("it does not accept our certificate", "check the signer of --tls-cert, and its time")
+        return TlsError(
+            sentence(
+                "requires-client-certificate-none-configured",
+                "it requires a client certificate, and none is configured",
+            ),
+            "add --tls-cert and --tls-key",
+        )
+    return TlsError(
+        sentence("does-not-accept-our-certificate", "it does not accept our certificate"),
+        "check the signer of --tls-cert, and its time",
+    )
 
 
 def _untrusted(error: ssl.SSLCertVerificationError, name: str) -> TlsError:
     if error.verify_code == _EXPIRED:
-        return TlsError("its certificate has expired", "have it renewed; until then nothing proves who answers there")
+        return TlsError(
+            sentence("certificate-expired", "its certificate has expired"),
+            "have it renewed; until then nothing proves who answers there",
+        )
     if error.verify_code == _NOT_YET:
-        return TlsError("its certificate is not valid yet", "compare the clocks of both machines")
+        return TlsError(
+            sentence("certificate-not-valid-yet", "its certificate is not valid yet"),
+            "compare the clocks of both machines",
+        )
     if error.verify_code in (_WRONG_HOST, _WRONG_IP):
         return TlsError(
-            f"its certificate is not for {name}",
+            sentence("certificate-not", "its certificate is not for {name}", name=name),
             "name what it is for with --tls-server-name, or `any` where the authority alone is proof enough",
         )
     return TlsError(
-        f"its certificate is not signed by a trusted authority ({error.verify_message})",
+        sentence(
+            "certificate-not-signed-trusted-authority",
+            "its certificate is not signed by a trusted authority ({verify_message})",
+            verify_message=error.verify_message,
+        ),
         "name the file of the cluster's authority with --tls-ca",
     )

@@ -15,6 +15,7 @@ from mqctl.cli.sources.live_or_saved import looking
 from mqctl.model.remark import on_one_line
 from mqctl.operations.access.users import access_of, ask_files
 from mqctl.render.access import access_document
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl acl list", "mqctl acl list --user orders-app", "mqctl acl list -o json | jq '.entries[].user'")
 
@@ -43,6 +44,6 @@ def command(
     files = {item.name: item.access_files for item in brokers if item.access_files}
     without = sorted(item.name for item in brokers if item.access is None and item.name not in files and not item.gaps)
     if without:
-        tell(f"mqctl: without users: {', '.join(map(on_one_line, without))}")
+        tell(sentence("without-users", "mqctl: without users: {without}", without=", ".join(map(on_one_line, without))))
     states = {item.name: item.access for item in brokers if item.access is not None}
     return answer(access_document(states, files, user), broker_gaps(brokers), output)

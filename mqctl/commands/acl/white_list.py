@@ -11,6 +11,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.access import WhiteAddressesArgument
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl acl white-list 10.1.2.3 10.1.3.* --known plain_acl.yml",
@@ -51,7 +52,10 @@ def command(
     from mqctl.operations.settings.change import run_setting_change
 
     if bool(addresses) == nobody:
-        raise UsageError("which addresses are to pass unchecked?", remedy="name them, or give --nobody")
+        raise UsageError(
+            sentence("addresses-pass-unchecked", "which addresses are to pass unchecked?"),
+            remedy=sentence("name-give-nobody", "name them, or give --nobody"),
+        )
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),
         lambda asking: plan_white_list(asking, addresses or (), file, known, broker or ()),

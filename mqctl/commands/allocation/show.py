@@ -29,6 +29,7 @@ from mqctl.errors import UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Part
 from mqctl.render.allocation import allocation_document
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl allocation show -g order-service",
@@ -65,7 +66,12 @@ def command(
     """
     if group is None:
         of_all = command_line("mqctl topic describe {} -q {}", (topic or ["TOPIC"])[0], (queue or [0])[0])
-        raise UsageError("no group given", remedy=f"add -g GROUP; of all groups of a topic: {of_all}")
+        raise UsageError(
+            sentence("no-group-given", "no group given"),
+            remedy=sentence(
+                "add-g-group-all-groups-topic", "add -g GROUP; of all groups of a topic: {of_all}", of_all=of_all
+            ),
+        )
     rule = rule_of(room_rule, profile)
     live = LiveOptions(namesrv=namesrv, profile=profile, timeout=timeout, groups=[group], members_only=True)
     state = read_snapshot(store=None, snapshot=snapshot, now=datetime.now().astimezone(), live=live)

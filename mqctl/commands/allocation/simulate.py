@@ -48,6 +48,7 @@ from mqctl.render.simulation import (
     room_rows,
     simulation_document,
 )
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl allocation simulate --queues 8 --clients 3 --compare",
@@ -133,7 +134,10 @@ def _begin(
     rule: RoomRule | None,
 ) -> Beginning:
     if group is None or topic is None:
-        raise UsageError("a simulation begins somewhere", remedy="use -g GROUP -t TOPIC, or --queues N --clients N")
+        raise UsageError(
+            sentence("simulation-begins-somewhere", "a simulation begins somewhere"),
+            remedy=sentence("use-g-group-t-topic-queues", "use -g GROUP -t TOPIC, or --queues N --clients N"),
+        )
     from mqctl.cli.sources.snapshot_source import LiveOptions
     from mqctl.cli.times import parse_span_ms
 

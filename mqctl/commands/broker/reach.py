@@ -14,6 +14,7 @@ from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableErro
 from mqctl.operations.brokers.reach import HA, NEEDED, VIP, try_ports
 from mqctl.render.reach import reach_document
 from mqctl.snapshot.live.brokers import LiveBroker, ask_settings
+from mqctl.text import composed
 
 EXAMPLES = (
     "mqctl broker reach",
@@ -65,7 +66,7 @@ def command(
         except (UnreachableError, DeadlineError, NotFoundError) as error:
             if broker and isinstance(error, NotFoundError):
                 raise
-            tell(f"mqctl: {error}")
+            tell(composed("mqctl: {error}", error=error))
     limit_ms = max(1, min(_PORT_TIMEOUT_MS, target.timeout_ms // 3))
     ports = try_ports(servers, brokers, target.proxies, grpc_port=grpc_port, timeout_ms=limit_ms, links=target.links())
     emit(reach_document(ports), output)

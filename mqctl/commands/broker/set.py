@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OnlyBrokersOption, OutputOption
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl broker set autoCreateTopicEnable=false",
@@ -37,7 +38,12 @@ def command(
     for item in settings:
         name, given, value = item.partition("=")
         if not given or not name or name in requested:
-            raise UsageError(f"cannot read {item!r}", remedy="write NAME=VALUE, each name once; --broker says where")
+            raise UsageError(
+                sentence("cannot-read-2", "cannot read {item!r}", item=item),
+                remedy=sentence(
+                    "write-name-value-each-name-once", "write NAME=VALUE, each name once; --broker says where"
+                ),
+            )
         requested[name] = value
     from mqctl.operations.settings.brokers import plan_settings
     from mqctl.operations.settings.change import run_setting_change

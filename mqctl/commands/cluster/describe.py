@@ -18,6 +18,7 @@ from mqctl.model.gap import Part
 from mqctl.render.cluster_description import cluster_description, description_document
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import ask_groups, ask_runtime, ask_topics, masters_of
+from mqctl.text import sentence
 
 _PARTS = frozenset({Part.RUNTIME, Part.TOPICS, Part.GROUPS})
 EXAMPLES = ("mqctl cluster describe", "mqctl cluster describe DefaultCluster -o json | jq .name_servers")
@@ -54,14 +55,14 @@ def _which(name: str | None, known: list[str]) -> str:
         return known[0]
     if name is None and known:
         raise UsageError(
-            "several clusters are there",
+            sentence("several-clusters", "several clusters are there"),
             reason=", ".join(known),
             remedy=command_line("mqctl cluster describe {}", known[0]),
         )
     if name not in known:
         raise NotFoundError(
-            f"there is no cluster {name or 'at all'}",
-            reason=f"known: {', '.join(known) or 'none'}",
+            sentence("no-cluster", "there is no cluster {name}", name=name or "at all"),
+            reason=sentence("known", "known: {known}", known=", ".join(known) or "none"),
             remedy="mqctl cluster list",
         )
     return name

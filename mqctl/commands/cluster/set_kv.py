@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OutputOption
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl cluster set-kv GRAY_RELEASE orders=v2",
@@ -39,10 +40,18 @@ def command(
     for item in values or ():
         key, given, value = item.partition("=")
         if not given or not key or key in requested:
-            raise UsageError(f"cannot read {item!r}", remedy="write KEY=VALUE, each key once; --remove KEY deletes one")
+            raise UsageError(
+                sentence("cannot-read-2", "cannot read {item!r}", item=item),
+                remedy=sentence(
+                    "write-key-value-each-key-once", "write KEY=VALUE, each key once; --remove KEY deletes one"
+                ),
+            )
         requested[key] = value
     if not requested:
-        raise UsageError("no action given", remedy="write KEY=VALUE, or --remove KEY")
+        raise UsageError(
+            sentence("no-action-given", "no action given"),
+            remedy=sentence("write-key-value-remove-key", "write KEY=VALUE, or --remove KEY"),
+        )
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.namespaces import plan_key_values
 

@@ -13,6 +13,7 @@ from mqctl.cli.options.common import BrokersOption, LevelsOption, NoColorOption,
 from mqctl.errors import UsageError
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.plan.delay_chain import cheapest_chain
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl delay plan --at 'tomorrow 08:00'",
@@ -42,12 +43,18 @@ def command(
     now = datetime.now().astimezone()
     moment, now_ms = parse_instant(at, now, ahead=True), round(now.timestamp() * 1000)
     if moment.epoch_ms < now_ms:
-        raise UsageError(f"{moment.text} is past", remedy="name a moment to come, for instance --at +2h")
+        raise UsageError(
+            sentence("past", "{moment} is past", moment=moment.text),
+            remedy=sentence("name-moment-come-instance-2h", "name a moment to come, for instance --at +2h"),
+        )
     native = None
     if levels is not None:
         table = DelayLevelTable.parse(levels)
         if table.bad_item is not None:
-            raise UsageError(f"cannot read the delay levels {levels!r}", reason=f"{table.bad_item!r} is not a delay")
+            raise UsageError(
+                sentence("cannot-read-delay-levels", "cannot read the delay levels {levels!r}", levels=levels),
+                reason=sentence("not-delay", "{bad_item!r} is not a delay", bad_item=table.bad_item),
+            )
     else:
         from mqctl.cli.sources.brokers import asking_of
         from mqctl.operations.delay.ways import delay_ways
@@ -64,5 +71,13 @@ def command(
     listed = SHOWN_HOPS if output in (Output.TABLE, Output.WIDE) else MOST_HOPS
     if chain.hop_count > listed:
         more = f"; -o json lists up to {MOST_HOPS:,}" if listed < MOST_HOPS else ""
-        note(f"the first {counted(listed, 'hop')} of {chain.hop_count:,} are listed{more}")
+        note(
+            sentence(
+                "first-listed",
+                "the first {listed} of {hop_count:,} are listed{more}",
+                listed=counted(listed, "hop"),
+                hop_count=chain.hop_count,
+                more=more,
+            )
+        )
     emit(document, output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl delay relay", "mqctl delay relay --profile prod")
 
@@ -39,10 +40,23 @@ def command(
             if RELAY_TOPIC not in cluster.ask(master.address, topic_configs(), asking.deadline):
                 topic = TopicConfig(name=RELAY_TOPIC, read_queue_count=4, write_queue_count=4)
                 cluster.ask(master.address, put_topic(topic), asking.deadline)
-                tell(f"mqctl: created topic {RELAY_TOPIC} on {master.broker_name}")
+                tell(
+                    sentence(
+                        "created-topic",
+                        "mqctl: created topic {relay_topic} on {broker_name}",
+                        relay_topic=RELAY_TOPIC,
+                        broker_name=master.broker_name,
+                    )
+                )
     client = ClientSettings(name_servers=target.namesrv, links=target.links())
     with DelayRelay(client, ways.table) as relay:
-        tell(f"mqctl: relaying over the levels {ways.levels}; interrupt it to end")
+        tell(
+            sentence(
+                "relaying-over-levels-interrupt-end",
+                "mqctl: relaying over the levels {levels}; interrupt it to end",
+                levels=ways.levels,
+            )
+        )
         wait_for_interrupt()
     counts = relay.counts
     report = RelayReport(relayed_count=counts.relayed, delivered_count=counts.delivered, failed_count=counts.failed)

@@ -19,6 +19,7 @@ from mqctl.cli.options.common import (
     OutputOption,
 )
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.render.document import Document
@@ -74,7 +75,11 @@ def command(
     if resend:
         if levels or at or offsets or undo:
             raise UsageError(
-                "--levels, --at, --set and --undo cannot be combined with --resend", remedy="leave them out"
+                sentence(
+                    "levels-set-undo-cannot-combined-resend",
+                    "--levels, --at, --set and --undo cannot be combined with --resend",
+                ),
+                remedy=sentence("leave-out", "leave them out"),
             )
         from mqctl.operations.delay.resend import StrandedRequest
         from mqctl.operations.delay.resend import resend as send_again
@@ -91,7 +96,12 @@ def command(
         document, code = send_again(request, cluster_target(namesrv, profile, timeout))
     else:
         if level or first is not None or until is not None or broker or namesrv or profile:
-            raise UsageError("--level, --from, --until, --broker and a cluster need --resend", remedy="add --resend")
+            raise UsageError(
+                sentence(
+                    "level-broker-cluster-need-resend", "--level, --from, --until, --broker and a cluster need --resend"
+                ),
+                remedy=sentence("add-resend", "add --resend"),
+            )
         document, code = _files(store, levels, at, offsets, undo, execute=execute, confirmed=confirm)
     emit(document, output)
     return code
@@ -113,7 +123,10 @@ def _files(
     if undo is not None:
         return delay_repairs.undo(undo, execute=execute, confirmed=confirmed)
     if store is None:
-        raise UsageError("nothing to repair given", remedy="add --store DIR, --resend or --undo ID")
+        raise UsageError(
+            sentence("nothing-repair-given", "nothing to repair given"),
+            remedy=sentence("add-store-dir-resend-undo-id", "add --store DIR, --resend or --undo ID"),
+        )
     pairs = delay_repairs.pairs(offsets or ())
     request = delay_repairs.RepairRequest(
         store=store, levels=levels, at=at, offsets=pairs, execute=execute, confirmed=confirmed

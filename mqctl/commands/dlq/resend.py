@@ -18,6 +18,7 @@ from mqctl.operations.dlq.letters import (
     UntilOption,
     letter_choice,
 )
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl dlq resend -g order-service --since 'yesterday 10:00'",
@@ -61,10 +62,16 @@ def command(
     group only. --timeout limits the plan and each look-up, not the sending.
     """
     if not rate > 0:
-        raise UsageError("--rate must be greater than 0", remedy="use for instance --rate 50")
+        raise UsageError(
+            sentence("rate-must-greater-than-0", "--rate must be greater than 0"),
+            remedy=sentence("use-instance-rate-50", "use for instance --rate 50"),
+        )
     choosing = (to_topic, key, message_id, since, until, broker, limit)
     if resume is not None and any(item is not None for item in choosing):
-        raise UsageError("--resume takes up the letters of a resend", remedy="leave out --to and what chooses letters")
+        raise UsageError(
+            sentence("resume-takes-up-letters-resend", "--resume takes up the letters of a resend"),
+            remedy=sentence("leave-out-what-chooses-letters", "leave out --to and what chooses letters"),
+        )
     if to_topic is not None:
         from mqctl.client.message.outgoing import check_topic
 

@@ -15,6 +15,7 @@ from mqctl.drill.checker import Checker
 from mqctl.errors import ExitCode, UsageError
 from mqctl.operations.drill.reporting import clear_away, refuse_page, report_verdict
 from mqctl.render.checks import CheckFormat
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl drill check drill.history",
@@ -61,7 +62,10 @@ def command(
         with started(settings) as spark:
             return report_verdict(judge_at_large(spark, history.absolute(), excerpts), form, html, output)
     if conf or not settings.is_local:
-        raise UsageError("--master and --conf are for --spark", remedy="say --spark, too")
+        raise UsageError(
+            sentence("master-conf-spark", "--master and --conf are for --spark"),
+            remedy=sentence("say-spark-too", "say --spark, too"),
+        )
     with step_progress() as progress:
         verdict = Checker(history, excerpts, progress).judge()
     return report_verdict(verdict, form, html, output)

@@ -23,6 +23,7 @@ from mqctl.drill.writing import refuse_existing
 from mqctl.errors import ExitCode, UsageError
 from mqctl.operations.drill.reporting import clear_away, refuse_page, report_verdict
 from mqctl.operations.drill.run import DrillRequest, prepare, run_drill
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl drill run scale-out",
@@ -87,8 +88,10 @@ def command(
         except KeyboardInterrupt:
             if not path.exists():
                 raise
-            note("interrupted; the history is judged as far as it goes")
-    note(f"judging {path}")
+            note(
+                sentence("interrupted-history-judged-far-goes", "interrupted; the history is judged as far as it goes")
+            )
+    note(sentence("judging", "judging {path}", path=path))
     verdict = Checker(path, excerpts).judge()
     return report_verdict(verdict, form, html, output)
 
@@ -97,11 +100,16 @@ def _words(client: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(client))
     except ValueError as error:
-        raise UsageError(f"cannot read --client {client}", reason=str(error)) from error
+        raise UsageError(
+            sentence("cannot-read-client", "cannot read --client {client}", client=client), reason=str(error)
+        ) from error
 
 
 def _ask(text: str) -> None:
     """Waits for Enter. Raises UsageError at the end of the input: what nobody did must not be judged as done."""
-    note(f"NOW: {text}; then press Enter")
+    note(sentence("now-press-enter", "NOW: {text}; then press Enter", text=text))
     if not sys.stdin.readline():
-        raise UsageError("nobody answers at the terminal", remedy="run the drill where somebody can press Enter")
+        raise UsageError(
+            sentence("nobody-answers-terminal", "nobody answers at the terminal"),
+            remedy=sentence("run-drill-where-somebody-can-press", "run the drill where somebody can press Enter"),
+        )

@@ -13,6 +13,7 @@ from mqctl.errors import NotFoundError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.messages.kafka import Term, kafka_terms
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl explain kafka", "mqctl explain kafka rebalance", "mqctl explain kafka partition --lang zh")
 
@@ -65,9 +66,11 @@ def _named(word: str, terms: tuple[Term, ...]) -> Term:
             return by_word[form]
     near = get_close_matches(sought, by_word, n=3)
     raise NotFoundError(
-        f"no Kafka term like {word} is explained here",
-        reason=f"near to it: {', '.join(near)}" if near else "it is none of the words on that page",
-        remedy="mqctl explain kafka lists all",
+        sentence("no-kafka-term-like-explained-here", "no Kafka term like {word} is explained here", word=word),
+        reason=sentence("near", "near to it: {near}", near=", ".join(near))
+        if near
+        else sentence("none-words-page", "it is none of the words on that page"),
+        remedy=sentence("mqctl-explain-kafka-lists-all", "mqctl explain kafka lists all"),
     )
 
 

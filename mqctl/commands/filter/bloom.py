@@ -11,6 +11,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.errors import UsageError
 from mqctl.filter.bloom import BloomShape, element
 from mqctl.render.filters import BloomReport, bloom_document
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl filter bloom --groups 32", "mqctl filter bloom --error 5 --expected 64 -g order-service -t orders")
 
@@ -26,11 +27,13 @@ def command(
 ) -> None:
     """Show size and error rate of the bit map by which brokers pick messages for SQL92 subscriptions."""
     if (group is None) != (topic is None):
-        raise UsageError("--group and --topic belong together")
+        raise UsageError(sentence("group-topic-belong-together", "--group and --topic belong together"))
     try:
         shape = BloomShape.of(error, expected)
     except ValueError as wrong:
-        raise UsageError(str(wrong), remedy="use 1 to 99 % and at least one consumer") from wrong
+        raise UsageError(
+            str(wrong), remedy=sentence("use-1-99-least-one-consumer", "use 1 to 99 % and at least one consumer")
+        ) from wrong
     misses = (1 - 1 / shape.bit_count) ** (shape.hash_count * groups)
     report = BloomReport(
         hash_count=shape.hash_count,

@@ -12,6 +12,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.errors import ExitCode, UsageError
 from mqctl.filter.tags import tag_code
 from mqctl.render.filters import Collision, CollisionReport, collision_document
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl filter collisions order_UP order_V1 paid", "sort -u tags.txt | mqctl filter collisions -")
 
@@ -25,7 +26,10 @@ def command(
     given = [line.strip() for line in sys.stdin] if tags == ["-"] else tags
     distinct = sorted({tag for tag in given if tag})
     if not distinct:
-        raise UsageError("there are no tags to compare", remedy="name some, or - and one a line on standard input")
+        raise UsageError(
+            sentence("no-tags-compare", "there are no tags to compare"),
+            remedy=sentence("name-some-one-line-standard-input", "name some, or - and one a line on standard input"),
+        )
     by_code: dict[int, list[str]] = {}
     for tag in distinct:
         by_code.setdefault(tag_code(tag), []).append(tag)

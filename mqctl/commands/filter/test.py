@@ -12,12 +12,13 @@ from mqctl.errors import ExitCode, UsageError
 from mqctl.filter.sql import EvaluationError, compile_sql
 from mqctl.filter.tags import parse_tags
 from mqctl.render.filters import FilterVerdict, verdict_document
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl filter test \"price > 5 AND region = 'eu'\" --prop price=7 --prop region=eu",
     "mqctl filter test --tags 'paid || refunded' --prop TAGS=paid",
 )
-_VERDICTS = {True: "delivered", False: "not delivered", None: "unknown"}
+_VERDICTS = {True: "delivered", False: sentence("not-delivered", "not delivered"), None: "unknown"}
 
 
 def command(
@@ -34,12 +35,18 @@ def command(
     not.
     """
     if (expression is None) == (tags is None):
-        raise UsageError("name one filter", remedy="give an SQL92 condition, or --tags")
+        raise UsageError(
+            sentence("name-one-filter", "name one filter"),
+            remedy=sentence("give-sql92-condition-tags", "give an SQL92 condition, or --tags"),
+        )
     properties: dict[str, str] = {}
     for item in prop or ():
         name, equals, value = item.partition("=")
         if not equals or not name:
-            raise UsageError(f"cannot read --prop {item!r}", remedy="write NAME=VALUE")
+            raise UsageError(
+                sentence("cannot-read-prop", "cannot read --prop {item!r}", item=item),
+                remedy=sentence("write-name-value", "write NAME=VALUE"),
+            )
         properties[name] = value
     reason: str | None = None
     if tags is not None:

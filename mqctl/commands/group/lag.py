@@ -37,6 +37,7 @@ from mqctl.operations.lag.advice import Advised, AdviseOption, WindowOption, adv
 from mqctl.operations.lag.choice import LagChoice, MinLagOption, SortOption
 from mqctl.operations.lag.view import LagRequest, LagView, lag_view, one_look, show, snapshot_view
 from mqctl.render.lag import By
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl group lag",
@@ -157,18 +158,31 @@ def _refuse(
     online: bool,
 ) -> None:
     if online and (store is not None or snapshot is not None or again or advise):
-        raise UsageError("--online chooses rows of one look at a live cluster", remedy="leave the other option out")
+        raise UsageError(
+            sentence("online-chooses-rows-one-look-live", "--online chooses rows of one look at a live cluster"),
+            remedy=sentence("leave-other-option-out", "leave the other option out"),
+        )
     if choice != LagChoice() and (again or advise):
         raise UsageError(
-            "--sort, --min-lag and --queue choose rows of one look", remedy="leave --watch, --until and --advise out"
+            sentence("sort-min-lag-queue-choose-rows", "--sort, --min-lag and --queue choose rows of one look"),
+            remedy=sentence("leave-watch-advise-out", "leave --watch, --until and --advise out"),
         )
     if store is not None and snapshot is not None:
-        raise UsageError("--store and --snapshot cannot be combined")
+        raise UsageError(sentence("store-snapshot-cannot-combined", "--store and --snapshot cannot be combined"))
     if again and (store is not None or snapshot is not None):
-        raise UsageError("--watch and --until need a live cluster", reason="files do not change while they are watched")
+        raise UsageError(
+            sentence("watch-need-live-cluster", "--watch and --until need a live cluster"),
+            reason=sentence("files-do-not-change-while-watched", "files do not change while they are watched"),
+        )
     if again and advise:
         raise UsageError(
-            "--advise cannot be combined with --watch or --until", remedy="add --window SPAN to --advise instead"
+            sentence("advise-cannot-combined-watch", "--advise cannot be combined with --watch or --until"),
+            remedy=sentence("add-window-span-advise-instead", "add --window SPAN to --advise instead"),
         )
     if at is not None and store is None:
-        raise UsageError("--at needs --store", reason="a snapshot has its own moment, a live cluster its own clock")
+        raise UsageError(
+            sentence("needs-store", "--at needs --store"),
+            reason=sentence(
+                "snapshot-own-moment-live-cluster-own", "a snapshot has its own moment, a live cluster its own clock"
+            ),
+        )

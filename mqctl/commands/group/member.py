@@ -18,6 +18,7 @@ from mqctl.model.remark import on_one_line
 from mqctl.operations.topics.groups import group_holders, memberships_by_broker
 from mqctl.render.instance import instance_document
 from mqctl.snapshot.live.brokers import masters_of
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl group member 10.0.0.7@4711 -g order-service",
@@ -48,7 +49,11 @@ def command(
                 group_holders(look, group)  # a group that no broker knows is told as such
             listed = on_one_line(", ".join(known)) or "nobody is online"
             remedy = command_line("mqctl group members -g {}", group)
-            raise NotFoundError(f"{group} has no instance {client}", reason=f"online: {listed}", remedy=remedy)
+            raise NotFoundError(
+                sentence("no-instance-2", "{group} has no instance {client}", group=group, client=client),
+                reason=sentence("online", "online: {shown}", shown=listed),
+                remedy=remedy,
+            )
         numbered = {
             number: (memberships[item.name],)
             for number, item in enumerate(brokers)
@@ -58,6 +63,14 @@ def command(
     matching = [info for info in running if info.client_id == client]
     if not matching:
         reason = next((gap.reason for gap in gaps if client in (gap.scope or "")), "it went offline meanwhile")
-        raise RefusedError(f"{client} of {group} did not report what it is doing", reason=reason)
+        raise RefusedError(
+            sentence(
+                "did-not-report-what-doing",
+                "{client} of {group} did not report what it is doing",
+                client=client,
+                group=group,
+            ),
+            reason=reason,
+        )
     emit(instance_document(matching[0], consume_mode(memberships.values())), output)
     return 0

@@ -13,6 +13,7 @@ from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import ExitCode, UsageError
 from mqctl.operations.replication.stores import compare_stores
 from mqctl.render.comparison_document import comparison_document
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl ha compare --store /backup/master --store /backup/slave",
@@ -35,7 +36,10 @@ def command(
     epochs do not fit, 2 when the logs differ, 3 when not all could be compared.
     """
     if len(stores) != 2:
-        raise UsageError(f"{len(stores)} stores cannot be compared", remedy="give two: --store MASTER --store SLAVE")
+        raise UsageError(
+            sentence("stores-cannot-compared", "{stores} stores cannot be compared", stores=len(stores)),
+            remedy=sentence("give-two-store-master-store-slave", "give two: --store MASTER --store SLAVE"),
+        )
     with step_progress() as progress:
         comparison = compare_stores(stores[0], stores[1], progress)
     emit(comparison_document(comparison), output)

@@ -12,6 +12,7 @@ from mqctl.cli.places import state_dir
 from mqctl.errors import ExitCode
 from mqctl.local.state import DEFAULT_NAME
 from mqctl.local.supervisor import Supervisor
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl local down", "mqctl local down --name test --purge", "mqctl local down --all")
 
@@ -26,5 +27,12 @@ def command(
     names = [state.name for state in supervisor.states.all()] if everything else [name]
     for each in names:
         state = supervisor.down(each, purge=purge)
-        tell(f"mqctl: local cluster {each} (pid {state.ready.pid}) is down")
+        tell(
+            sentence(
+                "local-cluster-pid-down",
+                "mqctl: local cluster {each} (pid {pid}) is down",
+                each=each,
+                pid=state.ready.pid,
+            )
+        )
     return ExitCode.OK

@@ -14,6 +14,7 @@ from mqctl.cli.places import state_dir
 from mqctl.errors import NotFoundError
 from mqctl.local.state import DEFAULT_NAME, LocalStates
 from mqctl.render.text import printable_lines
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl local logs", "mqctl local logs --follow", "mqctl local logs --name test -n 200")
 _POLL_SECONDS = 0.2
@@ -29,7 +30,10 @@ def command(
     state = states.load(name)
     log = Path(state.log) if state else states.directory / f"{name}.log"
     if not log.exists():
-        raise NotFoundError(f"there is no log of a local cluster {name}", remedy="mqctl local status")
+        raise NotFoundError(
+            sentence("no-log-local-cluster", "there is no log of a local cluster {name}", name=name),
+            remedy="mqctl local status",
+        )
     with log.open(encoding="utf-8", errors="replace") as stream:
         shown = stream.readlines()
         sys.stdout.write(printable_lines("".join(shown[-lines:] if lines else [])))

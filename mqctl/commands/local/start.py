@@ -13,6 +13,7 @@ from mqctl.local.state import DEFAULT_NAME
 from mqctl.local.supervisor import Supervisor
 from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl local start broker-b", "mqctl local start broker-b --name test")
 
@@ -26,4 +27,4 @@ def command(
     """Start one broker of a local cluster again, on its store and its port; `mqctl local up` starts a cluster."""
     state = Supervisor(state_dir() / "local", say=note).start_broker(name, broker)
     emit(local_document([local_row(state)]), output)
-    tell(f"mqctl: {broker} is running")
+    tell(sentence("running", "mqctl: {broker} is running", broker=broker))

@@ -13,6 +13,7 @@ from mqctl.errors import ExitCode, NotFoundError
 from mqctl.local.state import LocalStates
 from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl local status", "mqctl local status --name test -o json", "mqctl local status && echo all run")
 
@@ -32,7 +33,10 @@ def command(
     else:
         one = known.load(name)
         if one is None:
-            raise NotFoundError(f"there is no local cluster {name}", remedy="mqctl local up; mqctl local status")
+            raise NotFoundError(
+                sentence("no-local-cluster", "there is no local cluster {name}", name=name),
+                remedy="mqctl local up; mqctl local status",
+            )
         clusters = [one]
     rows = [local_row(state) for state in clusters]
     emit(local_document(rows), output)

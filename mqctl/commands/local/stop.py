@@ -14,6 +14,7 @@ from mqctl.local.supervisor import Supervisor
 from mqctl.model.command_line import command_line
 from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl local stop broker-b", "mqctl local stop broker-b --kill", "mqctl local stop broker-b --name test")
 
@@ -32,4 +33,11 @@ def command(
     state = Supervisor(state_dir() / "local", say=note).stop_broker(name, broker, kill=kill)
     emit(local_document([local_row(state)]), output)
     named = [] if name == DEFAULT_NAME else ["--name", name]
-    tell(f"mqctl: {broker} is down; start it again with: {command_line('mqctl local start {} {}', broker, named)}")
+    tell(
+        sentence(
+            "down-start-again",
+            "mqctl: {broker} is down; start it again with: {value}",
+            broker=broker,
+            value=command_line("mqctl local start {} {}", broker, named),
+        )
+    )

@@ -18,6 +18,7 @@ from mqctl.local.supervisor import LocalClusterOptions, Supervisor, TlsOptions
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.operations.local.rows import local_row
 from mqctl.render.local_clusters import local_document
+from mqctl.text import sentence
 
 
 class LocalTlsMode(StrEnum):
@@ -148,7 +149,7 @@ def command(
     Real RocketMQ clients work against it. Commands without --namesrv and profile find it by themselves.
     """
     if memory and data_dir is not None:
-        raise UsageError("--memory and --data-dir cannot be combined")
+        raise UsageError(sentence("memory-data-dir-cannot-combined", "--memory and --data-dir cannot be combined"))
     places = state_dir() / "local"
     options = LocalClusterOptions(
         brokers=brokers,
@@ -170,22 +171,48 @@ def command(
     )
     state = Supervisor(places, say=note).up(name, options)
     emit(local_document([local_row(state)]), output)
-    tell(f"mqctl: name server {state.ready.namesrv}; stop it with: {command_line('mqctl local down {}', _named(name))}")
+    tell(
+        sentence(
+            "name-server-stop",
+            "mqctl: name server {namesrv}; stop it with: {value}",
+            namesrv=state.ready.namesrv,
+            value=command_line("mqctl local down {}", _named(name)),
+        )
+    )
     if state.ready.grpc is not None:
-        tell(f"mqctl: gRPC clients find it at {state.ready.grpc}")
+        tell(sentence("grpc-clients-find", "mqctl: gRPC clients find it at {grpc}", grpc=state.ready.grpc))
     _tell_where_commands_go(state.ready.namesrv)
 
 
 def _tell_where_commands_go(here: str) -> None:
     """Warns whoever starts a cluster to try things on while other settings lead commands to another one."""
-    hint = f"export MQCTL_NAMESRV={shell_word(here)} leads them here, or --namesrv with each"
+    hint = sentence(
+        "export-mqctl-namesrv-leads-here-namesrv",
+        "export MQCTL_NAMESRV={here} leads them here, or --namesrv with each",
+        here=shell_word(here),
+    )
     try:
         target = cluster_target(None, None, None)
     except MqctlError as error:
-        tell(f"mqctl: commands do not find it by themselves: {error}\n  next: {hint}")
+        tell(
+            sentence(
+                "commands-do-not-find-themselves",
+                "mqctl: commands do not find it by themselves: {error}\n  next: {hint}",
+                error=error,
+                hint=hint,
+            )
+        )
         return
     if target.namesrv != here:
-        tell(f"mqctl: commands still go to {target.source} ({target.namesrv})\n  next: {hint}")
+        tell(
+            sentence(
+                "commands-still-go-next",
+                "mqctl: commands still go to {source} ({namesrv})\n  next: {hint}",
+                source=target.source,
+                namesrv=target.namesrv,
+                hint=hint,
+            )
+        )
 
 
 def _tls(
@@ -193,7 +220,10 @@ def _tls(
 ) -> TlsOptions | None:
     if cert is None or key is None:
         if cert is not None or key is not None or mode is LocalTlsMode.ENFORCING:
-            raise UsageError("TLS needs a certificate and its key", remedy="add --tls-cert FILE --tls-key FILE")
+            raise UsageError(
+                sentence("tls-needs-certificate-key", "TLS needs a certificate and its key"),
+                remedy=sentence("add-tls-cert-file-tls-key", "add --tls-cert FILE --tls-key FILE"),
+            )
         return None
     return TlsOptions(
         mode=mode,

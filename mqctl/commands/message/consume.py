@@ -15,6 +15,7 @@ from mqctl.errors import ExitCode, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.model.dedup_options import IN_MEMORY, DedupOptions
 from mqctl.operations.messages.subscribe import SqlOption, TagsOption, chosen_filter
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl message consume -t orders",
@@ -86,15 +87,30 @@ def command(
     """
     expression, kind = chosen_filter(tags, sql)
     if group is not None and (since is not None or from_start):
-        raise UsageError("a group begins where it stands", remedy="mqctl offset reset moves it; leave -g out otherwise")
+        raise UsageError(
+            sentence("group-begins-where-stands", "a group begins where it stands"),
+            remedy=sentence("mqctl-offset-reset-moves-leave-g", "mqctl offset reset moves it; leave -g out otherwise"),
+        )
     if since is not None and from_start:
-        raise UsageError("--since and --from-start cannot be combined", remedy="use one of them")
+        raise UsageError(
+            sentence("since-start-cannot-combined", "--since and --from-start cannot be combined"),
+            remedy=sentence("use-one-2", "use one of them"),
+        )
     if commit and group is None:
-        raise UsageError("--commit needs -g", reason="a temporary group is removed with its offsets")
+        raise UsageError(
+            sentence("commit-needs-g", "--commit needs -g"),
+            reason=sentence("temporary-group-removed-offsets", "a temporary group is removed with its offsets"),
+        )
     if dedup_states is not None and dedup_by is None:
-        raise UsageError("--dedup-states needs --dedup-by", remedy="add --dedup-by key")
+        raise UsageError(
+            sentence("dedup-states-needs-dedup", "--dedup-states needs --dedup-by"),
+            remedy=sentence("add-dedup-key", "add --dedup-by key"),
+        )
     if invisible is not None and not pop:
-        raise UsageError("--invisible needs --pop", reason="pulled messages do not become invisible")
+        raise UsageError(
+            sentence("invisible-needs-pop", "--invisible needs --pop"),
+            reason=sentence("pulled-messages-do-not-become-invisible", "pulled messages do not become invisible"),
+        )
     since_ms = 0 if from_start else None
     if since is not None:
         since_ms = parse_instant(since, datetime.now().astimezone()).epoch_ms

@@ -21,6 +21,7 @@ from mqctl.operations.messages.find import look_up_everywhere, topics_to_search,
 from mqctl.render.message_trace import with_tracks
 from mqctl.render.messages_view import found_document
 from mqctl.snapshot.live.messages import KeyQuery, broker_names
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl message find -t orders --key order-4711",
@@ -58,7 +59,10 @@ def command(
     due. Of a single message people see which groups are past it, as `mqctl message trace` judges it.
     """
     if (key is None) == (unique_key is None):
-        raise UsageError("say which messages", remedy="use one of --key and --unique-key")
+        raise UsageError(
+            sentence("say-messages", "say which messages"),
+            remedy=sentence("use-one-key-unique-key", "use one of --key and --unique-key"),
+        )
     now = datetime.now().astimezone()
     query = KeyQuery(
         topic=topic or "",

@@ -18,6 +18,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.operations.messages.find import check_id, find_by_id
 from mqctl.render.messages_view import message_document
 from mqctl.snapshot.live.messages import broker_names
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl message get 7F00000100002A9F0000000000000000",
@@ -49,6 +50,8 @@ def command(
         if topic is None:
             again = command_line("mqctl message get {} -t TOPIC", message_id)
             remedy = f"{again}, if it is a unique id; else it may have expired"
-        raise NotFoundError(f"there is no message {message_id}", remedy=remedy)
+        raise NotFoundError(
+            sentence("no-message", "there is no message {message_id}", message_id=message_id), remedy=remedy
+        )
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
     return answer(message_document(messages, body, schema="message.list/1", brokers=names), gaps, output)

@@ -20,6 +20,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.render.messages_view import peeked_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import ask_bounds, at_time, peek, queue_addresses
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl message peek -t orders",
@@ -51,7 +52,10 @@ def command(
     Up to three messages are shown in full, more on one line each, with --body json or hex in full again.
     """
     if sum([offset is not None, since is not None, from_start]) > 1:
-        raise UsageError("--offset, --since and --from-start cannot be combined", remedy="use one of them")
+        raise UsageError(
+            sentence("offset-since-start-cannot-combined", "--offset, --since and --from-start cannot be combined"),
+            remedy=sentence("use-one-2", "use one of them"),
+        )
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:
         asking = asking_of(cluster, target)
@@ -61,7 +65,10 @@ def command(
             if broker in (None, item.broker_name) and queue in (None, item.queue_id)
         }
         if not queues:
-            raise NotFoundError(f"{topic} has no such queue", remedy=command_line("mqctl topic route -t {}", topic))
+            raise NotFoundError(
+                sentence("no-such-queue", "{topic} has no such queue", topic=topic),
+                remedy=command_line("mqctl topic route -t {}", topic),
+            )
         starts, lost = _starts(asking, queues, offset, since, newest=0 if from_start else count)
         messages, errors = peek(asking, queues, starts, count, tags)
         names = {address: queue.broker_name for queue, address in queues.items()}

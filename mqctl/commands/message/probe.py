@@ -14,6 +14,7 @@ from mqctl.errors import NotFoundError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import exit_code_of
 from mqctl.render.probe import probe_document
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl message probe",
@@ -49,7 +50,11 @@ def command(
         wanted = [queue for queue in queues if broker in (None, queue.broker_name)]
         if not wanted:
             raise NotFoundError(
-                f"nothing to send to{f' on {broker}' if broker else ''}",
+                sentence(
+                    "nothing-send",
+                    "nothing to send to{broker}",
+                    broker=sentence("on", " on {broker}", broker=broker) if broker else "",
+                ),
                 remedy=command_line("mqctl topic route -t {}", topic) if topic else "mqctl broker list",
             )
         probes = [probe(producer, queue, count, size, target.timeout_ms) for queue in wanted]

@@ -15,6 +15,7 @@ from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import DeadlineError, NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.render.sent import SentMessage, sent_document
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.client.message.outgoing import OutgoingMessage, SendResult
@@ -76,9 +77,15 @@ def command(
     even where brokers would create it.
     """
     if (body is None) == (body_file is None):
-        raise UsageError("the message needs one body", remedy="use one of --body and --body-file")
+        raise UsageError(
+            sentence("message-needs-one-body", "the message needs one body"),
+            remedy=sentence("use-one-body-body-file", "use one of --body and --body-file"),
+        )
     if delay_level is not None and deliver_at is not None:
-        raise UsageError("--delay-level and --deliver-at cannot be combined", remedy="use one of them")
+        raise UsageError(
+            sentence("delay-level-deliver-cannot-combined", "--delay-level and --deliver-at cannot be combined"),
+            remedy=sentence("use-one-2", "use one of them"),
+        )
     extra = dict(_pair(item) for item in properties or ())
     for option, texts in (("--tag", [tag or ""]), ("--key", key or ())):
         for text in texts:
@@ -150,7 +157,11 @@ def _must_be_there(topic: str, target: ClusterTarget) -> None:
 
             names = cluster.name_servers.ask(topic_names(), deadline)
             remedy = meant(topic, names, "--create lets brokers with autoCreateTopicEnable create it")
-            raise NotFoundError(f"there is no topic {topic}", reason="nothing was sent", remedy=remedy) from error
+            raise NotFoundError(
+                sentence("no-topic", "there is no topic {topic}", topic=topic),
+                reason=sentence("nothing-sent", "nothing was sent"),
+                remedy=remedy,
+            ) from error
 
 
 def _read(name: str) -> bytes:
@@ -164,9 +175,13 @@ def _read(name: str) -> bytes:
             content = stream.read(MAX_MESSAGE_BYTES + 1)
     if len(content) > MAX_MESSAGE_BYTES:
         raise UsageError(
-            f"the body in {'standard input' if name == '-' else name} is too long",
-            reason=f"it has more than {MAX_MESSAGE_BYTES} bytes, the limit of RocketMQ's clients",
-            remedy="nothing was sent; send it in parts",
+            sentence("body-too-long", "the body in {name} is too long", name="standard input" if name == "-" else name),
+            reason=sentence(
+                "more-than-bytes-limit-rocketmqs-clients",
+                "it has more than {max_message_bytes} bytes, the limit of RocketMQ's clients",
+                max_message_bytes=MAX_MESSAGE_BYTES,
+            ),
+            remedy=sentence("nothing-sent-send-parts", "nothing was sent; send it in parts"),
         )
     return content
 
@@ -176,9 +191,11 @@ def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise UsageError(
-            f"cannot read --property {text!r}",
-            reason="" if not equals or not name else "a property without a value is not stored",
-            remedy="write NAME=VALUE",
+            sentence("cannot-read-property", "cannot read --property {text!r}", text=text),
+            reason=""
+            if not equals or not name
+            else sentence("property-without-value-not-stored", "a property without a value is not stored"),
+            remedy=sentence("write-name-value", "write NAME=VALUE"),
         )
     return name, value
 
@@ -189,7 +206,15 @@ def _check_typed(option: str, text: str) -> None:
 
     if unwritable := unwritable_characters(text):
         raise UsageError(
-            f"{option} holds {unwritable}, which a property cannot hold",
-            reason=r"RocketMQ parts properties by \x01 and \x02 and stores UTF-8 only",
-            remedy="nothing was sent; put such bytes into the body",
+            sentence(
+                "holds-property-cannot-hold",
+                "{option} holds {unwritable}, which a property cannot hold",
+                option=option,
+                unwritable=unwritable,
+            ),
+            reason=sentence(
+                "rocketmq-parts-properties-x01-x02-stores",
+                "RocketMQ parts properties by \\x01 and \\x02 and stores UTF-8 only",
+            ),
+            remedy=sentence("nothing-sent-put-such-bytes-into", "nothing was sent; put such bytes into the body"),
         )

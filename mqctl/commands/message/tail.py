@@ -14,6 +14,7 @@ from mqctl.errors import UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.operations.messages.subscribe import SqlOption, TagsOption, chosen_filter
 from mqctl.snapshot.live.tail import TailRequest
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl message tail -t orders",
@@ -48,9 +49,14 @@ def command(
     """
     expression, kind = chosen_filter(tags, sql)
     if follow and output not in (Output.TABLE, Output.WIDE, Output.NDJSON):
-        raise UsageError(f"--follow has no {output} form", remedy="use -o ndjson: one message a line")
+        raise UsageError(
+            sentence("follow-no-form", "--follow has no {output} form", output=output),
+            remedy=sentence("use-o-ndjson-one-message-line", "use -o ndjson: one message a line"),
+        )
     if count is not None and not follow:
-        raise UsageError("--count needs --follow", remedy="use --lines")
+        raise UsageError(
+            sentence("count-needs-follow", "--count needs --follow"), remedy=sentence("use-lines", "use --lines")
+        )
     from mqctl.operations.messages.tail import Following, tail_topic
 
     following = Following(

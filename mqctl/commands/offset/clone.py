@@ -17,6 +17,7 @@ from mqctl.cli.options.common import (
     SettleOption,
 )
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl offset clone --from order-service -g order-audit -t orders",
@@ -43,7 +44,12 @@ def command(
     Queues on which the source has no offset stay as they are.
     """
     if source == group:
-        raise UsageError("--to-current changes nothing for a group that has offsets", remedy="name two groups")
+        raise UsageError(
+            sentence(
+                "current-changes-nothing-group-offsets", "--to-current changes nothing for a group that has offsets"
+            ),
+            remedy=sentence("name-two-groups", "name two groups"),
+        )
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.operations.offsets.change import consent_of, run_offset_change
     from mqctl.operations.offsets.requests import clone_request

@@ -22,6 +22,7 @@ from mqctl.cli.options.common import (
 from mqctl.errors import UsageError
 from mqctl.model.names import retry_topic
 from mqctl.plan.targets import ShiftBy, Target, ToCurrent, ToEarliest, ToLatest, ToOffset, ToTime
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.operations.offsets.planning import OffsetRequest
@@ -134,12 +135,20 @@ def _request(
     given = len(target) + (from_file is not None) + (resume is not None)
     if given != 1:
         raise UsageError(
-            "no target given" if not given else f"{given} targets given",
-            remedy="use one of --to-time, --by-duration, --to-earliest, --to-latest, --to-current, --to-offset, "
-            "--shift-by, --from-file, --resume",
+            sentence("no-target-given", "no target given")
+            if not given
+            else sentence("targets-given", "{given} targets given", given=given),
+            remedy=sentence(
+                "use-one-time-duration-earliest-latest",
+                "use one of --to-time, --by-duration, --to-earliest, --to-latest, --to-current, "
+                "--to-offset, --shift-by, --from-file, --resume",
+            ),
         )
     if not target and (brokers or queues or with_retry):
-        raise UsageError("a file or a change names its own queues", remedy="leave --broker, --queue, --with-retry out")
+        raise UsageError(
+            sentence("file-change-names-own-queues", "a file or a change names its own queues"),
+            remedy=sentence("leave-broker-queue-retry-out", "leave --broker, --queue, --with-retry out"),
+        )
     from mqctl.operations.offsets.planning import OffsetRequest
     from mqctl.operations.offsets.requests import file_request, resume_request
     from mqctl.operations.plans.changing import journal
@@ -149,7 +158,10 @@ def _request(
     if from_file is not None:
         return file_request(from_file, group, topic, clamp=clamp)
     if group is None:
-        raise UsageError("no group is named", remedy="add -g GROUP, and -t TOPIC where it has several")
+        raise UsageError(
+            sentence("no-group-named", "no group is named"),
+            remedy=sentence("add-g-group-t-topic-where", "add -g GROUP, and -t TOPIC where it has several"),
+        )
     return OffsetRequest(
         group=group,
         topics=_topics(topic, group, with_retry=with_retry) if topic is not None else (),
@@ -195,6 +207,9 @@ def _times(to_time: str | None, by_duration: str | None) -> list[Target]:
         moments.append(parse_instant(f"-{by_duration}", now))
     for moment in moments:
         if moment.epoch_ms > round(now.timestamp() * 1000):
-            raise UsageError(f"{moment.text} is in the future", remedy="--to-latest skips all that is there now")
-        tell(f"mqctl: to {moment.text}")
+            raise UsageError(
+                sentence("future", "{moment} is in the future", moment=moment.text),
+                remedy=sentence("latest-skips-all-now", "--to-latest skips all that is there now"),
+            )
+        tell(sentence("2", "mqctl: to {moment}", moment=moment.text))
     return [ToTime(moment.epoch_ms, moment.text) for moment in moments]

@@ -17,6 +17,7 @@ from mqctl.errors import ExitCode, UsageError
 from mqctl.model.names import TRACE_TOPIC
 from mqctl.operations.messages.traced_order import OrderQuestion
 from mqctl.render.locks import OrderCheckReport, order_document, order_report, traced_order
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.operations.messages.key_samples import KeySample
@@ -68,7 +69,10 @@ def command(
     broke the order, 3 when nothing was found but a queue could not be sampled, or no delivery to the group was traced.
     """
     if store is not None and (namesrv or profile):
-        raise UsageError("--store cannot be combined with a live cluster", remedy="name one source")
+        raise UsageError(
+            sentence("store-cannot-combined-live-cluster", "--store cannot be combined with a live cluster"),
+            remedy=sentence("name-one-source", "name one source"),
+        )
     wanted = OrderQuestion(topic=topic, key=key, count=count, group=group, trace_topic=trace_topic)
     sample, traces = (
         _of_store(store, wanted) if store else _of_cluster(cluster_target(namesrv, profile, timeout), wanted)

@@ -24,6 +24,7 @@ from mqctl.playbook.places import load_playbook
 from mqctl.playbook.run import RunOptions, run_playbook
 from mqctl.render.playbook_runs import run_document
 from mqctl.render.playbooks import dry_document
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl playbook run backlog -p group=order-service",
@@ -118,7 +119,7 @@ def command(
 
 def _cluster_options(namesrv: str | None, profile: str | None) -> list[str]:
     if namesrv is not None and profile is not None:
-        raise UsageError("--namesrv and --profile cannot be combined")
+        raise UsageError(sentence("namesrv-profile-cannot-combined", "--namesrv and --profile cannot be combined"))
     if namesrv is not None:
         return ["--namesrv", namesrv]
     return ["--profile", profile] if profile is not None else []

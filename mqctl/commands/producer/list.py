@@ -17,6 +17,7 @@ from mqctl.model.gap import Part
 from mqctl.render.producers import producer_document
 from mqctl.snapshot.live.brokers import ask_producers, ask_producers_of, masters_of
 from mqctl.snapshot.live.proxies import connected_proxies
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl producer list", "mqctl producer list -g order-producer -o json")
 
@@ -43,8 +44,12 @@ def command(
         proxies = connected_proxies(look.asking, brokers) if look.asking is not None else ()
     if proxies:
         tell(
-            f"mqctl: producers behind a proxy are not listed: no proxy tells who they are, and brokers know the proxy "
-            f"itself ({', '.join(proxies)}) in their place"
+            sentence(
+                "producers-behind-proxy-not-listed",
+                "mqctl: producers behind a proxy are not listed: no proxy tells who they are, and "
+                "brokers know the proxy itself ({proxies}) in their place",
+                proxies=", ".join(proxies),
+            )
         )
     held = ((broker.name, item) for broker in brokers for item in broker.producers)
     document = producer_document((name, item) for name, item in held if not group or item.group in group)

@@ -12,6 +12,7 @@ from mqctl.cli.connection.profiles import Profile, changed_profiles, checked_nam
 from mqctl.cli.emit import tell
 from mqctl.cli.places import config_dir
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl profile add prod --namesrv '10.0.0.1:9876;10.0.0.2:9876'",
@@ -96,14 +97,22 @@ def command(
 ) -> None:
     """Give a cluster a name, so that commands need no addresses. The first profile becomes the current one."""
     if (access_key_env is None) != (secret_key_env is None):
-        raise UsageError("--access-key-env and --secret-key-env belong together")
+        raise UsageError(
+            sentence("access-key-env-secret-key-env", "--access-key-env and --secret-key-env belong together")
+        )
     if sum(way is not None for way in (acl_file, access_key_env, keyring)) > 1:
-        raise UsageError("keys come from one place", remedy="choose --acl-file, --access-key-env or --keyring")
+        raise UsageError(
+            sentence("keys-come-one-place", "keys come from one place"),
+            remedy=sentence("choose-acl-file-access-key-env", "choose --acl-file, --access-key-env or --keyring"),
+        )
     proxies = ";".join(proxy or ()) or None
     _try(namesrv, acl_file, room_rule, proxies)
     with changed_profiles(config_dir()) as profiles:
         if checked_name(name) in profiles.profiles and not replace:
-            raise UsageError(f"there is a profile {name} already", remedy="add --replace, or choose another name")
+            raise UsageError(
+                sentence("profile-already", "there is a profile {name} already", name=name),
+                remedy=sentence("add-replace-choose-another-name", "add --replace, or choose another name"),
+            )
         profiles.profiles[name] = Profile(
             namesrv=namesrv,
             cluster=cluster,
@@ -123,7 +132,14 @@ def command(
         )
         profiles.current = profiles.current or name
         current = profiles.current
-    tell(f"mqctl: profile {name} saved; commands use {current} by default")
+    tell(
+        sentence(
+            "profile-saved-commands-use-default",
+            "mqctl: profile {name} saved; commands use {current} by default",
+            name=name,
+            current=current,
+        )
+    )
 
 
 def _try(namesrv: str, acl_file: Path | None, room_rule: str | None, proxies: str | None) -> None:

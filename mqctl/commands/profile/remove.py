@@ -9,6 +9,7 @@ import typer
 from mqctl.cli.connection.profiles import changed_profiles
 from mqctl.cli.emit import tell
 from mqctl.cli.places import config_dir
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl profile remove stage",)
 
@@ -19,4 +20,4 @@ def command(name: Annotated[str, typer.Argument(metavar="NAME", help="Which prof
         profiles.get(name)
         del profiles.profiles[name]
         profiles.current = None if profiles.current == name else profiles.current
-    tell(f"mqctl: profile {name} removed")
+    tell(sentence("profile-removed", "mqctl: profile {name} removed", name=name))

@@ -13,6 +13,7 @@ from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.places import config_dir
 from mqctl.errors import NotFoundError
 from mqctl.render.profiles import profile_document
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl profile show", "mqctl profile show prod -o yaml")
 
@@ -28,5 +29,8 @@ def command(
     profiles = load_profiles(config_dir())
     chosen = name or profiles.current
     if chosen is None:
-        raise NotFoundError("there is no current profile", remedy="mqctl profile use NAME; mqctl profile list")
+        raise NotFoundError(
+            sentence("no-current-profile", "there is no current profile"),
+            remedy="mqctl profile use NAME; mqctl profile list",
+        )
     emit(profile_document([profile_row(chosen, profiles.get(chosen), profiles)]), output)

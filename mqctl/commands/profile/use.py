@@ -9,6 +9,7 @@ import typer
 from mqctl.cli.connection.profiles import changed_profiles
 from mqctl.cli.emit import tell
 from mqctl.cli.places import config_dir
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl profile use prod",)
 
@@ -18,4 +19,4 @@ def command(name: Annotated[str, typer.Argument(metavar="NAME", help="Which prof
     with changed_profiles(config_dir()) as profiles:
         profiles.get(name)
         profiles.current = name
-    tell(f"mqctl: commands use {name} now")
+    tell(sentence("commands-use-now", "mqctl: commands use {name} now", name=name))

@@ -25,6 +25,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.backlog import BacklogBy
 from mqctl.operations.reports.run import BucketOption, NoSparkOption, ReportOptions, answering, bucket_ms, tell_unread
 from mqctl.render.backlog import backlog_document
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl report backlog --store /backup/store",
@@ -88,7 +89,10 @@ def command(
     )
     width, retention_ms = bucket_ms(bucket), parse_span_ms(retention) if retention else None
     if rate is not None and rate <= 0:
-        raise UsageError(f"--rate {rate} never drains the backlog", remedy="give messages a second, above 0")
+        raise UsageError(
+            sentence("rate-never-drains-backlog", "--rate {rate} never drains the backlog", rate=rate),
+            remedy=sentence("give-messages-second-above-0", "give messages a second, above 0"),
+        )
     settings = session_settings(master, conf)
     paths = store_paths(store, settings)
     if settings.is_local:  # the workers see what we see: no need to start a JVM to say that it is not there
@@ -115,7 +119,14 @@ def _require_groups(wanted: Iterable[str], known: Set[str], paths: Sequence[str]
     for name in wanted:
         if name not in known:
             raise NotFoundError(
-                f"no consumer group {name} with offsets in {', '.join(paths)}",
-                reason=f"groups with offsets: {shown}" if shown else "no group has any there",
-                remedy="mqctl store describe shows what a store has",
+                sentence(
+                    "no-consumer-group-offsets",
+                    "no consumer group {group} with offsets in {paths}",
+                    group=name,
+                    paths=", ".join(paths),
+                ),
+                reason=sentence("groups-offsets", "groups with offsets: {shown}", shown=shown)
+                if shown
+                else sentence("no-group-any", "no group has any there"),
+                remedy=sentence("mqctl-store-describe-shows-what-store", "mqctl store describe shows what a store has"),
             )

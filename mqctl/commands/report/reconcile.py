@@ -23,6 +23,7 @@ from mqctl.cli.options.spark import (
 )
 from mqctl.errors import ExitCode, UsageError
 from mqctl.model.message import KEYS
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl report reconcile --store /backup/store -t orders --csv orders.csv --column order_id",
@@ -64,11 +65,20 @@ def command(
     with 0 if both sides agree, 1 if something is stored that was not expected, 2 if something expected is not stored.
     """
     if (csv is None) == (not against):
-        raise UsageError("name what is expected, once", remedy="use --csv FILE --column NAME, or --against DIR")
+        raise UsageError(
+            sentence("name-what-expected-once", "name what is expected, once"),
+            remedy=sentence("use-csv-file-column-name-against", "use --csv FILE --column NAME, or --against DIR"),
+        )
     if (csv is None) != (column is None):
-        raise UsageError("--csv and --column go together", remedy="use --csv FILE --column NAME")
+        raise UsageError(
+            sentence("csv-column-go-together", "--csv and --column go together"),
+            remedy=sentence("use-csv-file-column-name", "use --csv FILE --column NAME"),
+        )
     if against_topic and not against:
-        raise UsageError("--against-topic is the topic of --against", remedy="use --against DIR")
+        raise UsageError(
+            sentence("against-topic-topic-against", "--against-topic is the topic of --against"),
+            remedy=sentence("use-against-dir", "use --against DIR"),
+        )
     settings = session_settings(master, conf)
     stored = wanted_of(store_paths(store, settings), groups=None, topics=[topic], since=since, until=until)
     from mqctl.render.reconciliation import reconciliation_document
@@ -87,7 +97,13 @@ def command(
         result = reconciled(spark, stored, expected, key=key, top=show)
     emit(reconciliation_document(result), output)
     if not result.stored_count + result.stored_keyless_count:
-        tell(f"mqctl: no message of topic {topic} is stored there: check its name, and the times")
+        tell(
+            sentence(
+                "no-message-topic-stored-check",
+                "mqctl: no message of topic {topic} is stored there: check its name, and the times",
+                topic=topic,
+            )
+        )
     if result.lost:
         return ExitCode.CRITICAL
     return ExitCode.WARNING if result.surplus else ExitCode.OK

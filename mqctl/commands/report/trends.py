@@ -19,6 +19,7 @@ from mqctl.model.over_time import TrendsReported
 from mqctl.model.spans import FAR, HOUR_MS
 from mqctl.operations.reports.run import NoSparkOption
 from mqctl.render.trends import trends_document
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl report trends --recording /var/lib/mqctl/prod --no-spark",
@@ -54,12 +55,18 @@ def command(
     """
     period_ms = parse_span_ms(bucket)
     if period_ms < HOUR_MS:
-        raise UsageError(f"--bucket {bucket} is too short", remedy="use 1h or more: recordings are whole once an hour")
+        raise UsageError(
+            sentence("bucket-too-short", "--bucket {bucket} is too short", bucket=bucket),
+            remedy=sentence("use-1h-more-recordings-whole-once", "use 1h or more: recordings are whole once an hour"),
+        )
     from mqctl.spark.trends import TrendQuestion, local_trends, recorded_files, spark_trends
 
     settings = session_settings(master, conf)
     if no_spark and (conf or not settings.is_local):
-        raise UsageError("--no-spark reads in this process", remedy="leave --master and --conf out")
+        raise UsageError(
+            sentence("no-spark-reads-process", "--no-spark reads in this process"),
+            remedy=sentence("leave-master-conf-out", "leave --master and --conf out"),
+        )
     question = TrendQuestion(period_ms=period_ms, since_ms=_moment(since, -FAR), until_ms=_moment(until, FAR))
     places = [_named(text) for text in recording]
     files = [recorded_files(name, location) for name, location in places]

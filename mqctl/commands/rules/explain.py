@@ -16,6 +16,7 @@ from mqctl.errors import NotFoundError
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.messages import explain, title
 from mqctl.render.rules import RuleExplained, facts
+from mqctl.text import sentence
 
 EXAMPLES = ("mqctl rules explain MQ701", "mqctl rules explain MQ701 --lang zh")
 
@@ -29,7 +30,7 @@ def command(
     """Explain one rule: what it looks at, what it means, what helps."""
     rule = RULES.get(code.upper())
     if rule is None:
-        raise NotFoundError(f"no rule {code}", remedy="mqctl rules list")
+        raise NotFoundError(sentence("no-rule", "no rule {code}", code=code), remedy="mqctl rules list")
     value = RuleExplained(
         code=rule.code,
         severity=str(rule.severity),

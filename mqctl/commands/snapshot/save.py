@@ -29,6 +29,7 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render import units
 from mqctl.snapshot.archive import refuse_existing, save_snapshot
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl snapshot save incident.snap --window 60s",
@@ -94,7 +95,7 @@ def command(
 
         state = redacted(state)
     save_snapshot(state, file, force=force)
-    tell(f"mqctl: wrote {file} ({units.size(file.stat().st_size)})")
+    tell(sentence("wrote", "mqctl: wrote {page} ({st_size})", page=file, st_size=units.size(file.stat().st_size)))
     _tell_looks(state, file)
     if state.without_brokers:
         tell(f"mqctl: {none_registered(state.origin.location)}")
@@ -104,9 +105,9 @@ def command(
 
 def _tell_looks(state: ClusterSnapshot, file: Path) -> None:
     if state.origin.kind is OriginKind.LIVE and state.earlier is None:
-        tell("mqctl: it is one look, which shows no rates; --window 60s saves two")
+        tell(sentence("one-look-shows-no-rates", "mqctl: it is one look, which shows no rates; --window 60s saves two"))
     doctor, show = command_line("mqctl doctor --snapshot {}", file), command_line("mqctl snapshot show {}", file)
-    tell(f"mqctl: to look at it: {doctor}; {show}")
+    tell(sentence("look-2", "mqctl: to look at it: {doctor}; {show}", doctor=doctor, show=show))
 
 
 def _tell_gaps(gaps: list[Gap], file: Path) -> ExitCode:

@@ -26,6 +26,7 @@ from mqctl.errors import ExitCode, UsageError
 from mqctl.model.command_line import shell_words
 from mqctl.model.stack_look import StackEvidence
 from mqctl.operations.stacks.sources import DEFAULT_DUMPS, StackRequest, gather_stacks
+from mqctl.text import composed, joined, sentence
 
 if TYPE_CHECKING:
     from mqctl.render.document import Document
@@ -100,7 +101,10 @@ def command(
     from mqctl.operations.stacks.files import classifier_of
 
     if collapsed and output is not Output.TABLE:
-        raise UsageError("--collapsed cannot be combined with -o", reason="collapsed stacks have a format of their own")
+        raise UsageError(
+            sentence("collapsed-cannot-combined-o", "--collapsed cannot be combined with -o"),
+            reason=sentence("collapsed-stacks-format-own", "collapsed stacks have a format of their own"),
+        )
     request = StackRequest(
         pid=pid,
         client_id=client,
@@ -134,7 +138,7 @@ def _keep(evidence: StackEvidence, place: Path | None) -> None:
     from mqctl.operations.stacks.files import save_raw
 
     for saved in save_raw(evidence, place):
-        tell(f"mqctl: saved {saved}")
+        tell(sentence("saved-2", "mqctl: saved {saved}", saved=saved))
 
 
 def _source_words(request: StackRequest) -> str:
@@ -169,9 +173,16 @@ def _judged(evidence: StackEvidence, classifier: Classifier, view: StackView) ->
 def _told(evidence: StackEvidence) -> int:
     """Names on stderr what is missing, and returns the exit code."""
     for note in evidence.notes:
-        tell(f"mqctl: {note}")
+        tell(composed("mqctl: {note}", note=note))
     code = tell_gaps(evidence.unavailable)
     cut = [dump for instance in evidence.instances for dump in instance.dumps if dump.truncated or dump.notes]
     for dump in cut:
-        tell(f"mqctl: {dump.source}: {'incomplete: ' if dump.truncated else ''}{'; '.join(dump.notes) or 'cut off'}")
+        tell(
+            composed(
+                "mqctl: {source}: {truncated}{notes}",
+                source=dump.source,
+                truncated="incomplete: " if dump.truncated else "",
+                notes=joined("; ", dump.notes) or sentence("cut-off", "cut off"),
+            )
+        )
     return max(code, ExitCode.IO if any(dump.truncated for dump in cut) else ExitCode.OK)

@@ -9,6 +9,7 @@ from mqctl.cli.gaps import tell_gaps
 from mqctl.cli.options.common import GroupOption, NoColorOption, OutputOption
 from mqctl.operations.stacks.processes import ClusterStackRequest, process_rows, surroundings
 from mqctl.render.processes import processes_document
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl stacks find",
@@ -36,7 +37,10 @@ def command(
     emit(processes_document(shown), output)
     if around is None:
         tell(
-            "mqctl: no cluster selected and no local cluster running: groups are known from "
-            "command lines only (add --namesrv)"
+            sentence(
+                "no-cluster-selected-no-local",
+                "mqctl: no cluster selected and no local cluster running: groups are known from "
+                "command lines only (add --namesrv)",
+            )
         )
     return tell_gaps(gaps, minor=hidden)

@@ -12,6 +12,7 @@ from mqctl.errors import ExitCode, UsageError
 from mqctl.model.body_form import BodyForm
 from mqctl.render.messages_view import message_document
 from mqctl.snapshot.store.message_finder import FoundMessages, MessageFinder
+from mqctl.text import composed, sentence
 
 EXAMPLES = (
     "mqctl store cat --store /backup/store -t orders -q 2 --offset 100 --count 10",
@@ -54,10 +55,16 @@ def command(
     choices = [queue is not None, physical_offset is not None, key is not None, message_id is not None]
     if sum(choices) != 1:
         raise UsageError(
-            "say which messages", remedy="use one of: -t TOPIC -q QUEUE, --physical-offset, -t TOPIC --key, --id"
+            sentence("say-messages", "say which messages"),
+            remedy=sentence(
+                "use-one-t-topic-q-queue", "use one of: -t TOPIC -q QUEUE, --physical-offset, -t TOPIC --key, --id"
+            ),
         )
     if (queue is not None or key is not None) and topic is None:
-        raise UsageError("--queue and --key need --topic", remedy="add -t TOPIC")
+        raise UsageError(
+            sentence("queue-key-need-topic", "--queue and --key need --topic"),
+            remedy=sentence("add-t-topic", "add -t TOPIC"),
+        )
     if queue is not None and topic is not None:
         result: FoundMessages = finder.by_queue(topic, queue, offset, count)
     elif physical_offset is not None:
@@ -68,5 +75,5 @@ def command(
         result = finder.by_id(str(message_id), topic, count)
     emit(message_document(result.messages, body), output)
     for problem in result.unreadable:
-        tell(f"mqctl: {problem}")
+        tell(composed("mqctl: {problem}", problem=problem))
     return ExitCode.IO if result.unreadable else ExitCode.OK

@@ -17,6 +17,7 @@ from mqctl.model.command_line import command_line
 from mqctl.model.queue import MessageQueue
 from mqctl.render.queue_entries import entries_document
 from mqctl.snapshot.live.messages import queue_addresses
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl topic entries -t orders -q 0",
@@ -55,7 +56,10 @@ def command(
             if item.queue_id == queue and broker in (None, item.broker_name)
         }
         if not queues:
-            raise NotFoundError(f"{topic} has no such queue", remedy=command_line("mqctl topic route -t {}", topic))
+            raise NotFoundError(
+                sentence("no-such-queue", "{topic} has no such queue", topic=topic),
+                remedy=command_line("mqctl topic route -t {}", topic),
+            )
         question = queue_entries(topic, queue, offset, count, group=group)
         answers = asking.put((item.broker_name, address, question) for item, address in queues.items())
     errors = {MessageQueue(topic, name, queue): error for name, error in answers.errors.items()}

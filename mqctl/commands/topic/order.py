@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import ConfirmNameOption, ExecuteOption, NoColorOption, OneTopicOption, OutputOption
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl topic order -t orders --set 'broker-a:4;broker-b:4'",
@@ -36,7 +37,10 @@ def command(
     An ordered topic keeps its queues when a broker is down: producers then fail instead of using others.
     """
     if (value is None) != remove:
-        raise UsageError("no action given", remedy="use one of --set and --remove")
+        raise UsageError(
+            sentence("no-action-given", "no action given"),
+            remedy=sentence("use-one-set-remove", "use one of --set and --remove"),
+        )
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import plan_order
 

@@ -11,6 +11,7 @@ from mqctl.cli.options.common import NoColorOption, OneTopicOption, OutputOption
 from mqctl.cli.sources.live_or_saved import looking
 from mqctl.errors import NotFoundError
 from mqctl.render.topics import route_document
+from mqctl.text import joined, sentence
 
 EXAMPLES = ("mqctl topic route -t orders", "mqctl topic route -t orders -o json | jq -r '.brokers[].master'")
 
@@ -30,10 +31,13 @@ def command(
     known = {view.address: view.routes[0] for view in views if view.routes}
     if not known and gaps:
         problem = f"no name server could be asked for the route of {topic}"
-        joined = replace(gaps[0], reason="; ".join(gap.reason for gap in gaps))
-        raise joined.as_error(problem, "check the addresses of the name servers", so_far="")
+        together = replace(gaps[0], reason=joined("; ", (gap.reason for gap in gaps)))
+        raise together.as_error(problem, "check the addresses of the name servers", so_far="")
     if not known:
-        raise NotFoundError(f"no name server knows a route of {topic}", remedy="mqctl topic list --all")
+        raise NotFoundError(
+            sentence("no-name-server-knows-route", "no name server knows a route of {topic}", topic=topic),
+            remedy="mqctl topic list --all",
+        )
     first = next(iter(known.values()))
     unknown = {gap.address for gap in gaps}
     differing = [view.address for view in views if known.get(view.address) != first and view.address not in unknown]

@@ -23,6 +23,7 @@ from mqctl.cli.options.topic import (
     topic_request,
 )
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.model.setting_plan import SettingPlan
@@ -60,7 +61,11 @@ def command(
     request = topic_request(queues, read_queues, write_queues, perm, attributes)
     if request.empty:
         raise UsageError(
-            "no change given", remedy="give --queues, --read-queues, --write-queues, --perm or --attribute"
+            sentence("no-change-given", "no change given"),
+            remedy=sentence(
+                "give-queues-read-queues-write-queues",
+                "give --queues, --read-queues, --write-queues, --perm or --attribute",
+            ),
         )
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import late_messages, plan_update

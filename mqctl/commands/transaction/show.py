@@ -10,6 +10,7 @@ from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOpt
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OptionalStoreOption, OutputOption
 from mqctl.errors import NotFoundError
+from mqctl.text import sentence
 
 EXAMPLES = (
     "mqctl transaction show 7F00000152C818B4AAC2155CF67B0000",
@@ -55,8 +56,17 @@ def command(
             stories = [story for master in masters if (story := live_story(asking, master, unique_key)) is not None]
     if not stories:
         raise NotFoundError(
-            f"there is no half message of a transaction {unique_key}",
-            reason="it is in neither the half topic nor the discard topic",
-            remedy="mqctl transaction list; mqctl message find --unique-key looks for a committed one",
+            sentence(
+                "no-half-message-transaction",
+                "there is no half message of a transaction {unique_key}",
+                unique_key=unique_key,
+            ),
+            reason=sentence(
+                "neither-half-topic-nor-discard-topic", "it is in neither the half topic nor the discard topic"
+            ),
+            remedy=sentence(
+                "mqctl-transaction-list-mqctl-message-find",
+                "mqctl transaction list; mqctl message find --unique-key looks for a committed one",
+            ),
         )
     emit(detail_document(detail_of(unique_key, stories, limits)), output)

@@ -23,6 +23,7 @@ from mqctl.snapshot.live.access import ask_access_files
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.store.access_file import EVERYBODY, read_access_file
+from mqctl.text import sentence
 
 SHORTEST_KEY = 7
 _PERMISSIONS = ("DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB")
@@ -50,7 +51,12 @@ def plan_account(
         old = _read(asking, broker, SettingKind.ACCOUNT, access_key, secret)
         state = UNTESTED if old[ACCOUNT] == UNTESTED else SIGNS
         if old[ACCOUNT] not in (ABSENT, UNTESTED):
-            warnings.append("the account exists: settings that are not given stay, and what it has now cannot be read")
+            warnings.append(
+                sentence(
+                    "account-exists-settings-not-given-stay",
+                    "the account exists: settings that are not given stay, and what it has now cannot be read",
+                )
+            )
         steps.append(_step(broker, SettingKind.ACCOUNT, access_key, (old, {**settings, **_next(old), ACCOUNT: state})))
     return _plan("acl-account-put", (access_key, masters), steps, warnings)
 
@@ -66,15 +72,24 @@ def plan_account_deletion(asking: Asking, access_key: str, brokers: Sequence[str
             steps.append(_step(broker, SettingKind.ACCOUNT, access_key, (old, {**_next(old), ACCOUNT: state})))
     if any(step.new is not None and step.new[ACCOUNT] == UNTESTED for step in steps):
         raise RefusedError(
-            f"account {access_key} was not deleted",
-            reason="this host is white-listed, so whether the account exists cannot be tested",
-            remedy="run it from a host whose requests are checked",
+            sentence("account-not-deleted", "account {access_key} was not deleted", access_key=access_key),
+            reason=sentence(
+                "host-white-listed-whether-account-exists",
+                "this host is white-listed, so whether the account exists cannot be tested",
+            ),
+            remedy=sentence("run-host-whose-requests-checked", "run it from a host whose requests are checked"),
         )
     if not steps:
-        raise NotFoundError(f"there is no account {access_key}", remedy="check the spelling of the access key")
+        raise NotFoundError(
+            sentence("no-account", "there is no account {access_key}", access_key=access_key),
+            remedy=sentence("check-spelling-access-key", "check the spelling of the access key"),
+        )
     warnings = [
-        "clients of this account are refused from then on",
-        "undo cannot bring it back: neither its secret key nor its permissions can be read",
+        sentence("clients-account-refused", "clients of this account are refused from then on"),
+        sentence(
+            "undo-cannot-bring-back-neither-secret",
+            "undo cannot bring it back: neither its secret key nor its permissions can be read",
+        ),
     ]
     return _plan("acl-account-delete", (access_key, masters), steps, warnings)
 
@@ -97,7 +112,10 @@ def plan_white_list(
         check_address(address)
     masters = _with_files(asking, brokers)
     if known is not None and len(masters) > 1:
-        raise UsageError("a copy is of one broker's file", remedy="name the broker with --broker")
+        raise UsageError(
+            sentence("copy-one-brokers-file", "a copy is of one broker's file"),
+            remedy=sentence("name-broker-broker", "name the broker with --broker"),
+        )
     steps = []
     for broker in masters:
         file = _file_of(broker, path)
@@ -105,12 +123,20 @@ def plan_white_list(
         before = {} if known is None else {_WHITE: _white_list_of(known, file)}
         change = ({**old, **before}, {**_next(old), _WHITE: ",".join(addresses)})
         steps.append(_step(broker, SettingKind.WHITE_LIST, file.path, change))
-    warnings = ["requests from these addresses are not checked at all", "it counts within five seconds"]
+    warnings = [
+        sentence("requests-addresses-not-checked-all", "requests from these addresses are not checked at all"),
+        sentence("counts-within-five-seconds", "it counts within five seconds"),
+    ]
     if any(item in EVERYBODY for item in addresses):
-        warnings.insert(0, "this switches access control off for everybody")
+        warnings.insert(
+            0, sentence("switches-access-control-off-everybody", "this switches access control off for everybody")
+        )
     if known is None:
         warnings.append(
-            "undo needs the present list, which cannot be read from a broker: give a copy of the file with --known"
+            sentence(
+                "undo-needs-present-list-cannot-read",
+                "undo needs the present list, which cannot be read from a broker: give a copy of the file with --known",
+            )
         )
     return _plan("acl-white-list", ("white-list", masters), steps, warnings)
 
@@ -122,21 +148,31 @@ def file_undo(asking: Asking, step: SettingPart) -> SettingStep:
     if kind is SettingKind.ACCOUNT and old[ACCOUNT] != ABSENT:
         put = command_line("mqctl acl put-account {} --password-file FILE", step.subject)
         raise RefusedError(
-            f"account {step.subject} cannot be restored",
-            reason="what it had before cannot be read from a 4.9 broker, and its secret key is not recorded",
-            remedy=f"{put}, with its former permissions",
+            sentence("account-cannot-restored", "account {subject} cannot be restored", subject=step.subject),
+            reason=sentence(
+                "what-had-before-cannot-read-4",
+                "what it had before cannot be read from a 4.9 broker, and its secret key is not recorded",
+            ),
+            remedy=sentence("former-permissions", "{put}, with its former permissions", put=put),
         )
     if kind is SettingKind.WHITE_LIST and _WHITE not in old:
         raise RefusedError(
-            f"the white list of {step.subject} cannot be restored",
-            reason="what it had before cannot be read from a 4.9 broker, and no copy was given",
-            remedy="mqctl acl white-list ADDRESS ..., with the former addresses",
+            sentence(
+                "white-list-cannot-restored", "the white list of {subject} cannot be restored", subject=step.subject
+            ),
+            reason=sentence(
+                "what-had-before-cannot-read-4-2",
+                "what it had before cannot be read from a 4.9 broker, and no copy was given",
+            ),
+            remedy=sentence(
+                "mqctl-acl-white-list-address-former", "mqctl acl white-list ADDRESS ..., with the former addresses"
+            ),
         )
     if now.get(ACCOUNT) == ABSENT:
         return _step_of(step, (now, now))
     before = {name: value for name, value in old.items() if name != CHANGES}
     others = now.get(CHANGES) != (step.new or {}).get(CHANGES)
-    note = "the access files were changed again since" if others else None
+    note = sentence("access-files-changed-again-since", "the access files were changed again since") if others else None
     return _step_of(step, (now, {**before, **_next(now)}), note)
 
 
@@ -148,13 +184,21 @@ def check_address(text: str) -> None:
     numbers = [decimal(item) or 0 for part in parts for item in part.split("-")]
     ranges = [not part.isdigit() for part in parts]
     if not _ADDRESS.fullmatch(text) or any(number > 255 for number in numbers) or ranges != sorted(ranges) or ranges[0]:
-        raise UsageError(f"{text!r} is no address of an access list", remedy="write 10.1.2.3, 10.1.2.1-9 or 10.1.*.*")
+        raise UsageError(
+            sentence("no-address-access-list", "{text!r} is no address of an access list", text=text),
+            remedy=sentence("write-10-1-2-3-10", "write 10.1.2.3, 10.1.2.1-9 or 10.1.*.*"),
+        )
 
 
 def _check_account(access_key: str, secret: str, settings: Mapping[str, str]) -> None:
     if min(len(access_key), len(secret)) < SHORTEST_KEY or any(sign.isspace() for sign in access_key):
         raise UsageError(
-            "4.9 brokers take no such keys", remedy=f"use keys of {SHORTEST_KEY} characters or more, without blanks"
+            sentence("4-9-brokers-take-no-such", "4.9 brokers take no such keys"),
+            remedy=sentence(
+                "use-keys-characters-more-without-blanks",
+                "use keys of {shortest_key} characters or more, without blanks",
+                shortest_key=SHORTEST_KEY,
+            ),
         )
     for name in ("defaultTopicPerm", "defaultGroupPerm"):
         _check_permission(settings.get(name, _PERMISSIONS[0]))
@@ -162,7 +206,10 @@ def _check_account(access_key: str, secret: str, settings: Mapping[str, str]) ->
         for item in settings[name].split(",") if name in settings else ():
             match = _NAMED_PERMISSION.fullmatch(item)
             if match is None:
-                raise UsageError(f"{item!r} is no permission", remedy="write NAME=PUB|SUB, NAME=SUB or NAME=DENY")
+                raise UsageError(
+                    sentence("no-permission", "{item!r} is no permission", item=item),
+                    remedy=sentence("write-name-pub-sub-name-sub", "write NAME=PUB|SUB, NAME=SUB or NAME=DENY"),
+                )
             _check_permission(match[1])
     if settings.get("whiteRemoteAddress"):
         check_address(settings["whiteRemoteAddress"])
@@ -170,17 +217,32 @@ def _check_account(access_key: str, secret: str, settings: Mapping[str, str]) ->
 
 def _check_permission(word: str) -> None:
     if word not in _PERMISSIONS:
-        raise UsageError(f"{word!r} is no permission", remedy="choose of PUB, SUB, PUB|SUB and DENY")
+        raise UsageError(
+            sentence("no-permission", "{item!r} is no permission", item=word),
+            remedy=sentence("choose-pub-sub-pub-sub-deny", "choose of PUB, SUB, PUB|SUB and DENY"),
+        )
 
 
 def _of_account(access_key: str, secret: str, settings: Mapping[str, str]) -> list[str]:
     warnings = []
     if settings["admin"] == "true":
-        warnings.append("an admin account may do everything, whatever its permissions say")
+        warnings.append(
+            sentence(
+                "admin-account-may-do-everything-whatever",
+                "an admin account may do everything, whatever its permissions say",
+            )
+        )
     if settings.get("whiteRemoteAddress"):
-        warnings.append("requests of this account from its own address need no signature")
+        warnings.append(
+            sentence(
+                "requests-account-own-address-need-no",
+                "requests of this account from its own address need no signature",
+            )
+        )
     if is_well_known(access_key, secret):
-        warnings.append("the secret key is one that everybody tries first")
+        warnings.append(
+            sentence("secret-key-one-everybody-tries-first", "the secret key is one that everybody tries first")
+        )
     return warnings
 
 
@@ -190,12 +252,16 @@ def _with_files(asking: Asking, names: Sequence[str]) -> list[LiveBroker]:
     listed = [item for item in masters if item.access_files]
     silent = next((gap for item in masters for gap in item.gaps), None)
     if silent is not None:
-        raise RefusedError("not all brokers named their access files", reason=silent.reason, remedy="try again")
+        raise RefusedError(
+            sentence("not-all-brokers-named-access-files", "not all brokers named their access files"),
+            reason=silent.reason,
+            remedy=sentence("try-again", "try again"),
+        )
     if not listed or (names and len(listed) < len(masters)):
         raise RefusedError(
-            "there is no access list of 4.9 here",
-            reason="a broker has one with aclEnable=true",
-            remedy="for 5.x: mqctl acl create-user, mqctl acl grant",
+            sentence("no-access-list-4-9-here", "there is no access list of 4.9 here"),
+            reason=sentence("broker-one-aclenable-true", "a broker has one with aclEnable=true"),
+            remedy=sentence("5-x-mqctl-acl-create-user", "for 5.x: mqctl acl create-user, mqctl acl grant"),
         )
     return listed
 
@@ -206,7 +272,8 @@ def _file_of(broker: LiveBroker, path: str | None) -> AccessFile:
         fitting = [item for item in fitting if Path(item.path).name == "plain_acl.yml"]
     if len(fitting) != 1:
         raise NotFoundError(
-            f"broker {broker.name} has no such access file", remedy="mqctl acl list shows them; name one with --file"
+            sentence("broker-no-such-access-file", "broker {broker} has no such access file", broker=broker.name),
+            remedy="mqctl acl list shows them; name one with --file",
         )
     return fitting[0]
 
@@ -215,9 +282,14 @@ def _white_list_of(known: Path, file: AccessFile) -> str:
     content = read_access_file(known)
     if content.change_count != file.change_count:
         raise BadInputError(
-            f"{known} is no copy of the broker's {file.path}",
-            reason=f"changes by request: {file.change_count} of the broker's, {content.change_count} of the copy",
-            remedy="copy it again",
+            sentence("no-copy-brokers", "{known} is no copy of the broker's {path}", known=known, path=file.path),
+            reason=sentence(
+                "changes-request-brokers-copy",
+                "changes by request: {change_count} of the broker's, {change_count_2} of the copy",
+                change_count=file.change_count,
+                change_count_2=content.change_count,
+            ),
+            remedy=sentence("copy-again", "copy it again"),
         )
     return ",".join(content.white)
 
@@ -248,7 +320,7 @@ def _plan(
     subject, masters = of
     return SettingPlan(
         kind=kind,
-        noun="access list",
+        noun=sentence("access-list", "access list"),
         subject=subject,
         identity=identity_of(masters),
         made_at_ms=now_ms(),

@@ -18,6 +18,7 @@ from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.text import sentence
 
 
 def plan_user(
@@ -35,11 +36,17 @@ def plan_user(
     """
     _check_name(user)
     if not create and not requested and secret is None:
-        raise UsageError("no change given", remedy="give --type, --status or --password-file")
+        raise UsageError(
+            sentence("no-change-given", "no change given"),
+            remedy=sentence("give-type-status-password-file", "give --type, --status or --password-file"),
+        )
     masters = touched_masters(asking, brokers)
     now = {broker.name: _read(asking, broker, SettingKind.USER, user, secret) for broker in masters}
     if not create and not any(now.values()):
-        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list shows the users")
+        raise NotFoundError(
+            sentence("no-user", "there is no user {user}", user=user),
+            remedy=sentence("mqctl-acl-list-shows-users", "mqctl acl list shows the users"),
+        )
     fresh = {"user_type": AccessUser(user).kind, "user_status": ENABLE}
     steps = []
     for broker in masters:
@@ -67,8 +74,14 @@ def plan_user_deletion(asking: Asking, user: str, brokers: Sequence[str]) -> Set
         ]
         steps.append(_step(broker, SettingKind.USER, user, (old, None), stage=1))
     if not steps:
-        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list shows the users")
-    warnings = ["clients of this user are refused from then on", "its password is not recorded: undo needs it again"]
+        raise NotFoundError(
+            sentence("no-user", "there is no user {user}", user=user),
+            remedy=sentence("mqctl-acl-list-shows-users", "mqctl acl list shows the users"),
+        )
+    warnings = [
+        sentence("clients-user-refused", "clients of this user are refused from then on"),
+        sentence("password-not-recorded-undo-needs-again", "its password is not recorded: undo needs it again"),
+    ]
     return _plan("acl-user-delete", user, (masters, steps), warnings)
 
 
@@ -87,11 +100,17 @@ def plan_grant(asking: Asking, user: str, entry: AccessEntry, brokers: Sequence[
         known = asking.cluster.ask(address, access.one_user(user), asking.deadline)
         if known is None:
             raise NotFoundError(
-                f"broker {broker.name} has no user {user}",
+                sentence("broker-no-user", "broker {broker} has no user {user}", broker=broker.name, user=user),
                 remedy=command_line("mqctl acl create-user {} --password-file FILE", user),
             )
         if known.user_type == SUPER:
-            warnings.append(f"on {broker.name} the user is Super: its entries are ignored")
+            warnings.append(
+                sentence(
+                    "user-super-entries-ignored",
+                    "on {broker} the user is Super: its entries are ignored",
+                    broker=broker.name,
+                )
+            )
         entries = asking.cluster.ask(address, access.entries_of(user), asking.deadline)
         old = next((item for item in entries if (item.policy, item.resource) == (entry.policy, entry.resource)), None)
         change = (None if old is None else entry_fields(old), entry_fields(entry))
@@ -112,10 +131,16 @@ def plan_revoke(asking: Asking, user: str, resource: str | None, brokers: Sequen
             if resource in (None, item.resource)
         ]
     if not steps:
-        of = f" of {resource}" if resource is not None else ""
-        raise NotFoundError(f"user {user} has no entries{of}", remedy="mqctl acl list shows the users")
+        of = sentence("of", " of {group}", group=resource) if resource is not None else ""
+        raise NotFoundError(
+            sentence("user-no-entries", "user {user} has no entries{of}", user=user, of=of),
+            remedy=sentence("mqctl-acl-list-shows-users", "mqctl acl list shows the users"),
+        )
     return _plan(
-        "acl-revoke", user, (masters, steps), ["undo adds an entry at the end, which may change its precedence"]
+        "acl-revoke",
+        user,
+        (masters, steps),
+        [sentence("undo-adds-entry-end-may-change", "undo adds an entry at the end, which may change its precedence")],
     )
 
 
@@ -124,27 +149,43 @@ def check_entry(entry: AccessEntry) -> None:
     kind, colon, name = entry.resource.partition(":")
     if entry.resource != ANYTHING and not (kind in RESOURCE_TYPES and colon and name and " " not in name):
         raise UsageError(
-            f"{entry.resource!r} is not a resource",
-            remedy="write Topic:NAME, Group:NAME, Cluster:NAME or *; NAME may end with *",
+            sentence("not-resource", "{resource!r} is not a resource", resource=entry.resource),
+            remedy=sentence(
+                "write-topic-name-group-name-cluster",
+                "write Topic:NAME, Group:NAME, Cluster:NAME or *; NAME may end with *",
+            ),
         )
     unknown = [action for action in entry.actions if action not in ACTIONS]
     if unknown or not entry.actions:
         raise UsageError(
-            f"{', '.join(unknown) or 'nothing'} is not an action", remedy=f"choose of {', '.join(ACTIONS)}"
+            sentence("not-action", "{unknown} is not an action", unknown=", ".join(unknown) or "nothing"),
+            remedy=sentence("choose", "choose of {actions}", actions=", ".join(ACTIONS)),
         )
     for source in entry.sources:
         if source_problem(source):
-            raise UsageError(f"{source!r} is not an address", remedy="write 10.1.2.3, 10.1.2.3-10.1.2.9 or 10.1.2.0/24")
+            raise UsageError(
+                sentence("not-address", "{address!r} is not an address", address=source),
+                remedy=sentence("write-10-1-2-3-10-2", "write 10.1.2.3, 10.1.2.3-10.1.2.9 or 10.1.2.0/24"),
+            )
 
 
 def _check_name(user: str) -> None:
     if not user or any(sign.isspace() for sign in user):
-        raise UsageError(f"{user!r} is not a valid user name", remedy="write it without blanks")
+        raise UsageError(
+            sentence("not-valid-user-name", "{user!r} is not a valid user name", user=user),
+            remedy=sentence("write-without-blanks", "write it without blanks"),
+        )
 
 
 def _contradicted(broker: LiveBroker, entry: AccessEntry, entries: Iterable[AccessEntry]) -> list[str]:
     return [
-        f"on {broker.name} it overlaps {item.decision} of {item.resource}: the order in which they were added decides"
+        sentence(
+            "overlaps-order-added-decides",
+            "on {broker} it overlaps {decision} of {resource}: the order in which they were added decides",
+            broker=broker.name,
+            decision=item.decision,
+            resource=item.resource,
+        )
         for item in entries
         if item.decision != entry.decision and item.resource != entry.resource and item.overlaps(entry)
     ]
@@ -153,11 +194,20 @@ def _contradicted(broker: LiveBroker, entry: AccessEntry, entries: Iterable[Acce
 def _of_user(requested: Fields, secret: str | None) -> list[str]:
     entries = []
     if requested.get("user_type") == SUPER:
-        entries.append("a Super user may do everything, whatever its entries say")
+        entries.append(
+            sentence(
+                "super-user-may-do-everything-whatever", "a Super user may do everything, whatever its entries say"
+            )
+        )
     if requested.get("user_status") == "disable":
-        entries.append("clients of this user are refused from then on")
+        entries.append(sentence("clients-user-refused", "clients of this user are refused from then on"))
     if secret is not None:
-        entries.append("brokers store passwords in plain text and return them to anyone who may list users")
+        entries.append(
+            sentence(
+                "brokers-store-passwords-plain-text-return",
+                "brokers store passwords in plain text and return them to anyone who may list users",
+            )
+        )
     return entries
 
 

@@ -11,13 +11,17 @@ from mqctl.model.gap import Part
 from mqctl.operations.access.plans import check_entry
 from mqctl.snapshot.live.access import ask_access, ask_access_files
 from mqctl.snapshot.live.brokers import LiveBroker, masters_of
+from mqctl.text import sentence
 
 
 def access_of(source: LiveOrSaved, names: Sequence[str]) -> list[LiveBroker]:
     """Returns the masters, or those named, each with its users. Raises NotFoundError."""
     brokers = [item for item in masters_of(source.brokers({Part.ACCESS})) if not names or item.name in names]
     if not brokers:
-        raise NotFoundError("there is no such broker", remedy="mqctl broker list shows the names")
+        raise NotFoundError(
+            sentence("no-such-broker", "there is no such broker"),
+            remedy=sentence("mqctl-broker-list-shows-names", "mqctl broker list shows the names"),
+        )
     source.ask(ask_access, brokers)
     return brokers
 
@@ -40,7 +44,11 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
     resource, action, address = question
     check_entry(AccessEntry(resource, (action,), sources=(address,)))
     if resource.endswith("*") or action == ACTIONS[0]:
-        raise UsageError("ask for one thing", reason=f"{action} on {resource} is a lot", remedy="name one resource")
+        raise UsageError(
+            sentence("ask-one-thing", "ask for one thing"),
+            reason=sentence("lot", "{action} on {resource} is a lot", action=action, resource=resource),
+            remedy=sentence("name-one-resource", "name one resource"),
+        )
     decisions = {}
     for broker in brokers:
         for item in broker.access.users if broker.access is not None else ():
@@ -48,5 +56,8 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
                 entries = broker.access.entries.get(user, ())
                 decisions[broker.name] = decide_access(item, entries, resource, (action,), address)
     if not decisions:
-        raise NotFoundError(f"there is no user {user}", remedy="mqctl acl list shows the users")
+        raise NotFoundError(
+            sentence("no-user", "there is no user {user}", user=user),
+            remedy=sentence("mqctl-acl-list-shows-users", "mqctl acl list shows the users"),
+        )
     return decisions

@@ -20,6 +20,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.allocation.subscriptions import margin, view_of
 from mqctl.operations.allocation.what_if import nobody_there
 from mqctl.render.subscriptions import ForecastRow, ReleaseReport, ReleaseStepRow
+from mqctl.text import sentence
 
 
 def release_report(
@@ -103,13 +104,22 @@ def _present(view: GroupView, topic: str) -> Subscription:
     common = max(said, key=lambda item: (texts.count(wanted_text(item)), wanted_text(item) == usual), default=held)
     if common is None:
         raise NotFoundError(
-            f"{view.group} does not subscribe {topic}", remedy=command_line("mqctl subscription show -g {}", view.group)
+            sentence("does-not-subscribe", "{group} does not subscribe {topic}", group=view.group, topic=topic),
+            remedy=command_line("mqctl subscription show -g {}", view.group),
         )
     if common.expression_type != "TAG":
         raise RefusedError(
-            f"{view.group} filters {topic} by {common.expression_type}",
-            reason="queue entries do not show what an expression lets through",
-            remedy="release with a group of its own",
+            sentence(
+                "filters",
+                "{group} filters {topic} by {expression_type}",
+                group=view.group,
+                topic=topic,
+                expression_type=common.expression_type,
+            ),
+            reason=sentence(
+                "queue-entries-do-not-show-what", "queue entries do not show what an expression lets through"
+            ),
+            remedy=sentence("release-group-own", "release with a group of its own"),
         )
     return common
 
@@ -117,11 +127,24 @@ def _present(view: GroupView, topic: str) -> Subscription:
 def _changed(members: Sequence[str], instances: int | None, clients: Sequence[str]) -> list[str]:
     unknown = set(clients) - set(members)
     if unknown:
-        raise UsageError(f"no member is called {min(unknown)}", reason=f"there are {', '.join(members)}")
+        raise UsageError(
+            sentence("no-member-called", "no member is called {unknown}", unknown=min(unknown)),
+            reason=sentence("there-are", "there are {there}", there=", ".join(members)),
+        )
     if (instances is None) == (not clients):
-        raise UsageError("say which members change", remedy="use --instances N, or --client ID for each")
+        raise UsageError(
+            sentence("say-members-change", "say which members change"),
+            remedy=sentence("use-instances-n-client-id-each", "use --instances N, or --client ID for each"),
+        )
     if instances is not None and instances > len(members):
-        raise UsageError(f"cannot change {instances} of {counted(len(members), 'member')}")
+        raise UsageError(
+            sentence(
+                "cannot-change",
+                "cannot change {instances} of {members}",
+                instances=instances,
+                members=counted(len(members), "member"),
+            )
+        )
     return list(clients) if instances is None else list(members[len(members) - instances :])
 
 

@@ -24,6 +24,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT64, decimal
 from mqctl.operations.allocation.what_if import Beginning
 from mqctl.store.plain_files import read_named
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.cli.connection.target import ClusterTarget
@@ -49,7 +50,10 @@ class Sends:
         if self.selector is None:
             return []
         if len(layout.topics) > 1:
-            raise UsageError("--selector simulates producers of one topic", remedy="simulate each topic by itself")
+            raise UsageError(
+                sentence("selector-simulates-producers-one-topic", "--selector simulates producers of one topic"),
+                remedy=sentence("simulate-each-topic-itself", "simulate each topic by itself"),
+            )
         return queue_shares(self.selector, start.open_for_sends(layout), self.keys, rule)
 
     def arriving(self, start: Beginning, layout: Layout, rule: RoomRule | None) -> Beginning:
@@ -82,16 +86,25 @@ def sends_of(selector: str | None, keys: str | None, hot_share: float, start: Be
         if count is not None:
             return Sends(selector=chosen, keys=numbered_keys(count, hot_share))
         if hot_share:
-            raise UsageError("--hot-key makes one of --keys COUNT hot", remedy="count the key in the file instead")
+            raise UsageError(
+                sentence("hot-key-makes-one-keys-count", "--hot-key makes one of --keys COUNT hot"),
+                remedy=sentence("count-key-file-instead", "count the key in the file instead"),
+            )
         return Sends(selector=chosen, keys=_in_file(Path(keys)))
     if hot_share and not start.keys:
-        raise UsageError("--hot-key is a share of --rate or --keys", remedy="add --rate N or --keys N")
+        raise UsageError(
+            sentence("hot-key-share-rate-keys", "--hot-key is a share of --rate or --keys"),
+            remedy=sentence("add-rate-n-keys-n", "add --rate N or --keys N"),
+        )
     if chosen is None or chosen.choosing is not Choosing.HASH:
         return Sends(selector=chosen)
     if start.sample is None:
         raise UsageError(
-            "which queue a hash chooses depends on the keys",
-            remedy="add --keys COUNT or --keys FILE, or begin with a live topic (-g GROUP -t TOPIC)",
+            sentence("queue-hash-chooses-depends-keys", "which queue a hash chooses depends on the keys"),
+            remedy=sentence(
+                "add-keys-count-keys-file-begin",
+                "add --keys COUNT or --keys FILE, or begin with a live topic (-g GROUP -t TOPIC)",
+            ),
         )
     return Sends(selector=chosen, keys=start.sample())
 
@@ -118,7 +131,8 @@ def sampled_keys(target: ClusterTarget, topic: str) -> dict[str, float]:
     shares = counted_keys(Counter(item.key for item in messages if item.store_time_ms >= since))
     if not shares:
         raise UsageError(
-            f"no sampled message of {topic} has a key", remedy="add --keys COUNT or --keys FILE, or use --selector turn"
+            sentence("no-sampled-message-key", "no sampled message of {topic} has a key", topic=topic),
+            remedy=sentence("add-keys-count-keys-file-use", "add --keys COUNT or --keys FILE, or use --selector turn"),
         )
     return shares
 
@@ -130,9 +144,11 @@ def _in_file(file: Path) -> dict[str, float]:
         lines = read_named(file).decode().splitlines()
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"cannot read keys from {file}",
+            sentence("cannot-read-keys", "cannot read keys from {file}", file=file),
             reason=str(error),
-            remedy=f"--keys takes a number up to {MOST_KEYS}, or a file",
+            remedy=sentence(
+                "keys-takes-number-up-file", "--keys takes a number up to {most_keys}, or a file", most_keys=MOST_KEYS
+            ),
         ) from error
     for line in filter(None, map(str.strip, lines)):
         key, comma, text = line.rpartition(",")
@@ -140,5 +156,8 @@ def _in_file(file: Path) -> dict[str, float]:
         counts[line if count is None else key] += count or 1
     shares = counted_keys(counts)
     if not shares:
-        raise UsageError(f"there are no keys in {file}", remedy="write a key a line, or KEY,COUNT")
+        raise UsageError(
+            sentence("no-keys", "there are no keys in {file}", file=file),
+            remedy=sentence("write-key-line-key-count", "write a key a line, or KEY,COUNT"),
+        )
     return shares

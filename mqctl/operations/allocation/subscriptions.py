@@ -20,6 +20,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import TagSample
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.subscriptions import BrokerWantRow, GroupCheckRow, LossRow, OrphanRow, SubscriptionReport, WantRow
+from mqctl.text import sentence
 
 TagsFromOption = Annotated[
     list[str] | None,
@@ -157,7 +158,10 @@ def margin(share: float, count: int) -> float:
 def require_one_or_all(group: str | None, *, everything: bool) -> None:
     """Raises UsageError unless just one of the two is asked for."""
     if everything == (group is not None):
-        raise UsageError("name one group, or all of them", remedy="use -g GROUP or --all")
+        raise UsageError(
+            sentence("name-one-group-all", "name one group, or all of them"),
+            remedy=sentence("use-g-group-all", "use -g GROUP or --all"),
+        )
 
 
 def every_group(
@@ -218,7 +222,11 @@ def counted_in(snapshot: ClusterSnapshot, stores: Sequence[str], topics: Iterabl
         name, sign, directory = text.partition("=")
         if not sign or name not in brokers:
             known = ", ".join(sorted(filter(None, brokers)))
-            raise UsageError(f"cannot read {text}", reason=f"brokers: {known}", remedy="write --tags-from BROKER=DIR")
+            raise UsageError(
+                sentence("cannot-read-4", "cannot read {text}", text=text),
+                reason=sentence("brokers", "brokers: {known}", known=known),
+                remedy=sentence("write-tags-broker-dir", "write --tags-from BROKER=DIR"),
+            )
         samples += count_tags(Path(directory), name, topics, tags)
     counted = {sample.queue for sample in samples}
     others = [sample for sample in snapshot.tag_samples if sample.queue not in counted]

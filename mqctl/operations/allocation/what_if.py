@@ -25,6 +25,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.plan.topic_changes import MAX_QUEUES
 from mqctl.store.plain_files import read_named
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.cli.sources.snapshot_source import LiveOptions
@@ -151,18 +152,35 @@ def numbers_of(queues: int | None, clients: int | Sequence[str] | None, shape: S
     if queues is not None and clients is not None:
         if capacity.mode is not Mode.CONCURRENT and capacity.thread_count is None:
             reason = "each queue is one thread's" if capacity.orderly else "each key is one thread's"
-            raise UsageError(f"--mode {capacity.mode} needs --threads", reason=reason, remedy="add --threads N")
+            raise UsageError(
+                sentence("mode-needs-threads", "--mode {mode} needs --threads", mode=capacity.mode),
+                reason=reason,
+                remedy=sentence("add-threads-n", "add --threads N"),
+            )
         return Numbers(queues=queues, clients=clients, shape=shape)
     if queues is not None or clients is not None:
         given, missing = ("--queues", "--clients") if clients is None else ("--clients", "--queues")
         raise UsageError(
-            f"{given} begins with numbers, so it also needs {missing}",
-            remedy="use both; with a live group (-g GROUP -t TOPIC) --add-clients N and --queues-each N change it",
+            sentence(
+                "begins-numbers-needs",
+                "{given} begins with numbers, so it also needs {missing}",
+                given=given,
+                missing=missing,
+            ),
+            remedy=sentence(
+                "use-both-live-group-g-group",
+                "use both; with a live group (-g GROUP -t TOPIC) --add-clients N and --queues-each N change it",
+            ),
         )
     if shape.rooms or shape.rate is not None or replace(capacity, mode=UNKNOWN.mode) != UNKNOWN:
         raise UsageError(
-            "--rooms, --rate, --capacity and --threads need --queues and --clients",
-            remedy="use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC",
+            sentence(
+                "rooms-rate-capacity-threads-need-queues",
+                "--rooms, --rate, --capacity and --threads need --queues and --clients",
+            ),
+            remedy=sentence(
+                "use-queues-n-clients-n-client", "use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC"
+            ),
         )
     return None
 
@@ -175,11 +193,14 @@ def subscriptions_of(texts: Sequence[str]) -> dict[str, frozenset[str]]:
         topics = names_in(listed)
         if not client or not topics or client in topics_by_client:
             raise UsageError(
-                f"cannot read the subscriptions {text}",
-                reason=f"client {client} is named twice"
+                sentence("cannot-read-subscriptions", "cannot read the subscriptions {text}", text=text),
+                reason=sentence("client-named-twice", "client {client} is named twice", client=client)
                 if client in topics_by_client
-                else "it is not CLIENT=TOPIC[,TOPIC]",
-                remedy="write for instance --subscribes c1=orders,trades, once for each client",
+                else sentence("not-client-topic-topic", "it is not CLIENT=TOPIC[,TOPIC]"),
+                remedy=sentence(
+                    "write-instance-subscribes-c1-orders-trades",
+                    "write for instance --subscribes c1=orders,trades, once for each client",
+                ),
             )
         topics_by_client[client] = topics
     return topics_by_client
@@ -193,7 +214,8 @@ def assignor_of(words: tuple[str, str] | None) -> KafkaAssignor | None:
     names = [str(item) for item in KafkaAssignor]
     if system != "kafka" or name not in names:
         raise UsageError(
-            f"cannot simulate as {' '.join(words)}", remedy="use " + ", ".join(f"--as kafka {item}" for item in names)
+            sentence("cannot-simulate", "cannot simulate as {words}", words=" ".join(words)),
+            remedy=sentence("use-as", "use {options}", options=", ".join(f"--as kafka {item}" for item in names)),
         )
     return KafkaAssignor(name)
 
@@ -210,7 +232,15 @@ def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
         if gap.part in (Part.MEMBERS, Part.ROUTES):
             problem = f"who of {group} is online is not known"
             return gap.as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
-    return NotFoundError(f"no member of {group} is online, or there is no topic {topic}", remedy="mqctl group list")
+    return NotFoundError(
+        sentence(
+            "no-member-online-no-topic",
+            "no member of {group} is online, or there is no topic {topic}",
+            group=group,
+            topic=topic,
+        ),
+        remedy="mqctl group list",
+    )
 
 
 def observed(
@@ -327,7 +357,10 @@ def new_broker(text: str, usual: int) -> tuple[str, int]:
     name, sign, equals = text.partition("=")
     count = decimal(equals, low=1, high=MAX_QUEUES) if sign else usual
     if not name or count is None:
-        raise UsageError(f"cannot read the broker {text}", remedy="write NAME or NAME=QUEUES")
+        raise UsageError(
+            sentence("cannot-read-broker", "cannot read the broker {text}", text=text),
+            remedy=sentence("write-name-name-queues", "write NAME or NAME=QUEUES"),
+        )
     return name, count
 
 
@@ -340,7 +373,10 @@ def new_room(text: str) -> NewRoom:
     brokers, queues, clients = counts or (None, None, None)
     if match is None or brokers is None or queues is None or clients is None:
         raise UsageError(
-            f"cannot read the room {text}", remedy="write for instance SH=2x8+3: brokers, queues each, clients"
+            sentence("cannot-read-room", "cannot read the room {text}", text=text),
+            remedy=sentence(
+                "write-instance-sh-2x8-3-brokers", "write for instance SH=2x8+3: brokers, queues each, clients"
+            ),
         )
     return NewRoom(name=match["room"], broker_count=brokers, queue_count=queues, client_count=clients)
 
@@ -360,7 +396,11 @@ def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] 
         table = decode_yaml(read_named(file), dict[str, list[str]])
         return {client: [_queue(text, topic) for text in texts] for client, texts in table.items()}
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read queues from {file}", reason=str(error), remedy=remedy) from error
+        raise UsageError(
+            sentence("cannot-read-queues", "cannot read queues from {file}", file=file),
+            reason=str(error),
+            remedy=remedy,
+        ) from error
 
 
 def _queue(text: str, topic: str) -> MessageQueue:

@@ -17,6 +17,7 @@ from mqctl.operations.bench.producing import BenchPlan, check_workload, find_pla
 from mqctl.operations.own_topics.providing import OwnPlace, Quota, provide
 from mqctl.render.bench import bench_document
 from mqctl.render.document import Document
+from mqctl.text import sentence
 
 _SEND_TIMEOUT_MS = 3_000
 
@@ -70,7 +71,14 @@ def run_produce(
     """Shows the plan, or sends and shows the figures."""
     check_workload(workload)
     plan = _plan(workload, place, bounds, own_name(Purpose.BENCH, "producer"))
-    announced = [f"sends to {plan.topic}: {plan.quota.sentence()}; mqctl bench clean removes topics and groups"]
+    announced = [
+        sentence(
+            "sends-mqctl-bench-clean-removes-topics",
+            "sends to {topic}: {sentence}; mqctl bench clean removes topics and groups",
+            topic=plan.topic,
+            sentence=plan.quota.sentence(),
+        )
+    ]
     stopped = provide(target, place, announced, execute=execute)
     if stopped is not None:
         return stopped
@@ -85,7 +93,14 @@ def run_consume(
     group = own_name(Purpose.BENCH, "consumer")
     plan = _plan(workload, place, bounds, group)
     find_place(target, place.topic, place.brokers)  # a topic that is made for it would be empty
-    announced = [f"reads {plan.topic}, as nobody's member, and commits nothing: {plan.quota.sentence()}"]
+    announced = [
+        sentence(
+            "reads-nobodys-member-commits-nothing",
+            "reads {topic}, as nobody's member, and commits nothing: {sentence}",
+            topic=plan.topic,
+            sentence=plan.quota.sentence(),
+        )
+    ]
     stopped = provide(target, replace(place, groups=[group]), announced, execute=execute)
     if stopped is not None:
         return stopped
@@ -100,7 +115,14 @@ def run_latency(
     check_workload(workload)
     group = own_name(Purpose.BENCH, "consumer")
     plan = _plan(workload, place, bounds, own_name(Purpose.BENCH, "producer"))
-    announced = [f"sends to {plan.topic} and reads it: {plan.quota.sentence()}; mqctl bench clean removes both"]
+    announced = [
+        sentence(
+            "sends-reads-mqctl-bench-clean-removes",
+            "sends to {topic} and reads it: {sentence}; mqctl bench clean removes both",
+            topic=plan.topic,
+            sentence=plan.quota.sentence(),
+        )
+    ]
     stopped = provide(target, replace(place, groups=[group]), announced, execute=execute)
     if stopped is not None:
         return stopped

@@ -28,6 +28,7 @@ from mqctl.operations.bench.summing import Summed, summed
 from mqctl.operations.bench.task import BenchTask
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import bounds
+from mqctl.text import sentence
 
 _STRAGGLERS_S = 3.0
 
@@ -95,8 +96,12 @@ def measure_reading(target: ClusterTarget, plan: BenchPlan, *, follows: bool) ->
             figures.message_count / max(figures.request_count, 1),
             follows=follows,
         ),
-        counting="a message counts when it is there; its latency is how old it was then, since it was due to be sent; "
-        "service is the time of a pull that brought messages; nothing is committed",
+        counting=sentence(
+            "message-counts-when-latency-how-old",
+            "a message counts when it is there; its latency is how old it was then, since it was "
+            "due to be sent; service is the time of a pull that brought messages; nothing is "
+            "committed",
+        ),
     )
 
 
@@ -182,8 +187,12 @@ def _latency_run(plan: BenchPlan, group: str, cluster: str, began_ms: int, crews
                 service=sent.latency,
             )
         ),
-        counting="latency is from the moment a message was due by the schedule until a consumer had it, send from the "
-        "same moment to the broker's answer; sender and consumer share this machine's clock",
+        counting=sentence(
+            "latency-moment-message-due-schedule-consumer",
+            "latency is from the moment a message was due by the schedule until a consumer had "
+            "it, send from the same moment to the broker's answer; sender and consumer share "
+            "this machine's clock",
+        ),
     )
 
 
@@ -221,7 +230,10 @@ def _bounds(target: ClusterTarget, place: SendPlace) -> _Start:
         offsets = bounds(asking, {queue: place.addresses[queue.broker_name] for queue in place.queues})
     unknown = sorted(set(place.queues) - set(offsets))
     if unknown:
-        raise UnreachableError("the bench could not begin", reason=f"{unknown[0]} does not report its offsets")
+        raise UnreachableError(
+            sentence("bench-could-not-begin", "the bench could not begin"),
+            reason=sentence("does-not-report-offsets", "{unknown} does not report its offsets", unknown=unknown[0]),
+        )
     return _Start(offsets=offsets)
 
 

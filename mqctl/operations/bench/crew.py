@@ -15,6 +15,7 @@ import msgspec
 from mqctl.errors import DeadlineError, StorageError, UnreachableError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.bench.task import BenchTask, EndTold, SecondTold, Told
+from mqctl.text import encoded, sentence
 
 _READY_S = 60.0
 _READ_BYTES = 1 << 16
@@ -62,9 +63,17 @@ class Crew:
             self._hear(1.0)
             for member in self.members:
                 if member.trouble or (member.process.poll() is not None and not member.is_ready):
-                    raise UnreachableError("the bench could not begin", reason=member.trouble or "a process ended")
+                    raise UnreachableError(
+                        sentence("bench-could-not-begin", "the bench could not begin"),
+                        reason=member.trouble or "a process ended",
+                    )
             if time.monotonic() > limit:
-                raise DeadlineError("the bench could not begin", reason=f"a process was not ready in {_READY_S:g} s")
+                raise DeadlineError(
+                    sentence("bench-could-not-begin", "the bench could not begin"),
+                    reason=sentence(
+                        "process-not-ready-s", "a process was not ready in {ready_s:g} s", ready_s=_READY_S
+                    ),
+                )
 
     def begin(self) -> None:
         """Lets all of them send."""
@@ -126,8 +135,10 @@ def _started(task: BenchTask) -> subprocess.Popen[bytes]:
             [sys.executable, "-m", "mqctl.operations.bench.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
     except OSError as error:
-        raise StorageError("could not start a process of the bench", reason=str(error)) from error
-    _write(process, msgspec.json.encode(task) + b"\n")
+        raise StorageError(
+            sentence("could-not-start-process-bench", "could not start a process of the bench"), reason=str(error)
+        ) from error
+    _write(process, msgspec.json.encode(task, enc_hook=encoded) + b"\n")
     return process
 
 

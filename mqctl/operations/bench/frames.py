@@ -27,6 +27,7 @@ from mqctl.protocol.frame_template import MARK, FrameTemplate
 from mqctl.protocol.message_batch import BatchElement, encode_batch
 from mqctl.protocol.properties import format_properties
 from mqctl.protocol.requests_client import SendBatchMessage, SendMessageV2
+from mqctl.text import sentence
 
 _POOL = 64
 _COMPRESSIONS = {
@@ -158,7 +159,7 @@ class SendFrames:
         }
         credentials = self._task.credentials
         if credentials is None:
-            raise ConfigurationError("a send was to be signed without keys")
+            raise ConfigurationError(sentence("send-signed-without-keys", "a send was to be signed without keys"))
         return encode(signed(replace(command, opaque=opaque, ext_fields=ext, body=body), credentials))
 
 

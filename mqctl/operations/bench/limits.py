@@ -17,6 +17,7 @@ from mqctl.model.bench import (
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.codes import ResponseCode
 from mqctl.render.units import share
+from mqctl.text import sentence
 
 _BUSY_SHARE = 0.85
 _BLOCKED_SHARE = 0.25
@@ -52,8 +53,11 @@ def limit_of(run: LimitEvidence) -> BenchLimit:
     if run.workload.mode is SendMode.ONEWAY or run.service is None:
         return BenchLimit(
             what=LimitKind.UNKNOWN,
-            evidence="no answer shows how long brokers take",
-            next="compare with what the brokers stored, or send with --mode sync",
+            evidence=sentence("no-answer-shows-how-long-brokers", "no answer shows how long brokers take"),
+            next=sentence(
+                "compare-what-brokers-stored-send-mode",
+                "compare with what the brokers stored, or send with --mode sync",
+            ),
         )
     return _round_trips(run.workload, run.client, run.service)
 
@@ -69,24 +73,52 @@ def pull_limit(run: LimitEvidence, per_pull: float, *, follows: bool) -> BenchLi
     if limit is not None:
         return limit
     if run.service is None:
-        return BenchLimit(what=LimitKind.UNKNOWN, evidence="no pull brought a message", next="bench produce sends some")
+        return BenchLimit(
+            what=LimitKind.UNKNOWN,
+            evidence=sentence("no-pull-brought-message", "no pull brought a message"),
+            next=sentence("bench-produce-sends-some", "bench produce sends some"),
+        )
     mean_ms, batch = run.service.mean_ms, run.workload.batch_count
-    brought = f"each queue has one pull under way; one brought {per_pull:,.1f} messages in {mean_ms:.3g} ms"
+    brought = sentence(
+        "each-queue-one-pull-under-way",
+        "each queue has one pull under way; one brought {per_pull:,.1f} messages in {mean_ms:.3g} ms",
+        per_pull=per_pull,
+        mean_ms=mean_ms,
+    )
     if follows and per_pull < batch / 2:
         return BenchLimit(
             what=LimitKind.UNKNOWN,
-            evidence=f"{brought}, and pulls wait in the broker until something is sent",
-            next="send faster meanwhile, or read what is there: bench consume without --follow",
+            evidence=sentence(
+                "pulls-wait-broker-something-sent",
+                "{brought}, and pulls wait in the broker until something is sent",
+                brought=brought,
+            ),
+            next=sentence(
+                "send-faster-meanwhile-read-what-bench",
+                "send faster meanwhile, or read what is there: bench consume without --follow",
+            ),
         )
     if run.client.connect_ms is not None and run.service.p50_ms > run.client.connect_ms * _NEAR_NETWORK:
         return BenchLimit(
             what=LimitKind.BROKER,
-            evidence=f"{brought}, half of them in more than {_NEAR_NETWORK:g} connects to the broker; neither our CPU "
-            "nor the connections were full",
-            next="read with more queues once: where the rate stays and the time grows, the broker is at its limit",
+            evidence=sentence(
+                "half-more-than-connects-broker-neither",
+                "{brought}, half of them in more than {near_network:g} connects to the broker; "
+                "neither our CPU nor the connections were full",
+                brought=brought,
+                near_network=_NEAR_NETWORK,
+            ),
+            next=sentence(
+                "read-more-queues-once-where-rate",
+                "read with more queues once: where the rate stays and the time grows, the broker is at its limit",
+            ),
         )
     return BenchLimit(
-        what=LimitKind.IN_FLIGHT, evidence=brought, next="raise --batch while pulls come back full; else more queues"
+        what=LimitKind.IN_FLIGHT,
+        evidence=brought,
+        next=sentence(
+            "raise-batch-while-pulls-come-back", "raise --batch while pulls come back full; else more queues"
+        ),
     )
 
 
@@ -95,9 +127,15 @@ def _arriving(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.NETWORK,
-        evidence=f"a connection had a part of an answer and waited for the rest for {share(run.client.arriving_share)} "
-        "of the time",
-        next="measure the network; where it has room, the broker does not write fast enough",
+        evidence=sentence(
+            "connection-had-part-answer-waited-rest",
+            "a connection had a part of an answer and waited for the rest for {arriving_share} of the time",
+            arriving_share=share(run.client.arriving_share),
+        ),
+        next=sentence(
+            "measure-network-where-room-broker-does",
+            "measure the network; where it has room, the broker does not write fast enough",
+        ),
     )
 
 
@@ -107,8 +145,15 @@ def _refused(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.BROKER,
-        evidence=f"a broker refused {count:,} requests because it was busy",
-        next="see mqctl broker describe for its disk and threads; or send at a lower --rate",
+        evidence=sentence(
+            "broker-refused-requests-because-busy",
+            "a broker refused {count:,} requests because it was busy",
+            count=count,
+        ),
+        next=sentence(
+            "see-mqctl-broker-describe-disk-threads",
+            "see mqctl broker describe for its disk and threads; or send at a lower --rate",
+        ),
     )
 
 
@@ -117,8 +162,8 @@ def _short(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.UNKNOWN,
-        evidence=f"{run.counted_s:.3g} s are too short to judge",
-        next="let it run longer: --duration 30s, say",
+        evidence=sentence("s-too-short-judge", "{counted_s:.3g} s are too short to judge", counted_s=run.counted_s),
+        next=sentence("let-run-longer-duration-30s-say", "let it run longer: --duration 30s, say"),
     )
 
 
@@ -129,8 +174,10 @@ def _kept(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.SCHEDULE,
-        evidence=f"the schedule of {rate:,.0f} messages a second was kept",
-        next="raise --rate, or leave it out to go as fast as possible",
+        evidence=sentence(
+            "schedule-messages-second-kept", "the schedule of {rate:,.0f} messages a second was kept", rate=rate
+        ),
+        next=sentence("raise-rate-leave-out-go-fast", "raise --rate, or leave it out to go as fast as possible"),
     )
 
 
@@ -139,8 +186,14 @@ def _busy(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.CLIENT_CPU,
-        evidence=f"a process of ours used {share(run.client.cpu_share)} of a core",
-        next="raise --processes, or run it on another machine as well",
+        evidence=sentence(
+            "process-ours-used-core",
+            "a process of ours used {cpu_share} of a core",
+            cpu_share=share(run.client.cpu_share),
+        ),
+        next=sentence(
+            "raise-processes-run-another-machine-well", "raise --processes, or run it on another machine as well"
+        ),
     )
 
 
@@ -150,8 +203,13 @@ def _waited(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.BROKER,
-        evidence=f"sends waited up to {worst.send_wait_max_ms} ms for a thread of {worst.broker_name}",
-        next="see mqctl broker describe for its disk and send threads",
+        evidence=sentence(
+            "sends-waited-up-ms-thread",
+            "sends waited up to {send_wait_max_ms} ms for a thread of {broker_name}",
+            send_wait_max_ms=worst.send_wait_max_ms,
+            broker_name=worst.broker_name,
+        ),
+        next=sentence("see-mqctl-broker-describe-disk-send", "see mqctl broker describe for its disk and send threads"),
     )
 
 
@@ -160,27 +218,50 @@ def _blocked(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.NETWORK,
-        evidence=f"a connection took no more bytes for {share(run.client.blocked_share)} of the time, and no send was "
-        "seen to wait inside a broker",
-        next="measure the network; where it has room, the broker does not read fast enough",
+        evidence=sentence(
+            "connection-took-no-more-bytes-time",
+            "a connection took no more bytes for {blocked_share} of the time, and no send was "
+            "seen to wait inside a broker",
+            blocked_share=share(run.client.blocked_share),
+        ),
+        next=sentence(
+            "measure-network-where-room-broker-does-2",
+            "measure the network; where it has room, the broker does not read fast enough",
+        ),
     )
 
 
 def _round_trips(workload: Workload, client: BenchClient, service: Percentiles) -> BenchLimit:
     """Little's law: so many requests in flight, each away for so long, are no more a second than this."""
     near = client.connect_ms is not None and service.p50_ms <= client.connect_ms * _NEAR_NETWORK
-    evidence = (
-        f"{workload.in_flight} requests in flight, each answered in {service.mean_ms:.3g} ms on average, are "
-        f"{workload.in_flight * 1000 / max(service.mean_ms, 0.001):,.0f} a second at most"
+    evidence = sentence(
+        "requests-flight-each-answered-ms-average",
+        "{in_flight} requests in flight, each answered in {mean_ms:.3g} ms on average, are "
+        "{in_flight_2:,.0f} a second at most",
+        in_flight=workload.in_flight,
+        mean_ms=service.mean_ms,
+        in_flight_2=workload.in_flight * 1000 / max(service.mean_ms, 0.001),
     )
     if near:
         return BenchLimit(
             what=LimitKind.IN_FLIGHT,
-            evidence=f"{evidence}; half of the answers take no more than {_NEAR_NETWORK:g} connects to the broker",
-            next="raise --in-flight",
+            evidence=sentence(
+                "half-answers-take-no-more-than",
+                "{evidence}; half of the answers take no more than {near_network:g} connects to the broker",
+                evidence=evidence,
+                near_network=_NEAR_NETWORK,
+            ),
+            next=sentence("raise-flight", "raise --in-flight"),
         )
     return BenchLimit(
         what=LimitKind.BROKER,
-        evidence=f"{evidence}; neither our CPU nor the connections were full",
-        next="raise --in-flight once: where the rate stays and the time grows, the broker is at its limit",
+        evidence=sentence(
+            "neither-our-cpu-nor-connections-full",
+            "{evidence}; neither our CPU nor the connections were full",
+            evidence=evidence,
+        ),
+        next=sentence(
+            "raise-flight-once-where-rate-stays",
+            "raise --in-flight once: where the rate stays and the time grows, the broker is at its limit",
+        ),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from mqctl.cli.emit import Output, emit, note
 from mqctl.model.bench import BenchRun, BenchSecond
 from mqctl.render.document import Document
+from mqctl.text import sentence
 
 _SECOND_MS = 1_000
 
@@ -26,7 +27,7 @@ def _write_page(document: Document, file: Path | None) -> None:
     from mqctl.render.reports.html import document_page
 
     write_text(file, document_page(f"bench {run.kind}: {run.topic}", document, charts(run)))
-    note(f"charts and figures are in {file}")
+    note(sentence("charts-figures", "charts and figures are in {file}", file=file))
 
 
 def charts(run: BenchRun) -> Mapping[str, str]:

@@ -22,6 +22,7 @@ from mqctl.operations.bench.summing import Summed, summed
 from mqctl.operations.bench.task import BenchTask, EndTold
 from mqctl.operations.messages.probe import topic_queues
 from mqctl.operations.own_topics.providing import Quota
+from mqctl.text import sentence
 
 _LOOK_AGAIN_S = 0.1
 
@@ -57,19 +58,35 @@ def check_workload(workload: Workload) -> None:
     """Raises UsageError for what cannot be sent together."""
     kind = workload.message_type
     if workload.min_bytes > workload.max_bytes:
-        raise UsageError("--size ends before it begins", remedy="write the smaller number first: --size 100-2000")
+        raise UsageError(
+            sentence("size-ends-before-begins", "--size ends before it begins"),
+            remedy=sentence("write-smaller-number-first-size-100", "write the smaller number first: --size 100-2000"),
+        )
     if workload.batch_count > 1 and (kind is not MessageType.NORMAL or workload.compression != "none"):
         raise UsageError(
-            "--batch takes plain messages only",
-            reason="brokers do not support delay, order, transactions or compression for batches",
-            remedy="leave out --batch, or --type and --compression",
+            sentence("batch-takes-plain-messages-only", "--batch takes plain messages only"),
+            reason=sentence(
+                "brokers-do-not-support-delay-order",
+                "brokers do not support delay, order, transactions or compression for batches",
+            ),
+            remedy=sentence("leave-out-batch-type-compression", "leave out --batch, or --type and --compression"),
         )
     if kind is MessageType.TRANSACTION and workload.mode is SendMode.ONEWAY:
-        raise UsageError("a transaction needs an answer", reason="it holds the position of the half message")
+        raise UsageError(
+            sentence("transaction-needs-answer", "a transaction needs an answer"),
+            reason=sentence("holds-position-half-message", "it holds the position of the half message"),
+        )
     if kind is MessageType.FIFO and workload.key_count < workload.process_count:
-        raise UsageError("--type fifo needs --keys", reason="order needs a key", remedy="for instance --keys 1000")
+        raise UsageError(
+            sentence("type-fifo-needs-keys", "--type fifo needs --keys"),
+            reason=sentence("order-needs-key", "order needs a key"),
+            remedy=sentence("instance-keys-1000", "for instance --keys 1000"),
+        )
     if workload.in_flight < workload.process_count:
-        raise UsageError("--in-flight is less than --processes", remedy="give each process a request at least")
+        raise UsageError(
+            sentence("flight-less-than-processes", "--in-flight is less than --processes"),
+            remedy=sentence("give-each-process-request-least", "give each process a request at least"),
+        )
 
 
 def produce(target: ClusterTarget, plan: BenchPlan) -> BenchRun:
@@ -80,7 +97,10 @@ def produce(target: ClusterTarget, plan: BenchPlan) -> BenchRun:
     """
     place = find_place(target, plan.topic, plan.brokers)
     if plan.workload.message_type is MessageType.FIFO and len(place.queues) < plan.workload.process_count:
-        raise UsageError("more processes than queues cannot send in order", remedy="lower --processes")
+        raise UsageError(
+            sentence("more-processes-than-queues-cannot-send", "more processes than queues cannot send in order"),
+            remedy=sentence("lower-processes", "lower --processes"),
+        )
     began_ms = time.time_ns() // 1_000_000
     with BrokerWatch(target, place.addresses, place.queues) as watch, crew(send_tasks(target, plan, place)) as members:
         members.wait_ready()
@@ -150,12 +170,16 @@ def find_place(target: ClusterTarget, topic: str, brokers: Sequence[str]) -> Sen
         wanted = [queue for queue in queues if not brokers or queue.broker_name in brokers]
         if not wanted:
             raise NotFoundError(
-                f"topic {topic} has no queue there", remedy=command_line("mqctl topic route -t {}", topic)
+                sentence("topic-no-queue", "topic {topic} has no queue there", topic=topic),
+                remedy=command_line("mqctl topic route -t {}", topic),
             )
         routes = producer.instance.routes
         addresses = {queue.broker_name: routes.master(queue.broker_name) or "" for queue in wanted}
     if not all(addresses.values()):
-        raise DeadlineError("the name servers know no master of a broker", remedy="mqctl broker list")
+        raise DeadlineError(
+            sentence("name-servers-know-no-master-broker", "the name servers know no master of a broker"),
+            remedy="mqctl broker list",
+        )
     with target.open() as cluster:
         clusters = {item.cluster for item in cluster.masters(target.deadline()) if item.broker_name in addresses}
     return SendPlace(queues=wanted, addresses=addresses, cluster=", ".join(sorted(clusters)))
@@ -196,7 +220,12 @@ def follow(members: Crew, time_ms: int) -> None:
             members.begin()
             members.wait(heard)
         except KeyboardInterrupt:
-            note("interrupted: waiting for what is under way; the figures are those so far")
+            note(
+                sentence(
+                    "interrupted-waiting-what-under-way-figures",
+                    "interrupted: waiting for what is under way; the figures are those so far",
+                )
+            )
             members.stop()
             members.wait(heard)
 
@@ -217,7 +246,7 @@ def client_of(ends: Sequence[EndTold], figures: Summed, warm_up_s: int) -> Bench
 def ended_by(ends: Sequence[EndTold], process_count: int) -> str:
     """Returns how the run ended: what ended the first process that did not simply run out of time."""
     if len(ends) < process_count:
-        return "lost a process"
+        return sentence("lost-process", "lost a process")
     reasons = [end.ended_by for end in ends]
     return next((reason for reason in ("interrupt", "quota", "count", "end") if reason in reasons), "duration")
 
@@ -225,16 +254,38 @@ def ended_by(ends: Sequence[EndTold], process_count: int) -> str:
 def _counting(workload: Workload) -> str:
     """Says what one of the figures counts."""
     if workload.mode is SendMode.ONEWAY:
-        return "a message counts when it was handed to the connection; compare with what the brokers stored"
+        return sentence(
+            "message-counts-when-handed-connection-compare",
+            "a message counts when it was handed to the connection; compare with what the brokers stored",
+        )
     times = (
-        "from the moment it was due by the schedule (`service`: from the moment it was sent) to its answer"
+        sentence(
+            "moment-due-schedule-service-moment-sent",
+            "from the moment it was due by the schedule (`service`: from the moment it was sent) to its answer",
+        )
         if workload.rate is not None
-        else "from the moment it was sent to its answer"
+        else sentence("moment-sent-answer", "from the moment it was sent to its answer")
     )
-    unit = f"a request of {workload.batch_count} messages" if workload.batch_count > 1 else "a message"
+    unit = (
+        sentence("request-messages", "a request of {batch_count} messages", batch_count=workload.batch_count)
+        if workload.batch_count > 1
+        else sentence("message", "a message")
+    )
     who = (
-        f"{workload.in_flight} senders that each wait for their answer"
+        sentence(
+            "senders-each-wait-answer",
+            "{in_flight} senders that each wait for their answer",
+            in_flight=workload.in_flight,
+        )
         if workload.mode is SendMode.SYNC
-        else f"up to {workload.in_flight} requests without an answer"
+        else sentence(
+            "up-requests-without-answer", "up to {in_flight} requests without an answer", in_flight=workload.in_flight
+        )
     )
-    return f"{unit} counts when its answer says that it is stored; {who}; times are {times}"
+    return sentence(
+        "counts-when-answer-says-stored-times",
+        "{unit} counts when its answer says that it is stored; {who}; times are {times}",
+        unit=unit,
+        who=who,
+        times=times,
+    )

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from mqctl.errors import ConfigurationError
 from mqctl.operations.bench.task import SecondTold
+from mqctl.text import sentence
 
 try:
     from hdrh.histogram import HdrHistogram
 except ImportError as missing:
     raise ConfigurationError(
-        "bench needs the library hdrhistogram", reason="it is not installed", remedy="pip install 'mqctl[bench]'"
+        sentence("bench-needs-library-hdrhistogram", "bench needs the library hdrhistogram"),
+        reason=sentence("not-installed", "it is not installed"),
+        remedy="pip install 'mqctl[bench]'",
     ) from missing
 
 LONGEST_US = 3_600_000_000

@@ -10,6 +10,7 @@ from mqctl.errors import BadInputError
 from mqctl.model.bench import BENCH_SCHEMA, BenchRun
 from mqctl.model.remark import of_decoder
 from mqctl.store.plain_files import read_whole
+from mqctl.text import sentence
 
 
 def read_run(file: Path) -> BenchRun:
@@ -23,7 +24,13 @@ def read_run(file: Path) -> BenchRun:
         document = msgspec.json.decode(read_whole(file))
         schema = document.pop("schema", None) if isinstance(document, dict) else None
         if schema != BENCH_SCHEMA:
-            raise BadInputError(problem, reason=f"its schema is {schema}", remedy="write one with -o json > FILE")
+            raise BadInputError(
+                problem,
+                reason=sentence("schema", "its schema is {schema}", schema=schema),
+                remedy=sentence("write-one-o-json-file", "write one with -o json > FILE"),
+            )
         return msgspec.convert(document, BenchRun)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise BadInputError(problem, reason=of_decoder(error), remedy="write one with -o json > FILE") from error
+        raise BadInputError(
+            problem, reason=of_decoder(error), remedy=sentence("write-one-o-json-file", "write one with -o json > FILE")
+        ) from error

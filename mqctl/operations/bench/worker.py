@@ -16,12 +16,13 @@ from mqctl.errors import MqctlError
 from mqctl.operations.bench.receiving import PullLoop
 from mqctl.operations.bench.sending import SendLoop
 from mqctl.operations.bench.task import BenchTask, Told
+from mqctl.text import encoded
 
 _LONGEST_TASK = 1 << 26
 
 
 def _say(report: Told) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
+    sys.stdout.buffer.write(msgspec.json.encode(report, enc_hook=encoded) + b"\n")
     sys.stdout.buffer.flush()
 
 

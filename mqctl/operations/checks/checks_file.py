@@ -13,6 +13,7 @@ from mqctl.model.expectation import Expectations, GroupExpectation, Limit, Topic
 from mqctl.model.forms import CHECKS, UPGRADE, newer_than_known
 from mqctl.protocol.yaml_text import decode_yaml
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import sentence
 
 Number = int | float | str
 
@@ -113,21 +114,31 @@ def load_expectations(file: Path) -> Expectations:
     try:
         text = read_named(file)
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {file}", remedy="mqctl check -h shows an example") from error
+        raise NotFoundError(
+            sentence("no-file", "there is no file {file}", file=file),
+            remedy=sentence("mqctl-check-h-shows-example", "mqctl check -h shows an example"),
+        ) from error
     except OSError as error:
-        raise refused(f"could not read {file}", error) from error
+        raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error
     try:
         reason = newer_than_known(decode_yaml(text, _Head).version, CHECKS) if text.strip() else None
         if reason is not None:
-            raise ConfigurationError(f"could not read {file}", reason=reason, remedy=UPGRADE)
+            raise ConfigurationError(
+                sentence("could-not-read", "could not read {file}", file=file), reason=reason, remedy=UPGRADE
+            )
         parsed = decode_yaml(text, _File) if text.strip() else _File()
         wishes = _expectations(parsed)
     except ConfigurationError:
         raise
     except (ValueError, MqctlError) as error:
-        raise ConfigurationError(f"could not read {file}", reason=str(error), remedy="mqctl check -h") from error
+        raise ConfigurationError(
+            sentence("could-not-read", "could not read {file}", file=file), reason=str(error), remedy="mqctl check -h"
+        ) from error
     if wishes == Expectations():
-        raise ConfigurationError(f"{file} declares nothing", remedy="mqctl check -h shows an example")
+        raise ConfigurationError(
+            sentence("declares-nothing", "{file} declares nothing", file=file),
+            remedy=sentence("mqctl-check-h-shows-example", "mqctl check -h shows an example"),
+        )
     return wishes
 
 
@@ -182,7 +193,7 @@ def _limit(most: Most | None, read: Callable[[Number], float]) -> Limit | None:
 
 def _real(value: Number) -> float:
     if isinstance(value, str):
-        raise ConfigurationError(f"{value!r} is not a number")
+        raise ConfigurationError(sentence("not-number", "{value!r} is not a number", value=value))
     return value
 
 

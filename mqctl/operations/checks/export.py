@@ -20,6 +20,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.metric_families import Family
 from mqctl.render.metrics import LEFT_OUT, any_answered, families
 from mqctl.render.metrics_detail import Detail
+from mqctl.text import composed, sentence
 
 Gather = Callable[[], ClusterSnapshot]
 
@@ -81,9 +82,9 @@ class ClusterCollector(Collector):
         if problem:
             self._failures += 1
             if not self._failed:
-                tell(f"mqctl: {problem}")
+                tell(composed("mqctl: {problem}", problem=problem))
         elif self._failed:
-            tell("mqctl: the cluster answers again")
+            tell(sentence("cluster-answers-again", "mqctl: the cluster answers again"))
         self._failed = bool(problem)
         self._gathered_at = monotonic()
         own = (
@@ -102,8 +103,13 @@ class ClusterCollector(Collector):
         count = sum(value for family in metrics if family.name == LEFT_OUT for _, value in family.samples)
         if count and not self._left_out:
             tell(
-                f"mqctl: {counted(round(count), 'group')} without metrics, {self._most_groups:,} with (those with "
-                "members, then those furthest behind); --limit all has all, -g 'order-*' and --except choose"
+                sentence(
+                    "without-metrics-members-furthest-behind",
+                    "mqctl: {count} without metrics, {most_groups:,} with (those with members, then "
+                    "those furthest behind); --limit all has all, -g 'order-*' and --except choose",
+                    count=counted(round(count), "group"),
+                    most_groups=self._most_groups,
+                )
             )
         self._left_out = bool(count)
 
@@ -127,9 +133,20 @@ def serve(registry: CollectorRegistry, host: str, port: int) -> None:
         server, thread = start_http_server(port, host, registry)
     except OSError as error:
         problem = f"could not listen on {host}:{port}"
-        raise StorageError(problem, reason=error.strerror or str(error), remedy="name another --listen") from error
+        raise StorageError(
+            problem,
+            reason=error.strerror or str(error),
+            remedy=sentence("name-another-listen", "name another --listen"),
+        ) from error
     shown = f"[{host}]" if ":" in host else host
-    tell(f"mqctl: metrics at http://{shown}:{server.server_port}/metrics; Ctrl-C ends it")
+    tell(
+        sentence(
+            "metrics-http-metrics-ctrl-c",
+            "mqctl: metrics at http://{shown}:{server_port}/metrics; Ctrl-C ends it",
+            shown=shown,
+            server_port=server.server_port,
+        )
+    )
     sys.stderr.flush()
     try:
         wait_for_interrupt()
@@ -148,5 +165,8 @@ def listen_address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     number = decimal(port, 0, 65_535)
     if not colon or number is None:
-        raise UsageError(f"{text!r} is not an address to listen on", remedy="use for instance --listen 127.0.0.1:9557")
+        raise UsageError(
+            sentence("not-address-listen", "{text!r} is not an address to listen on", text=text),
+            remedy=sentence("use-instance-listen-127-0-0", "use for instance --listen 127.0.0.1:9557"),
+        )
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", number

@@ -11,6 +11,7 @@ from mqctl.diagnosis.known import KnownState
 from mqctl.errors import ConfigurationError, NotFoundError
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import sentence
 
 
 class _Entry(msgspec.Struct, forbid_unknown_fields=True):
@@ -31,14 +32,19 @@ def load_known(file: Path) -> tuple[KnownState, ...]:
     try:
         text = read_named(file)
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {file}", remedy="leave --known out, or write it") from error
+        raise NotFoundError(
+            sentence("no-file", "there is no file {file}", file=file),
+            remedy=sentence("leave-known-out-write", "leave --known out, or write it"),
+        ) from error
     except OSError as error:
-        raise refused(f"could not read {file}", error) from error
+        raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error
     try:
         entries = decode_yaml(text, list[_Entry]) if text.strip() else []
     except UnreadableYaml as error:
         remedy = "write a list of `code: MQ606`, `subject: orders`, `reason: ...`, `until: 2027-01-31`"
-        raise ConfigurationError(f"could not read {file}", reason=str(error), remedy=remedy) from error
+        raise ConfigurationError(
+            sentence("could-not-read", "could not read {file}", file=file), reason=str(error), remedy=remedy
+        ) from error
     return tuple(
         KnownState(code=item.code, reason=item.reason, until=item.until, subject=item.subject) for item in entries
     )

@@ -11,6 +11,7 @@ from mqctl.cli.times import parse_span_ms
 from mqctl.errors import UsageError
 from mqctl.model.expectation import Expectations, GroupExpectation, Limit
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 WebhookOption = Annotated[
     str | None,
@@ -81,9 +82,15 @@ class OneLine:
         if limited != bool(self.groups):
             what, need = ("limits", "a group") if limited else ("a group", "limits")
             example = "mqctl check --group 'order-*' --max-lag 1000 --require-members"
-            raise UsageError(f"{what} without {need}", remedy=f"for instance {example}")
+            raise UsageError(
+                sentence("without", "{what} without {need}", what=what, need=need),
+                remedy=sentence("instance", "for instance {example}", example=example),
+            )
         if self.without and not self.groups:
-            raise UsageError("--except needs --group", remedy="name the groups that are meant, '*' for all")
+            raise UsageError(
+                sentence("except-needs-group", "--except needs --group"),
+                remedy=sentence("name-groups-meant-all", "name the groups that are meant, '*' for all"),
+            )
         if not limited and self.brokers is None:
             return None
         return Expectations(

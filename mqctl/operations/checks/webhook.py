@@ -16,6 +16,7 @@ from mqctl.cli.emit import tell
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.expectation import CheckResult, CheckState, worst
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 _WAITS_S = (0.2, 1.0)
 _TIMEOUT_S = 5.0
@@ -77,7 +78,14 @@ class Webhook:
                 return
             if not again:
                 break
-        tell(f"mqctl: the webhook at {self.place} was not reached: {problem}; the verdict stands")
+        tell(
+            sentence(
+                "webhook-not-reached-verdict-stands",
+                "mqctl: the webhook at {place} was not reached: {problem}; the verdict stands",
+                place=self.place,
+                problem=problem,
+            )
+        )
 
     def _attempt(self, body: bytes) -> tuple[str, bool]:
         """Returns what went wrong, if anything did, and whether another attempt may help."""
@@ -87,7 +95,7 @@ class Webhook:
                 return "", False
         except HTTPError as error:
             error.close()
-            return f"it answers {error.code}", error.code >= 500 or error.code == 429
+            return sentence("answers-2", "it answers {code}", code=error.code), error.code >= 500 or error.code == 429
         except (OSError, HTTPException) as error:
             return str(getattr(error, "reason", error)) or type(error).__name__, True
 
@@ -101,25 +109,41 @@ def webhook_of(url: str | None, template: Path | None) -> Webhook | None:
     """
     if url is None:
         if template is not None:
-            raise UsageError("--webhook-template without --webhook", remedy="add --webhook URL")
+            raise UsageError(
+                sentence("webhook-template-without-webhook", "--webhook-template without --webhook"),
+                remedy=sentence("add-webhook-url", "add --webhook URL"),
+            )
         return None
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError("--webhook takes an HTTP or HTTPS URL", remedy="write https://HOST/PATH")
+        raise UsageError(
+            sentence("webhook-takes-http-https-url", "--webhook takes an HTTP or HTTPS URL"),
+            remedy=sentence("write-https-host-path", "write https://HOST/PATH"),
+        )
     if template is None:
         return Webhook(url)
     try:
         text = template.read_text(encoding="utf-8")
     except OSError as error:
         problem = f"could not read the template {template}"
-        raise NotFoundError(problem, reason=error.strerror or "", remedy="name a file with JSON in it") from error
+        raise NotFoundError(
+            problem, reason=error.strerror or "", remedy=sentence("name-file-json", "name a file with JSON in it")
+        ) from error
     try:
         json.loads(_filled(text, dict.fromkeys(_FIELDS, "0")))
     except ValueError as error:
-        raise UsageError(f"the template {template} is no JSON", reason=str(error), remedy="see --help") from error
+        raise UsageError(
+            sentence("template-no-json", "the template {template} is no JSON", template=template),
+            reason=str(error),
+            remedy=sentence("see-help", "see --help"),
+        ) from error
     except RecursionError as error:
-        reason = "it is nested too deeply"
-        raise UsageError(f"the template {template} is no JSON", reason=reason, remedy="see --help") from error
+        reason = sentence("nested-too-deeply", "it is nested too deeply")
+        raise UsageError(
+            sentence("template-no-json", "the template {template} is no JSON", template=template),
+            reason=reason,
+            remedy=sentence("see-help", "see --help"),
+        ) from error
     return Webhook(url, text)
 
 

@@ -12,6 +12,7 @@ from mqctl.cli.times import parse_instant
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.client.producer.delay_relay import for_later
 from mqctl.operations.delay.ways import delay_ways, need_relay
+from mqctl.text import sentence
 
 _TIMER = "TIMER_DELIVER_MS"
 
@@ -27,9 +28,9 @@ def at_moment(message: OutgoingMessage, text: str, target: ClusterTarget) -> tup
     now = datetime.now().astimezone()
     moment, now_ms = parse_instant(text, now, ahead=True), round(now.timestamp() * 1000)
     if moment.epoch_ms <= now_ms:
-        tell(f"mqctl: {moment.text} is past: sent at once")
+        tell(sentence("past-sent-once", "mqctl: {moment} is past: sent at once", moment=moment.text))
         return message, None
-    tell(f"mqctl: to be delivered at {moment.text}")
+    tell(sentence("delivered-2", "mqctl: to be delivered at {moment}", moment=moment.text))
     with target.open() as cluster:
         asking = asking_of(cluster, target)
         ways = delay_ways(asking)

@@ -14,6 +14,7 @@ from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +46,19 @@ def read_delay(source: DelaySource) -> ClusterSnapshot:
     now = datetime.now().astimezone()
     offline = [name for name in ("store", "snapshot", "file") if getattr(source, name) is not None]
     if len(offline) > 1:
-        raise UsageError("name one source", remedy="use --file, --store or --snapshot, not two of them")
+        raise UsageError(
+            sentence("name-one-source", "name one source"),
+            remedy=sentence("use-file-store-snapshot-not-two", "use --file, --store or --snapshot, not two of them"),
+        )
     if not offline:
         return _ask(source, now)
     if source.namesrv or source.profile or source.brokers:
-        raise UsageError(f"--{offline[0]} cannot be combined with a live cluster", remedy="name one source")
+        raise UsageError(
+            sentence(
+                "cannot-combined-live-cluster", "--{offline} cannot be combined with a live cluster", offline=offline[0]
+            ),
+            remedy=sentence("name-one-source", "name one source"),
+        )
     if source.file is not None:
         from mqctl.snapshot.store.gatherer import gather_delay_file
 
@@ -66,8 +75,8 @@ def read_delay(source: DelaySource) -> ClusterSnapshot:
 
 def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
     if source.at or source.levels:
-        reason = "a live cluster has its own clock and level table"
-        raise UsageError("--at and --levels need --store or --file", reason=reason)
+        reason = sentence("live-cluster-own-clock-level-table", "a live cluster has its own clock and level table")
+        raise UsageError(sentence("levels-need-store-file", "--at and --levels need --store or --file"), reason=reason)
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.delay import gather_live_delay
 
@@ -76,8 +85,10 @@ def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
         scope = Scope(brokers=frozenset(source.brokers))
         state = gather_live_delay(asking_of(cluster, target), scope, now_ms=round(now.timestamp() * 1000))
     if not state.brokers:
-        reason = f"asked for {', '.join(source.brokers)}" if source.brokers else ""
-        raise NotFoundError("there is no such master", reason=reason, remedy="mqctl broker list")
+        reason = sentence("asked-2", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
+        raise NotFoundError(
+            sentence("no-such-master", "there is no such master"), reason=reason, remedy="mqctl broker list"
+        )
     return state
 
 

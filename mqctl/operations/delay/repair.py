@@ -23,6 +23,7 @@ from mqctl.plan.delay_repair import LevelRepair, needs_rewriting, plan_repair, t
 from mqctl.render.document import Document
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.store.config_files import DELAY_OFFSETS, delay_offsets, read_config
+from mqctl.text import joined, sentence
 
 KIND = "delay-repair"
 SCHEMA = "delay.repair/1"
@@ -51,7 +52,10 @@ def pairs(texts: Iterable[str]) -> dict[int, int]:
     for text in texts:
         level, _, offset = map(decimal, text.partition("="))
         if level is None or offset is None:
-            raise UsageError(f"cannot read --set {text!r}", remedy="write LEVEL=OFFSET, for instance --set 3=17")
+            raise UsageError(
+                sentence("cannot-read-set", "cannot read --set {text!r}", text=text),
+                remedy=sentence("write-level-offset-instance-set-3", "write LEVEL=OFFSET, for instance --set 3=17"),
+            )
         offsets[level] = offset
     return offsets
 
@@ -64,7 +68,12 @@ def repair(request: RepairRequest) -> tuple[Document, int]:
         MqctlError: the store cannot be read or written.
     """
     if not request.execute and delay_files.in_use(request.store):
-        tell("mqctl: a broker is using this store: its offsets move, and nothing can be written until it is stopped")
+        tell(
+            sentence(
+                "broker-using-store-offsets-move",
+                "mqctl: a broker is using this store: its offsets move, and nothing can be written until it is stopped",
+            )
+        )
     with delay_files.alone(request.store) if request.execute else nullcontext():
         plan, text = _planned(request)
 
@@ -92,22 +101,35 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
     past = journal().steps(KIND).read(change_id)
     store = Path(past.subject)
     if not store.is_dir():
-        raise NotFoundError(f"the store {store} is not there", reason=f"change {change_id} was made there")
+        raise NotFoundError(
+            sentence("store-not", "the store {store} is not there", store=store),
+            reason=sentence("change-made", "change {change_id} was made there", change_id=change_id),
+        )
     with delay_files.alone(store) if execute else nullcontext():
         now = delay_files.contents(store)
         if not _left_by(past, now):
             raise BadInputError(
-                f"change {change_id} cannot be undone",
-                reason=f"{_MAIN} or its backup has changed since: a broker ran, or somebody edited it",
-                remedy="look at mqctl delay repair --store; --set LEVEL=OFFSET sets single levels",
+                sentence("change-cannot-undone", "change {change_id} cannot be undone", change_id=change_id),
+                reason=sentence(
+                    "backup-changed-since-broker-ran-somebody",
+                    "{main} or its backup has changed since: a broker ran, or somebody edited it",
+                    main=_MAIN,
+                ),
+                remedy=sentence(
+                    "look-mqctl-delay-repair-store-set",
+                    "look at mqctl delay repair --store; --set LEVEL=OFFSET sets single levels",
+                ),
             )
         steps = tuple(
-            Step(subject=step.subject, old=step.new, new=step.old, effect="as it was before")
+            Step(subject=step.subject, old=step.new, new=step.old, effect=sentence("before", "as it was before"))
             for step in past.parts
             if step.state == CONFIRMED or not past.ended
         )
         if not steps or now == past.before:
-            raise RefusedError(f"change {change_id} cannot be undone", reason="none of it was applied")
+            raise RefusedError(
+                sentence("change-cannot-undone", "change {change_id} cannot be undone", change_id=change_id),
+                reason=sentence("none-applied", "none of it was applied"),
+            )
         plan = StepPlan(kind=KIND, target=str(store), confirm=past.confirm, made_at_ms=now_ms(), steps=steps)
 
         def perform(change: StepRecord, save: Save) -> None:
@@ -140,8 +162,13 @@ def _state(request: RepairRequest) -> DelayState:
     snapshot = gather_store(request.store, at_ms=moment, levels=request.levels, deep=False)
     state = snapshot.brokers[0].delay
     if state is None or all(level.queue is None for level in state.levels):
-        reason = "its consume queues are in a RocksDB, which is not read offline"
-        raise RefusedError(f"cannot repair delay offsets of {request.store}", reason=reason)
+        reason = sentence(
+            "consume-queues-rocksdb-not-read-offline", "its consume queues are in a RocksDB, which is not read offline"
+        )
+        raise RefusedError(
+            sentence("cannot-repair-delay-offsets", "cannot repair delay offsets of {store}", store=request.store),
+            reason=reason,
+        )
     return state
 
 
@@ -149,10 +176,18 @@ def _plan(request: RepairRequest, state: DelayState, repairs: tuple[LevelRepair,
     steps = [_step(item) for item in repairs]
     problem = needs_rewriting(state)
     if problem is not None:
-        effect = "the broker reads its backup now; after this it reads the file itself"
+        effect = sentence(
+            "broker-reads-backup-now-after-reads",
+            "the broker reads its backup now; after this it reads the file itself",
+        )
         steps.append(Step(subject=_MAIN, old=problem, new="rewritten", effect=effect))
     steps += [
-        Step(subject=f"key {key}", old=key, new=None, effect="not a delay level; brokers cannot read it")
+        Step(
+            subject=sentence("key", "key {key}", key=key),
+            old=key,
+            new=None,
+            effect=sentence("not-delay-level-brokers-cannot-read", "not a delay level; brokers cannot read it"),
+        )
         for key in state.rejected_keys
     ]
     store = request.store.resolve()
@@ -160,20 +195,38 @@ def _plan(request: RepairRequest, state: DelayState, repairs: tuple[LevelRepair,
 
 
 def _step(item: LevelRepair) -> Step:
-    parts = [f"{item.reason}"]
+    parts: list[str] = [item.reason]
     if item.rescued_count:
-        parts.append(f"{counted(item.rescued_count, 'message')} not delivered so far will be")
+        parts.append(
+            sentence(
+                "not-delivered-far-will",
+                "{rescued_count} not delivered so far will be",
+                rescued_count=counted(item.rescued_count, "message"),
+            )
+        )
     if item.passed_count:
-        parts.append(f"{counted(item.passed_count, 'delivered message')} not delivered again")
+        parts.append(
+            sentence(
+                "not-delivered-again",
+                "{passed_count} not delivered again",
+                passed_count=counted(item.passed_count, "delivered message"),
+            )
+        )
     if item.again_count:
-        parts.append(f"{counted(item.again_count, 'message')} delivered again")
+        parts.append(
+            sentence(
+                "delivered-again", "{again_count} delivered again", again_count=counted(item.again_count, "message")
+            )
+        )
     if item.lost_count:
-        parts.append(f"{counted(item.lost_count, 'message')} never delivered")
+        parts.append(
+            sentence("never-delivered", "{lost_count} never delivered", lost_count=counted(item.lost_count, "message"))
+        )
     return Step(
-        subject=f"level {item.level}",
+        subject=sentence("level", "level {level}", level=item.level),
         old=None if item.old is None else str(item.old),
         new=str(item.new),
-        effect="; ".join(parts),
+        effect=joined("; ", parts),
         problem=item.problem,
     )
 
@@ -194,5 +247,12 @@ def _write(store: Path, change: StepRecord, texts: Mapping[str, str | None], sav
         current = table.get(level) if level is not None else None
         step.found = (None if current is None else str(current)) if level is not None else step.new
         done = same and step.found == step.new
-        step.state, step.reason = (CONFIRMED, None) if done else (NOT_MOVED, f"{_MAIN} or {_BACKUP} reads otherwise")
+        step.state, step.reason = (
+            (CONFIRMED, None)
+            if done
+            else (
+                NOT_MOVED,
+                sentence("reads-otherwise", "{main} or {backup} reads otherwise", main=_MAIN, backup=_BACKUP),
+            )
+        )
     save()

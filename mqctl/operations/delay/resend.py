@@ -27,6 +27,7 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.delay import gather_live_delay, has_timers
 from mqctl.snapshot.live.messages import KeyQuery, by_unique_key
 from mqctl.snapshot.stranded import StrandedRange, check_count, from_broker, from_store
+from mqctl.text import composed, joined, sentence
 
 KIND = "delay-resend"
 SCHEMA = "delay.repair/1"
@@ -82,7 +83,13 @@ def _planned(asking: Asking, request: StrandedRequest) -> tuple[list[Resend], St
     table = DelayLevelTable.parse(text)
     messages, unread = _stranded(asking, request, broker, _state(request, delay, text), table)
     for place in unread:
-        tell(f"mqctl: {place} has no readable message; it is not sent again")
+        tell(
+            sentence(
+                "no-readable-message-not-sent",
+                "mqctl: {place} has no readable message; it is not sent again",
+                place=place,
+            )
+        )
     made_at_ms = now_ms()
     timers = has_timers(broker)
     resends = [plan_resend(item, table, timers=timers, now_ms=made_at_ms) for item in messages]
@@ -96,12 +103,23 @@ def _broker(asking: Asking, request: StrandedRequest) -> tuple[BrokerSnapshot, D
     scope = Scope(brokers=frozenset({request.broker} if request.broker else ()))
     brokers = gather_live_delay(asking, scope, now_ms=now_ms()).brokers
     if len(brokers) != 1:
-        known = ", ".join(item.name or "" for item in brokers) or "none of that name"
-        raise UsageError("no broker given to send them again", reason=f"there are {known}", remedy="add --broker NAME")
+        known = ", ".join(item.name or "" for item in brokers) or sentence("none-name", "none of that name")
+        raise UsageError(
+            sentence("no-broker-given-send-again", "no broker given to send them again"),
+            reason=sentence("there-are", "there are {there}", there=known),
+            remedy=sentence("add-broker-name", "add --broker NAME"),
+        )
     (broker,) = brokers
     if broker.delay is None or any(gap.part == "config" for gap in broker.unavailable):
         reason = broker.unavailable[0].reason if broker.unavailable else ""
-        raise UnreachableError(f"broker {broker.name} does not report its delay levels", reason=reason)
+        raise UnreachableError(
+            sentence(
+                "broker-does-not-report-delay-levels",
+                "broker {broker} does not report its delay levels",
+                broker=broker.name,
+            ),
+            reason=reason,
+        )
     return broker, broker.delay
 
 
@@ -127,7 +145,10 @@ def _stranded(
         end = min(queue.max_offset, queue.max_offset if request.end is None else request.end)
         ranges.append(StrandedRange(level=level.level, first=first, end=end))
     if unknown := sorted(set(request.levels) - {level.level for level in state.levels}):
-        raise UsageError(f"there is no delay level {unknown[0]}", remedy="mqctl delay levels")
+        raise UsageError(
+            sentence("no-delay-level", "there is no delay level {unknown}", unknown=unknown[0]),
+            remedy="mqctl delay levels",
+        )
     check_count(ranges)
     if request.store is not None:
         return from_store(request.store, ranges, table)
@@ -143,17 +164,37 @@ def _steps(asking: Asking, resends: Iterable[Resend]) -> list[Step]:
         if problem is None and record.unique_key is not None:
             problem = _why_not(asking, item, record.unique_key)
         due_ms = item.message.due_time_ms
-        place = f"level {item.message.level} offset {item.message.queue_offset}"
+        place = sentence(
+            "level-offset", "level {level} offset {offset}", level=item.message.level, offset=item.message.queue_offset
+        )
         # How late it would be grows while one looks at the plan: no part of what must still hold.
-        effects = [f"{duration(item.late_ms)} late"] if item.late_ms and item.delay_level else []
-        effects += ["delivered again if it was delivered before"] if record.unique_key is None else []
-        how = f"level {item.delay_level}" if item.delay_level else "timer" if _timed(item) else "at once"
+        effects = (
+            [sentence("late", "{late_ms} late", late_ms=duration(item.late_ms))]
+            if item.late_ms and item.delay_level
+            else []
+        )
+        effects += (
+            [sentence("delivered-again-if-delivered-before", "delivered again if it was delivered before")]
+            if record.unique_key is None
+            else []
+        )
+        how = (
+            sentence("level", "level {level}", level=item.delay_level)
+            if item.delay_level
+            else "timer"
+            if _timed(item)
+            else sentence("once", "at once")
+        )
         steps.append(
             Step(
-                subject=f"{place}: {record.unique_key or 'no id'}",
-                old=f"due {instant(due_ms)}" if due_ms is not None else "due at an unknown time",
-                new=f"sent to {item.topic}, {how}",
-                effect="; ".join(effects),
+                subject=composed(
+                    "{place}: {unique_key}", place=place, unique_key=record.unique_key or sentence("no-id", "no id")
+                ),
+                old=sentence("due", "due {due_ms}", due_ms=instant(due_ms))
+                if due_ms is not None
+                else sentence("due-unknown-time", "due at an unknown time"),
+                new=sentence("sent", "sent to {topic}, {how}", topic=item.topic, how=how),
+                effect=joined("; ", effects),
                 problem=problem,
             )
         )
@@ -172,7 +213,7 @@ def _why_not(asking: Asking, item: Resend, unique_key: str) -> str | None:
     own = item.message.stored.message
     if any((copy.message.store_host, copy.message.physical_offset) > (own.store_host, own.physical_offset)
            or copy.message.store_host != own.store_host for copy in copies):  # fmt: skip
-        return "a delivered copy exists"
+        return sentence("delivered-copy-exists", "a delivered copy exists")
     return str(errors[0]) if errors else None
 
 

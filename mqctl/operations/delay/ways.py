@@ -12,6 +12,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.snapshot.live.asking import Asking, out_of_reach
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, masters_of
+from mqctl.text import sentence
 
 _DAY_MS = 86_400_000
 
@@ -40,15 +41,27 @@ def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
     ask_settings(asking, masters)
     ask_runtime(asking, masters)
     if not masters:
-        raise UnreachableError("the cluster has no master", reason="the name servers list none")
+        raise UnreachableError(
+            sentence("cluster-no-master", "the cluster has no master"),
+            reason=sentence("name-servers-list-none", "the name servers list none"),
+        )
     for master in masters:
         if master.gaps:
-            raise UnreachableError(f"broker {master.name} does not report its settings", reason=master.gaps[0].reason)
+            raise UnreachableError(
+                sentence(
+                    "broker-does-not-report-settings",
+                    "broker {master} does not report its settings",
+                    master=master.name,
+                ),
+                reason=master.gaps[0].reason,
+            )
     tables = {master.config.get("messageDelayLevel") or DEFAULT_LEVELS for master in masters}
     if len(tables) > 1:
         names = ", ".join(master.name for master in masters)
         raise UsageError(
-            "the delay levels of the brokers differ", reason=f"among {names}", remedy="name one with --broker"
+            sentence("delay-levels-brokers-differ", "the delay levels of the brokers differ"),
+            reason=sentence("among", "among {names}", names=names),
+            remedy=sentence("name-one-broker", "name one with --broker"),
         )
     reaches = [_timer_reach_ms(master) for master in masters]
     known = [reach for reach in reaches if reach is not None]
@@ -63,8 +76,17 @@ def level_taken(level: int, broker: str, target: ClusterTarget) -> str:
         with target.open() as cluster:
             highest = delay_ways(asking_of(cluster, target), (broker,)).table.max_level
     except MqctlError:
-        return f"level {level}, or the highest of {broker} if that is lower: it did not report its levels"
-    return f"level {level}" if level <= highest else f"level {highest}, the highest of {broker}"
+        return sentence(
+            "level-highest-if-lower-did-not",
+            "level {level}, or the highest of {broker} if that is lower: it did not report its levels",
+            level=level,
+            broker=broker,
+        )
+    return (
+        sentence("level", "level {level}", level=level)
+        if level <= highest
+        else sentence("level-highest", "level {highest}, the highest of {broker}", highest=highest, broker=broker)
+    )
 
 
 def _timer_reach_ms(master: LiveBroker) -> int | None:
@@ -90,7 +112,10 @@ def need_relay(asking: Asking) -> None:
     if errors:
         raise errors[0]
     raise RefusedError(
-        "nothing would deliver the message at that moment",
-        reason="the timers of these brokers do not reach that far, and no relay is running",
-        remedy="start one and let it run: mqctl delay relay",
+        sentence("nothing-would-deliver-message-moment", "nothing would deliver the message at that moment"),
+        reason=sentence(
+            "timers-brokers-do-not-reach-far",
+            "the timers of these brokers do not reach that far, and no relay is running",
+        ),
+        remedy=sentence("start-one-let-run-mqctl-delay", "start one and let it run: mqctl delay relay"),
     )

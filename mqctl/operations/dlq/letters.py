@@ -16,6 +16,7 @@ from mqctl.model.names import dlq_topic
 from mqctl.model.names_alike import meant
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics, masters_of
+from mqctl.text import sentence
 
 KeyOption = Annotated[list[str] | None, typer.Option("--key", metavar="KEY", help="With this key; may be repeated.")]
 IdOption = Annotated[
@@ -49,7 +50,10 @@ def letter_choice(
         moments.append(moment.epoch_ms)
     first, last = moments
     if first is not None and last is not None and first >= last:
-        raise UsageError("--since is not before --until", remedy="exchange them, or leave one out")
+        raise UsageError(
+            sentence("since-not-before", "--since is not before --until"),
+            remedy=sentence("exchange-leave-one-out", "exchange them, or leave one out"),
+        )
     return LetterChoice(
         keys=frozenset(keys or ()),
         ids=frozenset(ids or ()),
@@ -74,5 +78,7 @@ def letter_brokers(asking: Asking, group: str, names: Iterable[str]) -> list[Liv
     if not any(broker.gaps or group in broker.groups or topic in broker.topics for broker in brokers):
         groups = {name for broker in brokers for name in broker.told_groups}
         remedy = meant(group, groups, "mqctl dlq list; mqctl group list --all")
-        raise NotFoundError(f"there is no consumer group {group}", remedy=remedy)
+        raise NotFoundError(
+            sentence("no-consumer-group", "there is no consumer group {group}", group=group), remedy=remedy
+        )
     return [item for item in brokers if not wanted or {item.name, item.address.address} & wanted]

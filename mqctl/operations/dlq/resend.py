@@ -40,8 +40,12 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.dead_letters import dead_letters
 from mqctl.snapshot.live.resent import SentQuery, copy_id, find_copies, masters_in, target_routes
+from mqctl.text import sentence
 
-_ON_DAMAGE = "restore it; or move it away, and only letters whose copies brokers still hold count as sent by it"
+_ON_DAMAGE = sentence(
+    "restore-move-away-only-letters-whose",
+    "restore it; or move it away, and only letters whose copies brokers still hold count as sent by it",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +113,9 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
         return self._cluster.name_servers.addresses()
 
     def locks(self, plan: ResendPlan) -> str:
-        return f"dead letters of {plan.group} of {plan.identity.cluster}"
+        return sentence(
+            "dead-letters", "dead letters of {group} of {cluster}", group=plan.group, cluster=plan.identity.cluster
+        )
 
     def again(self, shown: ResendPlan) -> ResendPlan:
         # Somebody may have sent some since. What was not shown is not sent.
@@ -123,13 +129,21 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
         return record
 
     def opened(self, record: ResendRecord) -> str:
-        return f"mqctl: resend {record.id}; {self.finish(record)}"
+        return sentence("resend-2", "mqctl: resend {record}; {finish}", record=record.id, finish=self.finish(record))
 
     def carry_out(self, work: Work[ResendPlan, ResendRecord]) -> str | None:
-        return None if _send(self._cluster, self._target, work) else "three letters in a row could not be sent"
+        return (
+            None
+            if _send(self._cluster, self._target, work)
+            else sentence("three-letters-row-could-not-sent", "three letters in a row could not be sent")
+        )
 
     def finish(self, record: ResendRecord) -> str:
-        return f"{command_line('mqctl dlq resend -g {} --resume {}', record.subject, record.id)} resumes it"
+        return sentence(
+            "resumes",
+            "{value} resumes it",
+            value=command_line("mqctl dlq resend -g {} --resume {}", record.subject, record.id),
+        )
 
     def report(self, record: ResendRecord) -> Document:
         return resend_document(record)
@@ -154,7 +168,14 @@ def run_resend(
     def planned(plan: ResendPlan, _: Document) -> None:
         doubtful.append(plan.is_doubtful)
         for text in plan.unreadable:
-            tell(f"mqctl: {text}; letters that it may have sent are skipped\n  next: {_ON_DAMAGE}")
+            tell(
+                sentence(
+                    "letters-may-sent-skipped-next",
+                    "mqctl: {text}; letters that it may have sent are skipped\n  next: {on_damage}",
+                    text=text,
+                    on_damage=_ON_DAMAGE,
+                )
+            )
 
     done = run_change(LetterResend(cluster, target, request), consent, planned=planned)
     if done.record is not None and done.code == ExitCode.OK and doubtful == [True]:
@@ -194,13 +215,18 @@ def _shown(plan: ResendPlan) -> _Shown:
 def _must_hold(shown: _Shown, now: _Shown) -> None:
     """Fewer letters may go than were shown, since somebody may have sent some; none elsewhere, and to nobody else."""
     if (shown.group, shown.identity) != (now.group, now.identity):
-        raise overtaken("brokers came or went since the plan was shown")
+        raise overtaken(sentence("brokers-came-went-since-plan-shown", "brokers came or went since the plan was shown"))
     if not now.letters.items() <= shown.letters.items():
-        raise overtaken("the letters to send are no longer those shown")
+        raise overtaken(sentence("letters-send-no-longer-shown", "the letters to send are no longer those shown"))
     for topic, names in now.hearers.items():
         if fresh := sorted(set(names) - set(shown.hearers.get(topic, ()))):
             raise overtaken(
-                f"group {fresh[0]} consumes {topic} since the plan was shown: it would get the messages too"
+                sentence(
+                    "group-consumes-since-plan-shown-would",
+                    "group {fresh} consumes {topic} since the plan was shown: it would get the messages too",
+                    fresh=fresh[0],
+                    topic=topic,
+                )
             )
 
 
@@ -225,12 +251,24 @@ def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
     _all_told(brokers)
     letters, dead = dead_letters(asking, brokers, request.group, request.choice, request.limit)
     for queue, error in sorted(dead.errors.items()):
-        problem = f"broker {queue.broker_name} did not return all its dead letters"
-        raise UnreachableError(problem, reason=str(error), remedy="nothing was sent; leave it out with --broker")
+        problem = sentence(
+            "broker-did-not-return-all-dead",
+            "broker {broker_name} did not return all its dead letters",
+            broker_name=queue.broker_name,
+        )
+        raise UnreachableError(
+            problem,
+            reason=str(error),
+            remedy=sentence("nothing-sent-leave-out-broker", "nothing was sent; leave it out with --broker"),
+        )
     topics = {topic for letter in letters if (topic := target_of(letter, request.to_topic))}
     routes = target_routes(asking, topics)
-    closed = dict.fromkeys(topics - set(routes), "there is no such topic")
-    closed |= {name: "no queue of it can be written" for name in routes if not publish_queues(name, routes[name])}
+    closed = dict.fromkeys(topics - set(routes), sentence("no-such-topic", "there is no such topic"))
+    closed |= {
+        name: sentence("no-queue-can-written", "no queue of it can be written")
+        for name in routes
+        if not publish_queues(name, routes[name])
+    }
     targets = [(letter, topic) for letter in letters if (topic := target_of(letter, request.to_topic))]
     resent = resent_before(asking, targets, routes)
     doubtful, unreadable = in_doubt(request.group, letters)
@@ -256,10 +294,13 @@ def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
 def _resumed(asking: Asking, request: LetterRequest, record: ResendRecord) -> LetterRequest:
     if record.subject != request.group:
         raise UsageError(
-            f"resend {record.id} is not of group {request.group}", remedy=f"add -g {shell_word(record.subject)}"
+            sentence(
+                "resend-not-group", "resend {record} is not of group {group}", record=record.id, group=request.group
+            ),
+            remedy=sentence("add-g", "add -g {subject}", subject=shell_word(record.subject)),
         )
-    otherwise = "or choose the letters anew without --resume"
-    refuse_other_cluster(asking, record.brokers, f"resend {record.id}", otherwise)
+    otherwise = sentence("choose-letters-anew-without-resume", "or choose the letters anew without --resume")
+    refuse_other_cluster(asking, record.brokers, sentence("resend", "resend {record}", record=record.id), otherwise)
     left = frozenset(letter.letter_id for letter in record.parts if letter.state != CONFIRMED)
     # An id that no letter has: nothing is left, and nothing is chosen.
     choice = LetterChoice(ids=left or frozenset({""}))
@@ -269,8 +310,15 @@ def _resumed(asking: Asking, request: LetterRequest, record: ResendRecord) -> Le
 def _all_told(brokers: list[LiveBroker]) -> None:
     for broker in brokers:
         if broker.gaps:
-            remedy, so_far = "leave it out with --broker of the others, or wait for it", "nothing was sent"
-            raise broker.gaps[0].as_error(f"broker {broker.name} did not answer", remedy, so_far=so_far)
+            remedy, so_far = (
+                sentence("leave-out-broker-others-wait", "leave it out with --broker of the others, or wait for it"),
+                sentence("nothing-sent", "nothing was sent"),
+            )
+            raise broker.gaps[0].as_error(
+                sentence("broker-did-not-answer", "broker {broker} did not answer", broker=broker.name),
+                remedy,
+                so_far=so_far,
+            )
 
 
 def _is_online(asking: Asking, brokers: list[LiveBroker], group: str) -> bool | None:
@@ -316,7 +364,10 @@ def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, Resend
     def queues(topic: str) -> Sequence[MessageQueue]:
         writable = publish_queues(topic, routes[topic]) if topic in routes else ()
         if not writable:
-            raise NotFoundError(f"topic {topic} has no queue to send to", remedy="mqctl topic route; or --to TOPIC")
+            raise NotFoundError(
+                sentence("topic-no-queue-send-2", "topic {topic} has no queue to send to", topic=topic),
+                remedy=sentence("mqctl-topic-route-topic", "mqctl topic route; or --to TOPIC"),
+            )
         return writable
 
     with (
@@ -338,4 +389,4 @@ def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, Resend
 
 
 def _settled(item: ResendItem) -> tuple[str, str]:
-    return (CONFIRMED if item.fate is Fate.RESENT else UNKNOWN), f"sent {item.note}"
+    return (CONFIRMED if item.fate is Fate.RESENT else UNKNOWN), sentence("sent-2", "sent {note}", note=item.note)

@@ -15,6 +15,7 @@ from mqctl.operations.plans.changing import journal
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.resent import SentQuery, find_copies, target_routes
+from mqctl.text import sentence
 
 _Sent = tuple[LetterKey, str]
 
@@ -48,9 +49,12 @@ def resent_before(
     Raises:
         UnreachableError: a broker did not tell.
     """
-    resent = {sent: f"by {change}" for sent, change in _by_journal().items()}
+    resent = {sent: sentence("by", "by {change}", change=change) for sent, change in _by_journal().items()}
     wanted = [(letter, topic) for letter, topic in targets if (letter_key(letter), topic) not in resent]
-    return resent | {sent: f"by {change}" for sent, change in _by_brokers(asking, wanted, routes).items()}
+    return resent | {
+        sent: sentence("by", "by {change}", change=change)
+        for sent, change in _by_brokers(asking, wanted, routes).items()
+    }
 
 
 def resent_letters(asking: Asking, group: str, letters: Sequence[DeadLetter]) -> ResentLetters:
@@ -85,7 +89,12 @@ def in_doubt(group: str, letters: Sequence[DeadLetter]) -> tuple[dict[LetterKey,
         mine = [item for item in letters if record.may_have_sent(group, item.stored.message.store_time_ms)]
         if mine:
             unreadable.append(str(record.error))
-        doubtful |= {letter_key(letter): f"perhaps by {record.id}, whose record is damaged" for letter in mine}
+        doubtful |= {
+            letter_key(letter): sentence(
+                "perhaps-whose-record-damaged", "perhaps by {record}, whose record is damaged", record=record.id
+            )
+            for letter in mine
+        }
     return doubtful, tuple(unreadable)
 
 

@@ -12,12 +12,13 @@ from mqctl.errors import ExitCode
 from mqctl.model.drill_verdict import DrillVerdict
 from mqctl.render.checks import CheckFormat
 from mqctl.render.drill import verdict_document, verdict_exit, verdict_formatted
+from mqctl.text import sentence
 
 
 def clear_away() -> None:
     """Removes what drills that were killed left in the directory for temporary files, and says so."""
     for each in remove_abandoned():
-        note(f"removed {each}, which a drill that was killed left")
+        note(sentence("removed-drill-killed-left", "removed {each}, which a drill that was killed left", each=each))
 
 
 def refuse_page(page: Path | None) -> None:
@@ -41,6 +42,6 @@ def report_verdict(verdict: DrillVerdict, form: CheckFormat | None, page: Path |
         from mqctl.render.reports.html import document_page
 
         shown = in_chinese(document) if spoken() == "zh" else document
-        write_text(page, document_page(f"drill: {verdict.topic}", shown, {}, spoken()))
-        note(f"the verdict is in {page}")
+        write_text(page, document_page(sentence("drill", "drill: {topic}", topic=verdict.topic), shown, {}, spoken()))
+        note(sentence("verdict", "the verdict is in {page}", page=page))
     return verdict_exit(verdict)

@@ -23,6 +23,7 @@ from mqctl.model.spans import span_ms
 from mqctl.operations.own_topics.cleaning import clean
 from mqctl.operations.own_topics.providing import OwnPlace, Quota, provide
 from mqctl.render.document import Document
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +65,13 @@ def prepare(
         time_ms=round(span_ms(plan.quota.time) or 0),
     )
     announced = [
-        f"sends to {names.topic}: {quota.sentence()}; topic and groups are removed at the end",
-        *(f"asks you: {step.text}" for step in plan.schedule if isinstance(step, Ask)),
+        sentence(
+            "sends-topic-groups-removed-end",
+            "sends to {topic}: {sentence}; topic and groups are removed at the end",
+            topic=names.topic,
+            sentence=quota.sentence(),
+        ),
+        *(sentence("asks-you", "asks you: {step}", step=step.text) for step in plan.schedule if isinstance(step, Ask)),
     ]
     groups = [names.group(each.name) for each in plan.groups]
     place = OwnPlace(purpose=Purpose.DRILL, topic=names.topic, queues=plan.queues, groups=groups)
@@ -83,7 +89,10 @@ def run_drill(plan: DrillPlan, target: ClusterTarget | None, request: DrillReque
         MqctlError: the drill could not be run to its end; its history is there as far as it went.
     """
     if target is not None and target.tls is not None and request.program is None:
-        raise UsageError("our drill clients do not speak TLS", remedy="give a program of yours with --client")
+        raise UsageError(
+            sentence("our-drill-clients-do-not-speak", "our drill clients do not speak TLS"),
+            remedy=sentence("give-program-yours-client", "give a program of yours with --client"),
+        )
     names = DrillNames(request.mark)
     with Scratch() as scratch:
         directory = scratch.path
@@ -120,7 +129,9 @@ def cleaned(target: ClusterTarget, request: DrillRequest) -> Iterator[None]:
         try:
             _, code = clean(target, Purpose.DRILL, (), execute=True, run=request.mark)
         except MqctlError as error:
-            request.tell(f"topic and groups were not removed: {error}")
+            request.tell(
+                sentence("topic-groups-not-removed", "topic and groups were not removed: {error}", error=error)
+            )
         finally:  # also when somebody does not wait for the clean-up
             if code:
                 request.tell(_LEFT)

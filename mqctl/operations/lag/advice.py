@@ -14,6 +14,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 if TYPE_CHECKING:  # who asks for no advice does not wait for it
     from mqctl.cli.sources.snapshot_source import LiveOptions
@@ -65,13 +66,21 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
 
     if not wanted:
         raise UsageError(
-            "--window needs --advise, and --advise needs a live cluster or a snapshot",
-            reason="rates need two looks, and a store directory is only one",
+            sentence(
+                "window-needs-advise-advise-needs-live",
+                "--window needs --advise, and --advise needs a live cluster or a snapshot",
+            ),
+            reason=sentence(
+                "rates-need-two-looks-store-directory", "rates need two looks, and a store directory is only one"
+            ),
         )
     of_file = who.snapshot is not None and window is None  # it has the looks that were saved with it
     window_ms = 0 if of_file else parse_span_ms(window or DEFAULT_WINDOW)
     if window_ms <= 0 and not of_file:
-        raise UsageError("--window must be greater than 0", remedy="use for instance --window 10s")
+        raise UsageError(
+            sentence("window-must-greater-than-0", "--window must be greater than 0"),
+            remedy=sentence("use-instance-window-10s", "use for instance --window 10s"),
+        )
     options = LiveOptions(
         namesrv=who.namesrv,
         profile=who.profile,
@@ -113,9 +122,12 @@ def _require_groups(state: ClusterSnapshot, options: LiveOptions, advised_groups
         if group not in advised_groups:
             require_group(state, group, options)
             raise NotFoundError(
-                f"group {group} has no offsets there",
-                reason="it never committed one, and no member holds a queue: how far it is behind depends on where its "
-                "first member begins",
+                sentence("group-no-offsets", "group {group} has no offsets there", group=group),
+                reason=sentence(
+                    "never-committed-one-no-member-holds",
+                    "it never committed one, and no member holds a queue: how far it is behind depends "
+                    "on where its first member begins",
+                ),
                 remedy=command_line("mqctl offset reset -g {} -t TOPIC --to-latest", group),
             )
 

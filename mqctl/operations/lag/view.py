@@ -32,6 +32,7 @@ from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.names_alike import meant
 from mqctl.model.origin import OriginKind
 from mqctl.render.lag import By, lag_document
+from mqctl.text import sentence
 
 if TYPE_CHECKING:  # the lag of a store asks nobody
     from mqctl.cli.connection.target import ClusterTarget
@@ -117,8 +118,15 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
     for name in request.groups:
         if name not in known and not gaps:
             raise NotFoundError(
-                f"no consumer group {name} with offsets{_on(request.topics)}",
-                remedy=f"groups with offsets there: {', '.join(sorted(known)[:10])}"
+                sentence(
+                    "no-consumer-group-offsets-2",
+                    "no consumer group {name} with offsets{on}",
+                    name=name,
+                    on=_on(request.topics),
+                ),
+                remedy=sentence(
+                    "groups-offsets-2", "groups with offsets there: {known}", known=", ".join(sorted(known)[:10])
+                )
                 if known - set(request.groups)
                 else "mqctl group list --all",
             )
@@ -135,7 +143,7 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
 
 
 def _on(topics: Collection[str]) -> str:
-    return f" on {' or '.join(sorted(topics))}" if topics else ""
+    return sentence("on", " on {broker}", broker=" or ".join(sorted(topics))) if topics else ""
 
 
 def live_lag(
@@ -256,7 +264,10 @@ def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -
         names = [word for name in groups for word in ("-g", name)]
         return NotFoundError(
             error.problem,
-            reason="it exists, and has never committed one there; --advise counts from what its members hold",
+            reason=sentence(
+                "exists-never-committed-one-advise-counts",
+                "it exists, and has never committed one there; --advise counts from what its members hold",
+            ),
             remedy=command_line("mqctl group lag {} --advise", names),
         )
     return NotFoundError(error.problem, reason=error.reason, remedy=meant(missing, known, "mqctl group list --all"))

@@ -22,6 +22,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.lag.view import LagRequest, LagView, live_lag, show
 from mqctl.render.lag import By
 from mqctl.render.lag_watch import round_document
+from mqctl.text import sentence
 
 LEAST_EVERY_MS = 100
 UNTIL_LIMIT_MS = 600_000
@@ -47,9 +48,14 @@ class LagPace:
 
     def __post_init__(self) -> None:
         if self.every_ms < LEAST_EVERY_MS:
-            raise UsageError(f"--every must be at least {LEAST_EVERY_MS} ms", remedy="use for instance --every 5s")
+            raise UsageError(
+                sentence(
+                    "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=LEAST_EVERY_MS
+                ),
+                remedy=sentence("use-instance-every-5s", "use for instance --every 5s"),
+            )
         if self.count is not None and self.count < 1:
-            raise UsageError("--count must be at least 1")
+            raise UsageError(sentence("count-must-least-1", "--count must be at least 1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +92,17 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: B
     """
     condition = parse_condition(again.until) if again.until is not None else None
     if again.watching and output in (Output.YAML, Output.CSV):
-        raise UsageError(f"--watch has no {output} form", remedy="use -o ndjson: one line for each group and round")
+        raise UsageError(
+            sentence("watch-no-form", "--watch has no {output} form", output=output),
+            remedy=sentence("use-o-ndjson-one-line-each", "use -o ndjson: one line for each group and round"),
+        )
     if again.watching and rows is By.QUEUE:
-        raise UsageError("--watch shows groups", remedy="leave --by queue out, or ask again and again without --watch")
+        raise UsageError(
+            sentence("watch-shows-groups", "--watch shows groups"),
+            remedy=sentence(
+                "leave-queue-out-ask-again-again", "leave --by queue out, or ask again and again without --watch"
+            ),
+        )
     pace = LagPace(
         every_ms=parse_span_ms(again.every),
         round_ms=min(target.timeout_ms, DEFAULT_TIMEOUT_MS),
@@ -157,7 +171,9 @@ def watch(rounds_of_looks: Iterator[Round], output: Output, condition: Condition
     for item in rounds_of_looks:
         last = item.view
         if item.view is None:
-            tell(f"mqctl: round {item.number} failed: {item.error}")
+            tell(
+                sentence("round-failed", "mqctl: round {number} failed: {error}", number=item.number, error=item.error)
+            )
             code, truth = item.error.exit_code if item.error else ExitCode.OK, None
             continue
         view = item.view
@@ -213,8 +229,12 @@ def judge_condition(condition: Condition, view: LagView) -> Truth:
     for group in sorted(condition.groups - facts.keys()):
         if not view.gaps:
             raise NotFoundError(
-                f"the condition names group {group}, which has no offsets among those looked at",
-                remedy="mqctl group lag shows the groups",
+                sentence(
+                    "condition-names-group-no-offsets-among",
+                    "the condition names group {group}, which has no offsets among those looked at",
+                    group=group,
+                ),
+                remedy=sentence("mqctl-group-lag-shows-groups", "mqctl group lag shows the groups"),
             )
     return condition.holds(facts)
 
@@ -226,10 +246,24 @@ def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
         newest: the last look; None when it failed.
     """
     if truth is None:
-        tell(f"mqctl: not known whether {condition.text} holds: {_why_unknown(newest)}")
+        tell(
+            sentence(
+                "not-known-whether-holds",
+                "mqctl: not known whether {condition} holds: {why_unknown}",
+                condition=condition.text,
+                why_unknown=_why_unknown(newest),
+            )
+        )
         return ExitCode.UNKNOWN
     waiting = "" if newest is None else f" (still waiting: {_waiting(newest):,})"
-    tell(f"mqctl: {condition.text} was not reached in time{waiting}")
+    tell(
+        sentence(
+            "not-reached-time",
+            "mqctl: {condition} was not reached in time{waiting}",
+            condition=condition.text,
+            waiting=waiting,
+        )
+    )
     return ExitCode.TIMEOUT
 
 

@@ -19,6 +19,7 @@ from mqctl.operations.local.quickstart_steps import Behind, Said, TourSteps, nee
 from mqctl.operations.local.scenario import kept_scenario
 from mqctl.render.narration import Narrator
 from mqctl.render.scenarios import HEALTHY, meanings, scale_text
+from mqctl.text import sentence
 
 SCENARIO = "quickstart"
 _JUDGED = frozenset({ExitCode.OK, ExitCode.WARNING, ExitCode.CRITICAL})
@@ -154,7 +155,7 @@ class Tour:
     def say_what_next(self, *, keep: bool) -> None:
         """Says what to type next, and how the cluster ends."""
         page = self._page
-        page.heading("What to type next")
+        page.heading(sentence("what-type-next", "What to type next"))
         if keep:
             page.say("The cluster stays up:")
             page.to_type(self._steps.typed(shlex.split(line)[1:]) for line in self._scenario.next_commands)

@@ -16,6 +16,7 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.delayed import look_up, with_due
 from mqctl.snapshot.live.messages import KeyQuery, by_offset_id
 from mqctl.snapshot.message_trace import gather_tracks
+from mqctl.text import sentence
 
 _BY_KEY = "for a key: mqctl message trace KEY -t TOPIC, or mqctl message find KEY -t TOPIC"
 
@@ -41,7 +42,9 @@ def topics_to_search(asking: Asking) -> list[str]:
     topics = sorted(name for name in names if not is_system_topic(name) and not is_retry_topic(name))
     if len(topics) > _SEARCHED:
         raise UsageError(
-            "no topic is named", reason=f"indexes are by topic, and there are {len(topics):,}", remedy="add -t TOPIC"
+            sentence("no-topic-named", "no topic is named"),
+            reason=sentence("indexes-topic", "indexes are by topic, and there are {topics:,}", topics=len(topics)),
+            remedy=sentence("add-t-topic", "add -t TOPIC"),
         )
     return topics
 
@@ -64,7 +67,9 @@ def look_up_everywhere(
                 raise
             swapped = command_line("mqctl message find {} -t {}", topic, query.key)
             raise NotFoundError(
-                f"there is no topic {topic}", reason=f"{query.key} is a topic", remedy=swapped
+                sentence("no-topic", "there is no topic {topic}", topic=topic),
+                reason=sentence("topic-3", "{key} is a topic", key=query.key),
+                remedy=swapped,
             ) from error
         seen += messages
         errors |= {str(error): error for error in failed}
@@ -104,14 +109,19 @@ def id_of(asking: Asking, text: str, topic: str) -> str:
     if len(ids) > 1:
         find = command_line("mqctl message find {} -t {}", text, topic)
         raise UsageError(
-            f"{len(ids)} messages of {topic} have the key {text}",
+            sentence(
+                "messages-key", "{ids} messages of {topic} have the key {text}", ids=len(ids), topic=topic, text=text
+            ),
             reason=", ".join(list(ids)[:_NAMED]) + (", ..." if len(ids) > _NAMED else ""),
-            remedy=f"trace one of them by its id; {find} shows them",
+            remedy=sentence("trace-one-id-shows", "trace one of them by its id; {find} shows them", find=find),
         )
     if errors:
         raise errors[0]
     if not ids:
-        raise NotFoundError(f"no message of {topic} has the key {text}", remedy="it may have expired")
+        raise NotFoundError(
+            sentence("no-message-key", "no message of {topic} has the key {text}", topic=topic, text=text),
+            remedy=sentence("may-expired", "it may have expired"),
+        )
     return next(iter(ids))
 
 

@@ -16,6 +16,7 @@ from mqctl.model.own_messages import MARKS
 from mqctl.model.queue import MessageQueue
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import ask_bounds, peek, queue_addresses
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,9 @@ def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_
     gaps += [gap for gap in reading.gaps if gap.part is Part.QUEUES and gap.subject and gap.subject.topic == topic]
     known = {item.name: item for item in configs.topic_configs(reading.config(configs.TOPICS))}
     if not queue_ids and topic not in known:
-        raise NotFoundError(f"the store has no topic {topic}", remedy="mqctl store describe")
+        raise NotFoundError(
+            sentence("store-no-topic", "the store has no topic {topic}", topic=topic), remedy="mqctl store describe"
+        )
     width = known[topic].write_queue_count if topic in known else max(queue_ids) + 1
     writable = tuple(MessageQueue(topic, broker_name, number) for number in range(width))
     return _sample(pairs, writable, tuple(dict.fromkeys(gaps)), key)

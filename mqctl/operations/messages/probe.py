@@ -12,13 +12,16 @@ from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.own_messages import PROBE
 from mqctl.model.queue import MessageQueue
 from mqctl.render.probe import ProbedQueue, probed_queue
+from mqctl.text import sentence
 
 
 def topic_queues(producer: Producer, topic: str) -> list[MessageQueue]:
     """Returns the writable queues of a topic. Raises NotFoundError when there is none: a probe creates no topic."""
     producer.instance.refresh_route(topic)
     if producer.instance.routes.route(topic) is None:
-        raise NotFoundError(f"there is no topic {topic}", remedy="mqctl topic list --all")
+        raise NotFoundError(
+            sentence("no-topic", "there is no topic {topic}", topic=topic), remedy="mqctl topic list --all"
+        )
     return list(producer.queues(topic))
 
 

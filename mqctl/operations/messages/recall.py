@@ -17,6 +17,7 @@ from mqctl.render.document import Document
 from mqctl.render.units import instant
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, masters_of
+from mqctl.text import sentence
 
 KIND = "message-recall"
 SCHEMA = "message.recall/1"
@@ -34,7 +35,14 @@ def recall(
     wanted = {RecallHandle.parse(text): text for text in handles}
     topics = {handle.topic for handle in wanted}
     if len(topics) > 1:
-        raise UsageError(f"the handles are of several topics: {', '.join(sorted(topics))}", remedy="recall one by one")
+        raise UsageError(
+            sentence(
+                "handles-several-topics",
+                "the handles are of several topics: {topics}",
+                topics=", ".join(sorted(topics)),
+            ),
+            remedy=sentence("recall-one-one", "recall one by one"),
+        )
     (topic,) = topics
     with target.open() as cluster:
         masters: dict[str, LiveBroker] = {}
@@ -70,9 +78,9 @@ def _subject(handle: RecallHandle) -> str:
 def _step(handle: RecallHandle, masters: Mapping[str, LiveBroker]) -> Step:
     return Step(
         subject=_subject(handle),
-        old=f"delivered at {instant(handle.deliver_ms)}",
-        new="not delivered",
-        effect="consumers never see it",
+        old=sentence("delivered", "delivered at {deliver_ms}", deliver_ms=instant(handle.deliver_ms)),
+        new=sentence("not-delivered", "not delivered"),
+        effect=sentence("consumers-never-see", "consumers never see it"),
         problem=_why_not(handle, masters.get(handle.broker_name)),
     )
 
@@ -80,16 +88,23 @@ def _step(handle: RecallHandle, masters: Mapping[str, LiveBroker]) -> Step:
 def _why_not(handle: RecallHandle, broker: LiveBroker | None) -> str | None:
     """Returns what the broker would refuse it for, as far as that can be told (`RecallMessageProcessor`)."""
     if broker is None:
-        return "its broker has no master that is registered"
+        return sentence("broker-no-master-registered", "its broker has no master that is registered")
     if broker.gaps:
         return broker.gaps[0].reason
     switch = broker.config.get("recallMessageEnable")
     if switch is None:
-        return f"{broker.runtime.get('brokerVersionDesc', '?')} recalls no messages; 5.3.2 and newer do"
+        return sentence(
+            "recalls-no-messages-5-3-2",
+            "{runtime} recalls no messages; 5.3.2 and newer do",
+            runtime=broker.runtime.get("brokerVersionDesc", "?"),
+        )
     if switch != "true":
-        return "its broker recalls no messages: recallMessageEnable=false"
+        return sentence(
+            "broker-recalls-no-messages-recallmessageenable-false",
+            "its broker recalls no messages: recallMessageEnable=false",
+        )
     if handle.deliver_ms <= now_ms():
-        return "its moment is over: it was delivered, or is just now"
+        return sentence("moment-over-delivered-just-now", "its moment is over: it was delivered, or is just now")
     return None
 
 
@@ -103,4 +118,7 @@ def _recall_one(asking: Asking, broker: LiveBroker, wanted: tuple[RecallHandle, 
     except MqctlError as error:
         part.fail(NOT_MOVED, error)
     else:
-        part.state, part.found = CONFIRMED, f"the broker took {unique_key} back"
+        part.state, part.found = (
+            CONFIRMED,
+            sentence("broker-took-back", "the broker took {unique_key} back", unique_key=unique_key),
+        )

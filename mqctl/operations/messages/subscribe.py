@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mqctl.errors import UsageError
+from mqctl.text import sentence
 
 TagsOption = Annotated[
     str | None, typer.Option("--tags", metavar="EXPRESSION", help="Only these tags, `a || b`; brokers filter.")
@@ -23,10 +24,16 @@ def chosen_filter(tags: str | None, sql: str | None) -> tuple[str, str]:
         UsageError: both are given, or one that cannot be: brokers refuse it without saying where it is wrong.
     """
     if tags is not None and sql is not None:
-        raise UsageError("--tags and --sql cannot be combined", remedy="use one of them")
+        raise UsageError(
+            sentence("tags-sql-cannot-combined", "--tags and --sql cannot be combined"),
+            remedy=sentence("use-one-2", "use one of them"),
+        )
     if sql is not None:
         if not sql.strip():
-            raise UsageError("--sql has no condition", remedy='for instance --sql "amount > 100"')
+            raise UsageError(
+                sentence("sql-no-condition", "--sql has no condition"),
+                remedy=sentence("instance-sql-amount-100", 'for instance --sql "amount > 100"'),
+            )
         _check(sql)
         return sql, "SQL92"
     from mqctl.filter.tags import parse_tags

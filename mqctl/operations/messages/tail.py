@@ -21,6 +21,7 @@ from mqctl.render.messages_view import tail_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import ask_bounds, queue_addresses
 from mqctl.snapshot.live.tail import TailedMessage, TailRequest, TopicTail
+from mqctl.text import sentence
 
 _ROUTE_PERIOD_S = 30.0
 _LEAST_EVERY_MS = 50
@@ -129,7 +130,9 @@ def _follow(
             try:
                 tail.take_new_queues(Deadline(DEFAULT_TIMEOUT_MS))
             except MqctlError as error:
-                tell(f"mqctl: new queues could not be asked: {error}")
+                tell(
+                    sentence("new-queues-could-not-asked", "mqctl: new queues could not be asked: {error}", error=error)
+                )
         if not messages:
             sleep(shown.pause_s)
     return exit_code_of(queue_gaps(silent))

@@ -14,6 +14,7 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.delayed import look_up
 from mqctl.snapshot.live.messages import KeyQuery, broker_names
 from mqctl.snapshot.message_trace import Traced, consumptions, gather_traces, gather_tracks, traced_sends
+from mqctl.text import sentence
 
 
 def trace_message(
@@ -42,9 +43,15 @@ def trace_message(
             errors += failed
     if message is None and not traced and not errors:
         raise NotFoundError(
-            f"message {message_id} not found, nor a trace of it",
-            reason="" if topic else "to look up a unique id, add -t TOPIC",
-            remedy="it may have expired" if topic else command_line("mqctl message trace {} -t TOPIC", message_id),
+            sentence(
+                "message-not-found-nor-trace",
+                "message {message_id} not found, nor a trace of it",
+                message_id=message_id,
+            ),
+            reason="" if topic else sentence("look-up-unique-id-add-t", "to look up a unique id, add -t TOPIC"),
+            remedy=sentence("may-expired", "it may have expired")
+            if topic
+            else command_line("mqctl message trace {} -t TOPIC", message_id),
         )
     tracks, gaps = gather_tracks(asking, message.message) if message and message.waiting is None else ([], [])
     report = TraceReport(

@@ -31,6 +31,7 @@ from mqctl.render.document import Document
 from mqctl.render.offsets import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.store.whole_file import write_whole
+from mqctl.text import sentence
 
 # A member pauses for ten seconds after each callback of a broker, one after the other (`resetOffset` of 4.9.8), takes
 # the queues up with its next rebalance, 20 s later at most, and commits every 5 s: both are waited for.
@@ -80,7 +81,14 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
         return plan if before is None else _as_shown(before, plan)
 
     def document(self, plan: OffsetPlan) -> Document:
-        return plan_document(plan, f"nothing was changed; add --execute --confirm {shell_word(plan.group)} to do it")
+        return plan_document(
+            plan,
+            sentence(
+                "nothing-changed-add-execute-confirm-do",
+                "nothing was changed; add --execute --confirm {confirm} to do it",
+                confirm=shell_word(plan.group),
+            ),
+        )
 
     def has_work(self, plan: OffsetPlan) -> bool:
         return bool(plan.moving or self._request.resumes)
@@ -92,7 +100,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
         return self._asking.cluster.name_servers.addresses()
 
     def locks(self, plan: OffsetPlan) -> str:
-        return f"group {plan.group} of {plan.identity.cluster}"
+        return sentence("group-2", "group {group} of {cluster}", group=plan.group, cluster=plan.identity.cluster)
 
     def again(self, shown: OffsetPlan) -> OffsetPlan:
         # Typing a name takes its time: the requests that follow have all of theirs.
@@ -106,7 +114,9 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
 
     def opened(self, record: OffsetRecord) -> str:
         self._consent.opened(record)
-        return f"mqctl: change {record.id}; {way_back(record.id)}"
+        return sentence(
+            "change-3", "mqctl: change {record}; {way_back}", record=record.id, way_back=way_back(record.id)
+        )
 
     def carry_out(self, work: Work[OffsetPlan, OffsetRecord]) -> None:
         plan, wanted_ms = work.plan, self._consent.settle_ms
@@ -129,7 +139,12 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
 
     def finish(self, record: OffsetRecord) -> str:
         resume = "mqctl offset reset --resume {} --execute --confirm {}"
-        return f"{command_line(resume, record.id, record.subject)} finishes it; {way_back(record.id)}"
+        return sentence(
+            "finishes",
+            "{resume} finishes it; {way_back}",
+            resume=command_line(resume, record.id, record.subject),
+            way_back=way_back(record.id),
+        )
 
     def report(self, record: OffsetRecord) -> Document:
         return change_document(record)
@@ -162,11 +177,21 @@ def export_plan(document: Document, path: Path) -> None:
 
     write = {".json": machine.write_json, ".csv": machine.write_csv}.get(path.suffix)
     if write is None:
-        raise UsageError(f"cannot write a plan to {path}", remedy="name a file that ends with .json or .csv")
+        raise UsageError(
+            sentence("cannot-write-plan", "cannot write a plan to {path}", path=path),
+            remedy=sentence("name-file-ends-json-csv", "name a file that ends with .json or .csv"),
+        )
     stream = StringIO()
     write(document, stream)
     write_file(path, stream.getvalue().encode())
-    tell(f"mqctl: plan written to {path}; {command_line('mqctl offset reset --from-file {}', path)} reads it")
+    tell(
+        sentence(
+            "plan-written-reads",
+            "mqctl: plan written to {path}; {value} reads it",
+            path=path,
+            value=command_line("mqctl offset reset --from-file {}", path),
+        )
+    )
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -174,7 +199,10 @@ def write_file(path: Path, data: bytes) -> None:
     try:
         write_whole(path.resolve(), data, sweep=escape(path.name))
     except OSError as error:
-        problem, remedy = f"could not write the plan to {path}", "free its disk, or name another place"
+        problem, remedy = (
+            sentence("could-not-write-plan", "could not write the plan to {path}", path=path),
+            sentence("free-disk-name-another-place", "free its disk, or name another place"),
+        )
         raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error
 
 
@@ -235,15 +263,24 @@ def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:
     """
     old = {change.queue: change for change in now.changes}
     if (shown.kind, shown.group) != (now.kind, now.group):
-        reason = "the plan that was shown is about something else"
+        reason = sentence("plan-shown-about-something-else", "the plan that was shown is about something else")
     elif (shown.online, shown.method, shown.identity) != (now.online, now.method, now.identity):
-        reason = "members of the group or brokers came or went since the plan was made"
+        reason = sentence(
+            "members-group-brokers-came-went-since",
+            "members of the group or brokers came or went since the plan was made",
+        )
     elif old.keys() != {change.queue for change in shown.changes}:
-        reason = "queues came or went since the plan was made"
+        reason = sentence("queues-came-went-since-plan-made", "queues came or went since the plan was made")
     elif not now.online and any(old[change.queue].old != change.old for change in shown.changes):
-        reason = "somebody else moved the group's offsets since the plan was made"
+        reason = sentence(
+            "somebody-else-moved-groups-offsets-since",
+            "somebody else moved the group's offsets since the plan was made",
+        )
     elif any(not _inside(change.new, old[change.queue].min_offset, change.min_offset) for change in shown.changes):
-        reason = "messages that it would replay have been deleted since the plan was made"
+        reason = sentence(
+            "messages-would-replay-deleted-since-plan",
+            "messages that it would replay have been deleted since the plan was made",
+        )
     else:
         return replace(shown, changes=tuple(_as_of_now(change, old[change.queue].old) for change in shown.changes))
     raise overtaken(reason)
@@ -252,7 +289,7 @@ def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:
 def _as_of_now(change: OffsetChange, old: int | None) -> OffsetChange:
     """A queue that was to go forward and whose members have consumed beyond that by now stays where it is."""
     if change.old is not None and old is not None and change.old <= change.new < old:
-        return replace(change, old=old, new=old, note="consumed beyond it by now")
+        return replace(change, old=old, new=old, note=sentence("consumed-beyond-now", "consumed beyond it by now"))
     return replace(change, old=old)
 
 

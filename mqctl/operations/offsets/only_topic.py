@@ -12,6 +12,7 @@ from mqctl.operations.offsets.planning import all_answered
 from mqctl.operations.topics.groups import memberships_by_broker
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import ask_offsets, masters_of
+from mqctl.text import sentence
 
 _NAMED = 10
 
@@ -31,17 +32,30 @@ def only_topic(asking: Asking, group: str) -> str:
     topics |= {item.topic for member in members.values() for item in member.subscriptions}
     listed = sorted(topic for topic in topics if not is_retry_topic(topic) and not is_system_topic(topic))
     if len(listed) == 1:
-        tell(f"mqctl: topic {listed[0]}, the only one of group {group}")
+        tell(
+            sentence(
+                "topic-only-one-group",
+                "mqctl: topic {listed}, the only one of group {group}",
+                listed=listed[0],
+                group=group,
+            )
+        )
         return listed[0]
     if not listed:
         raise UsageError(
-            "no topic is named",
-            reason=f"no broker knows a topic of group {group}",
-            remedy=f"add -t TOPIC; {command_line('mqctl group list {}', group)}",
+            sentence("no-topic-named", "no topic is named"),
+            reason=sentence("no-broker-knows-topic-group", "no broker knows a topic of group {group}", group=group),
+            remedy=sentence("add-t-topic-2", "add -t TOPIC; {value}", value=command_line("mqctl group list {}", group)),
         )
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    more = sentence("more-2", " and {left} more", left=len(listed) - _NAMED) if len(listed) > _NAMED else ""
     raise UsageError(
-        "no topic is named",
-        reason=f"group {group} has several: {', '.join(listed[:_NAMED])}{more}",
-        remedy=f"add -t {shell_word(listed[0])}, or another of them",
+        sentence("no-topic-named", "no topic is named"),
+        reason=sentence(
+            "group-several",
+            "group {group} has several: {listed}{more}",
+            group=group,
+            listed=", ".join(listed[:_NAMED]),
+            more=more,
+        ),
+        remedy=sentence("add-t-another", "add -t {listed}, or another of them", listed=shell_word(listed[0])),
     )

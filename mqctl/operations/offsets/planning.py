@@ -32,6 +32,7 @@ from mqctl.plan.targets import ShiftBy, Target, ToEarliest, ToGiven, ToTime
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_offsets, ask_settings, masters_of
 from mqctl.snapshot.live.messages import all_bounds, at_time, queue_addresses, searched, store_times
+from mqctl.text import sentence
 
 _POLLING = "CONSUME_ACTIVELY"
 _JUST_NOW_MS = 60_000
@@ -85,8 +86,9 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
         BadInputError: the request is about another cluster, or was overtaken.
     """
     if request.identity:
-        otherwise = (
-            "if its broker has a new address, reset queue by queue to the old offsets of mqctl offset history -o json"
+        otherwise = sentence(
+            "if-broker-new-address-reset-queue",
+            "if its broker has a new address, reset queue by queue to the old offsets of mqctl offset history -o json",
         )
         refuse_other_cluster(asking, request.identity, request.origin, otherwise)
     brokers = _brokers(asking, request)
@@ -98,10 +100,15 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
     situation = _situation(request, touched, members)
     if request.creates and situation.online:
         raise RefusedError(
-            f"group {request.group} cannot be used for the replay",
-            reason="it has members: their backlog would be mixed with the replay",
-            remedy=f"to consume it again with the members online: {request.online_way or 'mqctl offset reset'}; "
-            "or name a new group",
+            sentence("group-cannot-used-replay", "group {group} cannot be used for the replay", group=request.group),
+            reason=sentence(
+                "members-backlog-would-mixed-replay", "it has members: their backlog would be mixed with the replay"
+            ),
+            remedy=sentence(
+                "consume-again-members-online-name-new",
+                "to consume it again with the members online: {online_way}; or name a new group",
+                online_way=request.online_way or "mqctl offset reset",
+            ),
         )
     method = Method.COMMIT
     if situation.online and _may_hold(asking, request, touched, members):
@@ -147,11 +154,18 @@ def _goes_back(target: Target) -> bool:
 def all_answered(brokers: list[LiveBroker]) -> None:
     """Raises NotFoundError when there is none; UnreachableError or PermissionDeniedError when one did not tell."""
     if not brokers:
-        raise NotFoundError("there is no queue to change", remedy="check the topic, and --queue and --broker")
+        raise NotFoundError(
+            sentence("no-queue-change", "there is no queue to change"),
+            remedy=sentence("check-topic-queue-broker", "check the topic, and --queue and --broker"),
+        )
     for broker in brokers:
         if broker.gaps:
-            remedy = "leave it out with --broker of the others, or wait for it"
-            raise broker.gaps[0].as_error(f"broker {broker.name} did not answer", remedy)
+            remedy = sentence(
+                "leave-out-broker-others-wait", "leave it out with --broker of the others, or wait for it"
+            )
+            raise broker.gaps[0].as_error(
+                sentence("broker-did-not-answer", "broker {broker} did not answer", broker=broker.name), remedy
+            )
 
 
 def _situation(
@@ -198,7 +212,9 @@ def _brokers(asking: Asking, request: OffsetRequest) -> list[LiveBroker]:
     if not request.creates and not any(broker.groups or broker.offsets or broker.gaps for broker in brokers):
         known = {name for broker in brokers for name in broker.told_groups}
         remedy = meant(request.group, known, "mqctl group list --all")
-        raise NotFoundError(f"there is no consumer group {request.group}", remedy=remedy)
+        raise NotFoundError(
+            sentence("no-consumer-group", "there is no consumer group {group}", group=request.group), remedy=remedy
+        )
     return brokers
 
 
@@ -212,7 +228,12 @@ def _queues(asking: Asking, request: OffsetRequest) -> dict[MessageQueue, str]:
                 raise
     known = {queue.queue_id for queue in places}
     if missing := sorted(request.queue_ids - known):
-        raise NotFoundError(f"there is no queue {missing[0]} of {request.topics[0]}", remedy="mqctl topic route")
+        raise NotFoundError(
+            sentence(
+                "no-queue", "there is no queue {missing} of {topics}", missing=missing[0], topics=request.topics[0]
+            ),
+            remedy="mqctl topic route",
+        )
     return {
         queue: address
         for queue, address in places.items()
@@ -225,7 +246,7 @@ def _positions(
     asking: Asking, group: str, queues: dict[MessageQueue, str], brokers: Iterable[LiveBroker]
 ) -> list[QueuePosition]:
     committed = {(broker.name, *key): offset for broker in brokers for key, offset in broker.offsets.items()}
-    ends = all_bounds(asking, queues, "nothing was changed")
+    ends = all_bounds(asking, queues, sentence("nothing-changed", "nothing was changed"))
     return [
         QueuePosition(
             queue=queue,
@@ -244,10 +265,20 @@ def _not_overtaken(request: OffsetRequest, positions: Iterable[QueuePosition], *
             continue
         was = " or ".join(str(item) for item in sorted(known, key=str))
         raise BadInputError(
-            f"{request.origin} is out of date: nothing was changed",
-            reason=f"it rests on offset {was} of queue {position.queue.queue_id} of {position.queue.topic} on "
-            f"{position.queue.broker_name}, which has {position.old} now",
-            remedy="make a new plan; mqctl offset history lists what was changed from here",
+            sentence("out-date-nothing-changed", "{origin} is out of date: nothing was changed", origin=request.origin),
+            reason=sentence(
+                "rests-offset-queue-now",
+                "it rests on offset {was} of queue {queue_id} of {topic} on {broker_name}, which has {old} now",
+                was=was,
+                queue_id=position.queue.queue_id,
+                topic=position.queue.topic,
+                broker_name=position.queue.broker_name,
+                old=position.old,
+            ),
+            remedy=sentence(
+                "make-new-plan-mqctl-offset-history",
+                "make a new plan; mqctl offset history lists what was changed from here",
+            ),
         )
 
 
@@ -319,7 +350,14 @@ def _search(asking: Asking, addresses: dict[MessageQueue, str], positions: list[
     searched_times = searched(asking, addresses, time_ms)
     if unanswered := sorted(set(addresses) - set(searched_times)):
         raise UnreachableError(
-            f"broker {unanswered[0].broker_name} did not report where it would begin",
-            remedy="nothing was changed; check it with mqctl broker list, or leave it out with --broker",
+            sentence(
+                "broker-did-not-report-where-would",
+                "broker {broker_name} did not report where it would begin",
+                broker_name=unanswered[0].broker_name,
+            ),
+            remedy=sentence(
+                "nothing-changed-check-mqctl-broker-list",
+                "nothing was changed; check it with mqctl broker list, or leave it out with --broker",
+            ),
         )
     return Search(time_ms=time_ms, found=searched_times)

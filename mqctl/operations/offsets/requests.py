@@ -16,6 +16,7 @@ from mqctl.plan.targets import ToGiven
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import ask_offsets, masters_of
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import sentence
 
 
 def undo_request(record: OffsetRecord) -> OffsetRequest:
@@ -28,25 +29,37 @@ def undo_request(record: OffsetRecord) -> OffsetRequest:
     sent = [queue for queue in record.parts if queue.state not in (PLANNED, NOT_MOVED)]
     old = {queue.queue: queue.old for queue in sent if queue.old is not None}
     if not old:
-        reason = "no queue of it moved, or none had an offset before"
-        raise RefusedError(f"change {record.id} cannot be undone", reason=reason)
+        reason = sentence("no-queue-moved-none-had-offset", "no queue of it moved, or none had an offset before")
+        raise RefusedError(
+            sentence("change-cannot-undone", "change {change_id} cannot be undone", change_id=record.id), reason=reason
+        )
     left_out = [
-        f"{_name(queue)} had no offset before change {record.id}, and brokers forget none: it keeps {queue.new}"
+        sentence(
+            "had-no-offset-before-change-brokers",
+            "{name} had no offset before change {record}, and brokers forget none: it keeps {new}",
+            name=_name(queue),
+            record=record.id,
+            new=queue.new,
+        )
         for queue in sent
         if queue.old is None
     ]
-    left_out += [f"{_name(queue)} was not moved by change {record.id}" for queue in record.parts if queue not in sent]
+    left_out += [
+        sentence("not-moved-change", "{name} was not moved by change {record}", name=_name(queue), record=record.id)
+        for queue in record.parts
+        if queue not in sent
+    ]
     return OffsetRequest(
         group=record.subject,
         topics=tuple(sorted({queue.topic for queue in old})),
-        target=ToGiven(old, f"before change {record.id}"),
+        target=ToGiven(old, sentence("before-change", "before change {record}", record=record.id)),
         brokers=frozenset(queue.broker_name for queue in old),
         clamp=True,
         kind=PlanKind.UNDO,
         undoes=record.id,
         skipped={queue.queue: (queue.old, queue.new) for queue in sent if queue.old is not None},
         identity=record.brokers,
-        origin=f"change {record.id}",
+        origin=sentence("change", "change {record}", record=record.id),
         left_out=tuple(left_out),
     )
 
@@ -59,19 +72,24 @@ def resume_request(record: OffsetRecord) -> OffsetRequest:
     """
     rest = [queue for queue in record.parts if queue.state not in DONE]
     if not rest:
-        raise RefusedError(f"change {record.id} is complete", reason="every queue of it is confirmed")
+        raise RefusedError(
+            sentence("change-complete", "change {record} is complete", record=record.id),
+            reason=sentence("every-queue-confirmed", "every queue of it is confirmed"),
+        )
     places = {(queue.topic, queue.broker_name) for queue in rest}
     return OffsetRequest(
         group=record.subject,
         topics=tuple(sorted({queue.topic for queue in rest})),
-        target=ToGiven({queue.queue: queue.new for queue in rest}, f"change {record.id}"),
+        target=ToGiven(
+            {queue.queue: queue.new for queue in rest}, sentence("change", "change {record}", record=record.id)
+        ),
         brokers=frozenset(queue.broker_name for queue in rest),
         kind=PlanKind(record.kind),
         undoes=record.undoes,
         resumes=record.id,
         expected={queue.queue: frozenset((queue.old, queue.new)) for queue in rest},
         identity=record.brokers,
-        origin=f"change {record.id}",
+        origin=sentence("change", "change {record}", record=record.id),
         callbacks=tuple(item for item in record.callbacks if (item.topic, item.broker_name) in places),
         creates=record.kind == PlanKind.REPLAY_GROUP,
     )
@@ -95,12 +113,13 @@ def clone_request(asking: Asking, source: str, group: str, topic: str) -> Offset
     }
     if not offsets:
         raise NotFoundError(
-            f"group {source} has no offset on {topic}", remedy=command_line("mqctl group lag -g {}", source)
+            sentence("group-no-offset", "group {source} has no offset on {topic}", source=source, topic=topic),
+            remedy=command_line("mqctl group lag -g {}", source),
         )
     return OffsetRequest(
         group=group,
         topics=(topic,),
-        target=ToGiven(offsets, f"group {source}"),
+        target=ToGiven(offsets, sentence("group", "group {name}", name=source)),
         brokers=frozenset(queue.broker_name for queue in offsets),
         clamp=True,
         kind=PlanKind.OFFSET_CLONE,
@@ -117,13 +136,19 @@ def file_request(path: Path, group: str | None, topic: str | None, *, clamp: boo
     """
     plan = load_plan(path)
     if group and plan.group and group != plan.group:
-        raise UsageError(f"{path} is a plan for group {plan.group}", reason=f"-g says {group}")
+        raise UsageError(
+            sentence("plan-group", "{path} is a plan for group {group}", path=path, group=plan.group),
+            reason=sentence("g-says", "-g says {group}", group=group),
+        )
     about = plan.group or group
     if not about:
-        raise UsageError(f"{path} names no group", remedy="add -g GROUP")
+        raise UsageError(
+            sentence("names-no-group", "{path} names no group", path=path),
+            remedy=sentence("add-g-group", "add -g GROUP"),
+        )
     rows = [row for row in plan.queues if topic in (None, row.topic)]
     if not rows:
-        raise UsageError(f"{path} has no queue of topic {topic}")
+        raise UsageError(sentence("no-queue-topic", "{path} has no queue of topic {topic}", path=path, topic=topic))
     places = {MessageQueue(row.topic, row.broker_name, row.queue_id): row for row in rows}
     return OffsetRequest(
         group=about,
@@ -133,7 +158,7 @@ def file_request(path: Path, group: str | None, topic: str | None, *, clamp: boo
         clamp=clamp,
         expected={place: frozenset((row.old,)) for place, row in places.items() if row.knows_old},
         identity={row.broker_name: row.broker_address for row in rows if row.broker_address},
-        origin=f"the plan in {path.name}",
+        origin=sentence("plan", "the plan in {path}", path=path.name),
     )
 
 
@@ -145,15 +170,29 @@ def load_plan(path: Path) -> PlanFile:
         BadInputError: it is no plan.
     """
     if not path.is_file():
-        raise NotFoundError(f"there is no file {path}", remedy="--export writes one")
+        raise NotFoundError(
+            sentence("no-file", "there is no file {file}", file=path),
+            remedy=sentence("export-writes-one", "--export writes one"),
+        )
     try:
         return read_plan(read_named(path), is_csv=path.suffix == ".csv")
     except OSError as error:
-        raise refused(f"could not read {path}", error) from error
+        raise refused(sentence("could-not-read", "could not read {file}", file=path), error) from error
     except ValueError as error:
-        remedy = "--export plan.json or plan.csv writes one; a CSV needs the columns topic, broker_name, queue_id, new"
-        raise BadInputError(f"{path} is not a plan", reason=str(error), remedy=remedy) from error
+        remedy = sentence(
+            "export-plan-json-plan-csv-writes",
+            "--export plan.json or plan.csv writes one; a CSV needs the columns topic, broker_name, queue_id, new",
+        )
+        raise BadInputError(
+            sentence("not-plan", "{path} is not a plan", path=path), reason=str(error), remedy=remedy
+        ) from error
 
 
 def _name(queue: QueuePart) -> str:
-    return f"queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"
+    return sentence(
+        "queue",
+        "queue {queue_id} of {topic} on {broker_name}",
+        queue_id=queue.queue_id,
+        topic=queue.topic,
+        broker_name=queue.broker_name,
+    )

@@ -20,6 +20,7 @@ from mqctl.plan.range_file import FileRange, RangeFile, write_ranges
 from mqctl.plan.targets import ToLatest
 from mqctl.render.change_words import way_back
 from mqctl.snapshot.live.asking import Asking
+from mqctl.text import sentence
 
 
 def skip(
@@ -60,9 +61,24 @@ def skip(
     try:
         write(done.record)
     except StorageError as error:  # the group has moved: what is wrong is the file, not the change
-        tell(f"mqctl: {place(done.record)} says what was to be skipped, not what was: {error.reason}\n{following}")
+        tell(
+            sentence(
+                "says-what-skipped-not-what",
+                "mqctl: {place} says what was to be skipped, not what was: {reason}\n{following}",
+                place=place(done.record),
+                reason=error.reason,
+                following=following,
+            )
+        )
         return replace(done, code=ExitCode.CRITICAL)
-    tell(f"mqctl: what was skipped is in {place(done.record)}\n{following}")
+    tell(
+        sentence(
+            "what-skipped",
+            "mqctl: what was skipped is in {place}\n{following}",
+            place=place(done.record),
+            following=following,
+        )
+    )
     return done
 
 
@@ -83,7 +99,9 @@ def _skipped(record: OffsetRecord, group: str) -> RangeFile:
     ]
     return RangeFile(
         group=group,
-        reason=f"what change {record.id} skipped for group {group}",
+        reason=sentence(
+            "what-change-skipped-group", "what change {record} skipped for group {group}", record=record.id, group=group
+        ),
         made_at_ms=record.made_at_ms,
         count=sum(item.count for item in ranges),
         ranges=ranges,

@@ -17,6 +17,7 @@ from mqctl.render.document import Document
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics
 from mqctl.snapshot.live.topic_use import all_told
+from mqctl.text import sentence
 
 
 def clean(
@@ -63,7 +64,12 @@ def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str], run:
         identity=identity_of(masters),
         made_at_ms=now_ms(),
         steps=tuple(steps),
-        warnings=("the messages of these topics go with them; mqctl undo restores settings, not messages",)
+        warnings=(
+            sentence(
+                "messages-topics-go-mqctl-undo-restores",
+                "the messages of these topics go with them; mqctl undo restores settings, not messages",
+            ),
+        )
         if steps
         else (),
         severe=False,

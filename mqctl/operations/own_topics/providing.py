@@ -23,6 +23,7 @@ from mqctl.render.units import duration, size
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics
 from mqctl.snapshot.live.topic_use import all_told
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +36,12 @@ class Quota:
 
     def sentence(self) -> str:
         """Announces it."""
-        return (
-            f"at most {counted(self.messages, 'message')}, {size(self.size_bytes)} of bodies, {duration(self.time_ms)}"
+        return sentence(
+            "most-bodies",
+            "at most {messages}, {size_bytes} of bodies, {time_ms}",
+            messages=counted(self.messages, "message"),
+            size_bytes=size(self.size_bytes),
+            time_ms=duration(self.time_ms),
         )
 
 
@@ -90,7 +95,7 @@ def provide(
         target, lambda asking: plan_place(asking, place, warnings), execute=allowed, confirmed=None
     )
     if not allowed:
-        note("nothing was sent; --execute carries the plan out")
+        note(sentence("nothing-sent-execute-carries-plan-out", "nothing was sent; --execute carries the plan out"))
     if not allowed or code:
         return document, code
     for line in announced:
@@ -142,14 +147,22 @@ def _step(
 
 def _check_usable(place: OwnPlace, masters: Sequence[LiveBroker]) -> None:
     if is_system_topic(place.topic):
-        raise RefusedError(f"topic {place.topic} belongs to the brokers", remedy="leave --topic out")
+        raise RefusedError(
+            sentence("topic-belongs-brokers", "topic {topic} belongs to the brokers", topic=place.topic),
+            remedy=sentence("leave-topic-out", "leave --topic out"),
+        )
     if is_own(place.purpose, place.topic):
         return
     if not place.foreign:
         raise UsageError(
-            f"topic {place.topic} was not created by mqctl for this",
-            reason="whoever consumes it would get the messages",
-            remedy="leave --topic out to use a topic of its own; --foreign-topic insists",
+            sentence("topic-not-created-mqctl", "topic {topic} was not created by mqctl for this", topic=place.topic),
+            reason=sentence("whoever-consumes-would-get-messages", "whoever consumes it would get the messages"),
+            remedy=sentence(
+                "leave-topic-out-use-topic-own", "leave --topic out to use a topic of its own; --foreign-topic insists"
+            ),
         )
     if not any(place.topic in broker.topics for broker in masters):
-        raise NotFoundError(f"there is no topic {place.topic}", remedy="mqctl topic list; it is not created here")
+        raise NotFoundError(
+            sentence("no-topic", "there is no topic {topic}", topic=place.topic),
+            remedy=sentence("mqctl-topic-list-not-created-here", "mqctl topic list; it is not created here"),
+        )

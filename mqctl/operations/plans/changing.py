@@ -20,6 +20,7 @@ from mqctl.execute.records import DONE, NOT_MOVED, UNKNOWN, WENT_BACK, AnyRecord
 from mqctl.model.gap import Cause
 from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
+from mqctl.text import composed, sentence
 
 P = TypeVar("P")
 R = TypeVar("R", bound=AnyRecord)
@@ -123,10 +124,17 @@ def run_change(
         )
     record = ended.record
     if ended.stopped is not None:
-        tell(f"mqctl: stopped in the middle: {ended.stopped}\n  next: {change.finish(record)}")
+        tell(
+            sentence(
+                "stopped-middle-next",
+                "mqctl: stopped in the middle: {stopped}\n  next: {finish}",
+                stopped=ended.stopped,
+                finish=change.finish(record),
+            )
+        )
     else:
         for line in ended.late:
-            tell(f"mqctl: {line}; {way_back(record.id)}")
+            tell(composed("mqctl: {line}; {way_back}", line=line, way_back=way_back(record.id)))
         _tell_what_next(record.parts, record.id, change.finish(record))
     return Finished(document=change.report(record), code=ended.exit_code, record=record)
 
@@ -138,13 +146,19 @@ def _tell_what_next(parts: Iterable[ChangePart], change_id: str, finish: str) ->
     if states <= DONE:
         return
     if states <= {NOT_MOVED}:
-        tell(f"mqctl: nothing of change {change_id} was done: there is nothing to take back")
+        tell(
+            sentence(
+                "nothing-change-done-nothing-take",
+                "mqctl: nothing of change {change_id} was done: there is nothing to take back",
+                change_id=change_id,
+            )
+        )
     unfinished = [part for part in listed if part.state not in DONE]
     late = [part for part in unfinished if part.cause is Cause.NOT_ASKED]
     denied = [part for part in unfinished if part.cause is Cause.DENIED]
     if denied:
         for remedy in dict.fromkeys(part.remedy for part in denied):
-            tell(f"  next: {remedy}")
+            tell(composed("  next: {remedy}", remedy=remedy))
     elif late:
         tell(f"mqctl: {len(late):,} of {len(listed):,}: {late[-1].reason}\n  next: {late[-1].remedy}; {finish}")
     elif states & {UNKNOWN, WENT_BACK}:

@@ -23,6 +23,7 @@ from mqctl.plan.follow import follow_again
 from mqctl.render.change_words import face_state
 from mqctl.render.settings import HistoryEntry
 from mqctl.render.text import printable
+from mqctl.text import composed, sentence
 
 _REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
 ACKNOWLEDGE = "store-acknowledge"
@@ -37,8 +38,10 @@ class UnreadRecords:
 
     def __call__(self, error: BadInputError) -> None:
         self._gaps.append(Gap.of(Part.RECORDS, error))
-        note(f"{printable(str(error))}; it is left out")  # a file's name may hold line ends
-        tell(f"  next: {error.remedy}")
+        note(
+            sentence("left-out", "{error}; it is left out", error=printable(str(error)))
+        )  # a file's name may hold line ends
+        tell(composed("  next: {remedy}", remedy=error.remedy))
 
     @property
     def reasons(self) -> list[str]:

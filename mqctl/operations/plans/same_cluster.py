@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from mqctl.errors import BadInputError
 from mqctl.snapshot.live.asking import Asking
+from mqctl.text import sentence
 
-_REMEDY = "name that cluster with --namesrv or --profile"
+_REMEDY = sentence("name-cluster-namesrv-profile", "name that cluster with --namesrv or --profile")
 
 
 def refuse_other_cluster(asking: Asking, brokers: Mapping[str, str], what: str, otherwise: str = "") -> dict[str, str]:
@@ -28,8 +29,14 @@ def refuse_other_cluster(asking: Asking, brokers: Mapping[str, str], what: str, 
     for name, address in sorted(brokers.items()):
         if here.get(name) != address:
             raise BadInputError(
-                f"{what} was made on another cluster",
-                reason=f"it was made on {name} at {address}, which is {here.get(name, 'unknown')} here",
+                sentence("made-another-cluster", "{what} was made on another cluster", what=what),
+                reason=sentence(
+                    "made-here",
+                    "it was made on {name} at {address}, which is {here} here",
+                    name=name,
+                    address=address,
+                    here=here.get(name, "unknown"),
+                ),
                 remedy=f"{_REMEDY}; {otherwise}" if otherwise else _REMEDY,
             )
     return here

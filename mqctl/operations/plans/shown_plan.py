@@ -10,6 +10,7 @@ import msgspec
 
 from mqctl.errors import BadInputError
 from mqctl.store.plain_files import read_named
+from mqctl.text import encoded, sentence
 
 T = TypeVar("T")
 VARIABLE = "MQCTL_PLAN_FILE"
@@ -34,12 +35,17 @@ def shown_before(part: str, plan: T, kind: type[T], *, execute: bool) -> T | Non
     path = Path(name)
     if not execute:
         parts = _parts(path) if path.is_file() else {}
-        path.write_bytes(msgspec.json.encode({**parts, part: msgspec.Raw(msgspec.json.encode(plan, order="sorted"))}))
+        path.write_bytes(
+            msgspec.json.encode(
+                {**parts, part: msgspec.Raw(msgspec.json.encode(plan, order="sorted", enc_hook=encoded))},
+                enc_hook=encoded,
+            )
+        )
         return None
     try:
         return msgspec.json.decode(_parts(path)[part], type=kind)
     except (OSError, KeyError, msgspec.DecodeError) as error:
-        raise overtaken("no plan of it was shown before") from error
+        raise overtaken(sentence("no-plan-shown-before", "no plan of it was shown before")) from error
 
 
 def must_be_shown(plan: object, *, execute: bool) -> None:
@@ -48,15 +54,26 @@ def must_be_shown(plan: object, *, execute: bool) -> None:
     Raises:
         BadInputError: it is another one.
     """
-    now = msgspec.to_builtins(plan, order="sorted")
+    now = msgspec.to_builtins(plan, order="sorted", enc_hook=encoded)
     shown = shown_before("plan", now, object, execute=execute)
-    if shown is not None and msgspec.json.encode(shown, order="sorted") != msgspec.json.encode(now, order="sorted"):
-        raise overtaken("somebody else changed something since the plan was shown: it would now do something else")
+    if shown is not None and msgspec.json.encode(shown, order="sorted", enc_hook=encoded) != msgspec.json.encode(
+        now, order="sorted", enc_hook=encoded
+    ):
+        raise overtaken(
+            sentence(
+                "somebody-else-changed-something-since-plan",
+                "somebody else changed something since the plan was shown: it would now do something else",
+            )
+        )
 
 
 def overtaken(reason: str) -> BadInputError:
     """Returns the error for a plan that is not the one that was shown."""
-    return BadInputError("nothing was changed", reason=reason, remedy="look at the new plan and run it again")
+    return BadInputError(
+        sentence("nothing-changed", "nothing was changed"),
+        reason=reason,
+        remedy=sentence("look-new-plan-run-again", "look at the new plan and run it again"),
+    )
 
 
 def _parts(path: Path) -> dict[str, msgspec.Raw]:

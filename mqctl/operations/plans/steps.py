@@ -18,6 +18,7 @@ from mqctl.operations.plans.shown_plan import must_be_shown
 from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.step_plans import step_change_document, step_plan_document
+from mqctl.text import sentence
 
 Save = Callable[[], None]
 
@@ -55,7 +56,11 @@ class StepChange(Change[StepPlan, StepRecord]):
         return plan
 
     def document(self, plan: StepPlan) -> Document:
-        hint = f"nothing was changed; add --execute --confirm {shell_word(plan.confirm)} to do it"
+        hint = sentence(
+            "nothing-changed-add-execute-confirm-do",
+            "nothing was changed; add --execute --confirm {confirm} to do it",
+            confirm=shell_word(plan.confirm),
+        )
         return step_plan_document(plan, self.schema, hint)
 
     def has_work(self, plan: StepPlan) -> bool:
@@ -74,9 +79,11 @@ class StepChange(Change[StepPlan, StepRecord]):
         now = self.make()
         if _moves(now) != _moves(shown):
             raise BadInputError(
-                "nothing was changed",
-                reason=f"{shown.target} has changed since the plan was made",
-                remedy="look at the new plan and run it again",
+                sentence("nothing-changed", "nothing was changed"),
+                reason=sentence(
+                    "changed-since-plan-made", "{target} has changed since the plan was made", target=shown.target
+                ),
+                remedy=sentence("look-new-plan-run-again", "look at the new plan and run it again"),
             )
         return now
 
@@ -96,18 +103,29 @@ class StepChange(Change[StepPlan, StepRecord]):
         )
 
     def opened(self, record: StepRecord) -> str:
-        change = f"mqctl: change {record.id}"
+        change = sentence("change-2-2", "mqctl: change {record}", record=record.id)
         return f"{change}; {way_back(record.id, self.undo_hint)}" if self.undo_hint else change
 
     def carry_out(self, work: Work[StepPlan, StepRecord]) -> None:
         for step in work.plan.left_out:
-            tell(f"mqctl: {step.subject} is left out: {step.problem}")
+            tell(
+                sentence(
+                    "left-out-4",
+                    "mqctl: {subject} is left out: {problem}",
+                    subject=step.subject,
+                    problem=step.problem,
+                )
+            )
         self.perform(work.record, work.save)
 
     def finish(self, record: StepRecord) -> str:
         if not self.undo_hint:
-            return "run the same command again"
-        return f"run the same command again; {way_back(record.id, self.undo_hint)}"
+            return sentence("run-same-command-again", "run the same command again")
+        return sentence(
+            "run-same-command-again-2",
+            "run the same command again; {way_back}",
+            way_back=way_back(record.id, self.undo_hint),
+        )
 
     def report(self, record: StepRecord) -> Document:
         return step_change_document(record, self.schema)

@@ -16,6 +16,7 @@ from mqctl.operations.plans.history import ACKNOWLEDGE, UnreadRecords, newest_un
 from mqctl.render.document import Document
 from mqctl.render.text import printable
 from mqctl.render.units import instant
+from mqctl.text import sentence
 
 
 def newest_change() -> str:
@@ -29,19 +30,40 @@ def newest_change() -> str:
     newest = newest_undoable(unread)
     if unread.reasons:
         raise RefusedError(
-            "cannot determine which change is the newest", reason="not every record can be read", remedy="mqctl undo ID"
+            sentence("cannot-determine-change-newest", "cannot determine which change is the newest"),
+            reason=sentence("not-every-record-can-read", "not every record can be read"),
+            remedy="mqctl undo ID",
         )
     if newest is None:
-        raise NotFoundError("no change can be undone", remedy="mqctl history lists what was changed from here")
-    place = f" on {newest.cluster}" if newest.cluster else ""
+        raise NotFoundError(
+            sentence("no-change-can-undone", "no change can be undone"),
+            remedy=sentence("mqctl-history-lists-what-changed-here", "mqctl history lists what was changed from here"),
+        )
+    place = sentence("on", " on {broker}", broker=newest.cluster) if newest.cluster else ""
     subject = printable(newest.subject)
-    note(f"the newest change is {newest.id}, {newest.kind} of {subject}{place}, {instant(newest.made_at_ms)}")
+    note(
+        sentence(
+            "newest-change",
+            "the newest change is {newest}, {kind} of {subject}{place}, {made_at_ms}",
+            newest=newest.id,
+            kind=newest.kind,
+            subject=subject,
+            place=place,
+            made_at_ms=instant(newest.made_at_ms),
+        )
+    )
     return newest.id
 
 
 _FINAL = {
-    "message-recall": "messages that were recalled are not delivered; send those again that are to come after all",
-    "transaction-resume": "brokers ask the producers of transactions that were resumed, whose answers end them",
+    "message-recall": sentence(
+        "messages-recalled-not-delivered-send-again",
+        "messages that were recalled are not delivered; send those again that are to come after all",
+    ),
+    "transaction-resume": sentence(
+        "brokers-ask-producers-transactions-resumed-whose",
+        "brokers ask the producers of transactions that were resumed, whose answers end them",
+    ),
 }
 """Kinds of changes in steps that nothing takes back, and why."""
 
@@ -72,7 +94,11 @@ def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: 
         return take_back_acknowledgement(change_id, consent)
     for kind, reason in _FINAL.items():
         if book.steps(kind).has(change_id):
-            raise RefusedError(f"{change_id} cannot be undone", reason=reason, remedy="mqctl history -o json shows it")
+            raise RefusedError(
+                sentence("cannot-undone", "{change_id} cannot be undone", change_id=change_id),
+                reason=reason,
+                remedy=sentence("mqctl-history-o-json-shows", "mqctl history -o json shows it"),
+            )
     if any(book.steps(kind).has(change_id) for kind in book.step_kinds()):
         from mqctl.operations.delay.repair import undo
 
@@ -95,14 +121,23 @@ def _refuse_what_was_sent(book: Journal, change_id: str) -> None:
     if book.replays.has(change_id):
         replay = book.replays.read(change_id)
         raise RefusedError(
-            f"{change_id} cannot be undone",
-            reason=f"it copied {counted(replay.published, 'message')} to {replay.target}, and what was sent stays sent",
-            remedy=f"{command_line('mqctl replay status {}', change_id)} shows which",
+            sentence("cannot-undone", "{change_id} cannot be undone", change_id=change_id),
+            reason=sentence(
+                "copied-what-sent-stays-sent",
+                "it copied {published} to {target}, and what was sent stays sent",
+                published=counted(replay.published, "message"),
+                target=replay.target,
+            ),
+            remedy=sentence("shows", "{value} shows which", value=command_line("mqctl replay status {}", change_id)),
         )
     if book.resends.has(change_id):
         resend = book.resends.read(change_id)
         raise RefusedError(
-            f"{change_id} cannot be undone",
-            reason=f"it sent dead letters of {resend.subject} again, and what was sent stays sent",
+            sentence("cannot-undone", "{change_id} cannot be undone", change_id=change_id),
+            reason=sentence(
+                "sent-dead-letters-again-what-sent",
+                "it sent dead letters of {subject} again, and what was sent stays sent",
+                subject=resend.subject,
+            ),
             remedy=command_line("mqctl dlq show -g {}", resend.subject),
         )

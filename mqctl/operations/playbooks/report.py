@@ -10,6 +10,7 @@ from mqctl.errors import StorageError, UsageError
 from mqctl.model.lang import Lang
 from mqctl.model.playbook_run import PlaybookRun
 from mqctl.render.playbook_runs import markdown, run_document
+from mqctl.text import sentence
 
 _FORMS = (".md", ".json")
 
@@ -18,9 +19,15 @@ def check_reports(files: Sequence[Path]) -> None:
     """Refuses files that could not be written, before anything runs. Raises UsageError, StorageError."""
     for file in files:
         if file.suffix not in _FORMS:
-            raise UsageError(f"cannot write a report to {file}", remedy="name a file that ends with .md or .json")
+            raise UsageError(
+                sentence("cannot-write-report", "cannot write a report to {file}", file=file),
+                remedy=sentence("name-file-ends-md-json", "name a file that ends with .md or .json"),
+            )
         if not file.parent.is_dir():
-            raise StorageError(f"cannot write a report to {file}", reason="its directory does not exist")
+            raise StorageError(
+                sentence("cannot-write-report", "cannot write a report to {file}", file=file),
+                reason=sentence("directory-does-not-exist", "its directory does not exist"),
+            )
 
 
 def write_reports(run: PlaybookRun, lang: Lang, files: Sequence[Path]) -> None:
@@ -30,9 +37,17 @@ def write_reports(run: PlaybookRun, lang: Lang, files: Sequence[Path]) -> None:
             file.write_text(_text(run, lang, file), encoding="utf-8")
         except OSError as error:
             raise StorageError(
-                f"the playbook ran, and its report could not be written to {file}",
+                sentence(
+                    "playbook-ran-report-could-not-written",
+                    "the playbook ran, and its report could not be written to {file}",
+                    file=file,
+                ),
                 reason=error.strerror or str(error),
-                remedy=f"what it did is on stdout, and it ended with {run.ending.exit_code:d}; see mqctl history",
+                remedy=sentence(
+                    "what-did-stdout-ended-see-mqctl",
+                    "what it did is on stdout, and it ended with {exit_code:d}; see mqctl history",
+                    exit_code=run.ending.exit_code,
+                ),
             ) from error
 
 

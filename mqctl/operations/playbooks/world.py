@@ -20,6 +20,7 @@ from mqctl.playbook.child import Spoken, run_child
 from mqctl.render import units
 from mqctl.render.messages import phrase
 from mqctl.render.text import printable
+from mqctl.text import sentence
 
 _ELSEWHERE = ("--store", "--snapshot", "--file")
 
@@ -33,9 +34,15 @@ def choices(playbook: Playbook, given: Sequence[str]) -> dict[str, str]:
         step = decisions.get(name)
         if step is None:
             there = ", ".join(decisions) or "none"
-            raise UsageError(f"{playbook.slug} has no decision {name}", reason=f"there are {there}")
+            raise UsageError(
+                sentence("no-decision", "{slug} has no decision {name}", slug=playbook.slug, name=name),
+                reason=sentence("there-are", "there are {there}", there=there),
+            )
         if choice not in step.options:
-            raise UsageError(f"{name} has no choice {choice!r}", reason=f"there are {', '.join(step.options)}")
+            raise UsageError(
+                sentence("no-choice", "{name} has no choice {choice!r}", name=name, choice=choice),
+                reason=sentence("there-are", "there are {there}", there=", ".join(step.options)),
+            )
         chosen[name] = choice
     return chosen
 

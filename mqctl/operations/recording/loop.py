@@ -20,6 +20,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.operations.recording.running import lock_of, noted
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_numbers
+from mqctl.text import Word, composed, sentence
 
 if TYPE_CHECKING:
     from mqctl.client.admin.cluster import Cluster
@@ -46,9 +47,11 @@ def require_libraries() -> None:
     missing = [name for name in ("pyarrow", "duckdb") if find_spec(name) is None]
     if missing:
         raise ConfigurationError(
-            "could not work with recordings",
-            reason=f"{' and '.join(missing)} not installed",
-            remedy="pip install 'mqctl[record]', which adds Parquet and DuckDB",
+            sentence("could-not-work-recordings", "could not work with recordings"),
+            reason=sentence("not-installed-2", "{missing} not installed", missing=" and ".join(missing)),
+            remedy=sentence(
+                "pip-install-mqctl-record-adds-parquet", "pip install 'mqctl[record]', which adds Parquet and DuckDB"
+            ),
         )
 
 
@@ -97,7 +100,14 @@ class _Recorder:
             self._ended.wait(max(0.0, next_at - monotonic()))
         reason = "interrupted" if self._ended.is_set() else "the last look was taken"
         self._writer.stopped(self._time(), reason)
-        tell(f"mqctl: recorded {counted(number, 'look')}; {reason}")
+        tell(
+            sentence(
+                "recorded",
+                "mqctl: recorded {number}; {reason}",
+                number=counted(number, "look"),
+                reason=Word(reason),
+            )
+        )
         return ExitCode.OK if self._answered else ExitCode.UNREACHABLE
 
     def _look(self, *, first: bool) -> None:
@@ -147,12 +157,24 @@ class _Recorder:
     def _note(self, error: MqctlError | None) -> None:
         """Tells of trouble once, and when it is over."""
         if error is not None and str(error) != self._trouble:
-            tell(f"mqctl: {error}\n  next: {error.remedy}" if error.remedy else f"mqctl: {error}")
+            tell(
+                composed("mqctl: {error}\n  next: {remedy}", error=error, remedy=error.remedy)
+                if error.remedy
+                else composed("mqctl: {error}", error=error)
+            )
         elif error is None and self._trouble is not None:
-            tell("mqctl: looks are recorded again")
+            tell(sentence("looks-recorded-again", "mqctl: looks are recorded again"))
         self._trouble = None if error is None else str(error)
 
     def _say(self, written: Written) -> None:
         if sys.stderr.isatty() or written.keyframe:
             frame = ", keyframe" if written.keyframe else ""
-            tell(f"mqctl: {written.row_count:,} rows, {written.byte_count / _MIB:.2f} MiB{frame}")
+            tell(
+                sentence(
+                    "rows-mib",
+                    "mqctl: {row_count:,} rows, {byte_count:.2f} MiB{frame}",
+                    row_count=written.row_count,
+                    byte_count=written.byte_count / _MIB,
+                    frame=frame,
+                )
+            )

@@ -17,6 +17,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.recording.loop import require_libraries
 from mqctl.recording.kinds import LookOutcome
 from mqctl.render import units
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.recording.reader import Recording
@@ -47,12 +48,19 @@ def read_recorded(
     """
     if any(elsewhere) or live.namesrv or live.profile or live.proxies:
         raise UsageError(
-            "only one of a recording, a store, a snapshot and a live cluster can be used", remedy="name one"
+            sentence(
+                "only-one-recording-store-snapshot-live",
+                "only one of a recording, a store, a snapshot and a live cluster can be used",
+            ),
+            remedy=sentence("name-one", "name one"),
         )
     if any(unfit) or live.with_stacks:
         raise UsageError(
-            "--stacks, --probe, --quick, --levels and --broker-name cannot be combined with --recording",
-            reason="a recorded moment is over",
+            sentence(
+                "stacks-probe-quick-levels-broker-name",
+                "--stacks, --probe, --quick, --levels and --broker-name cannot be combined with --recording",
+            ),
+            reason=sentence("recorded-moment-over", "a recorded moment is over"),
         )
     require_libraries()
     from mqctl.recording.history import past_of
@@ -66,7 +74,13 @@ def read_recorded(
     look = opened.look_at(moment_ms)
     if moment_ms - look.moment_ms > look.lasting_ms:
         span = units.duration(moment_ms - look.moment_ms)
-        note(f"nobody recorded at that moment: judged is the look before it, {span} earlier")
+        note(
+            sentence(
+                "nobody-recorded-moment-judged-look-before",
+                "nobody recorded at that moment: judged is the look before it, {span} earlier",
+                span=span,
+            )
+        )
     past = past_of(opened, moment_ms)
     for problem in opened.problems.values():
         note(str(problem))

@@ -19,6 +19,7 @@ from mqctl.recording.timeline.backlogs import group_series
 from mqctl.recording.timeline.events import Timeline, timeline_of
 from mqctl.recording.timeline.filling import Numbers
 from mqctl.recording.timeline.question import TimelineQuestion
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,14 @@ def _require_names(recording: Recording, question: TimelineQuestion, timeline: T
     for noun, (wanted, names) in known.items():
         for name in sorted(wanted - names):
             raise NotFoundError(
-                f"the recording {recording.place.text} has no {noun} {name} in that time",
-                remedy="leave the name out, or ask for another time",
+                sentence(
+                    "recording-no-time",
+                    "the recording {place} has no {noun} {name} in that time",
+                    place=recording.place.text,
+                    noun=noun,
+                    name=name,
+                ),
+                remedy=sentence("leave-name-out-ask-another-time", "leave the name out, or ask for another time"),
             )
 
 
@@ -125,4 +132,4 @@ def write_page(file: Path, answer: TimelineAnswer, lang: Lang | None, limit: str
         gaps=answer.timeline.gaps,
     )
     write_text(file, timeline_page(answer.reported, charted, lang, most_of(limit, MOST_ROWS)))
-    note(f"charts and events are in {file}")
+    note(sentence("charts-events", "charts and events are in {file}", file=file))

@@ -18,6 +18,7 @@ from mqctl.operations.replay.sources import Source, ranges_of
 from mqctl.plan.replay import by_queue
 from mqctl.plan.targets import ToGiven
 from mqctl.snapshot.live.asking import Asking
+from mqctl.text import sentence
 
 
 def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent) -> Finished[OffsetRecord]:
@@ -56,7 +57,14 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
         )
         journal().replays.write(record)
         status = command_line("mqctl replay status {}", change.id)
-        tell(f"mqctl: replay {change.id}; {status} shows when its end is reached")
+        tell(
+            sentence(
+                "replay-shows-when-end-reached",
+                "mqctl: replay {change}; {status} shows when its end is reached",
+                change=change.id,
+                status=status,
+            )
+        )
 
     return run_offset_change(
         asking, request, OffsetConsent(execute=consent.execute, confirmed=consent.confirmed, opened=opened)

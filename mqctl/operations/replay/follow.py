@@ -34,6 +34,7 @@ from mqctl.render.replays import PlannedRange
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_offsets, ask_topics, list_brokers, masters_of
 from mqctl.snapshot.live.topic_use import all_told, sampled_keys, topic_use
+from mqctl.text import Word, sentence
 
 _LOOK_S = 1.0
 _PERSIST_MS = 1_000
@@ -95,10 +96,16 @@ def run_follow(target: ClusterTarget, request: FollowRequest, consent: Consent) 
         if not consent.execute:
             return shown, ExitCode.OK
         confirm(request.new, consent.confirmed, shown, where=cluster.name_servers.addresses())
-        with journal().alone(f"follow {planned.plan.group}", tell):
+        with journal().alone(sentence("follow", "follow {group}", group=planned.plan.group), tell):
             plan = planned.plan
             notes = FollowNotes(journal().replays, plan, planned.cluster, planned.addresses, goes_on=planned.goes_on)
-            tell(f"mqctl: follower {notes.record.id}; mqctl history keeps what it copied")
+            tell(
+                sentence(
+                    "follower-mqctl-history-keeps-what",
+                    "mqctl: follower {record}; mqctl history keeps what it copied",
+                    record=notes.record.id,
+                )
+            )
             _place_group(Asking(cluster, target.deadline()), planned)
             report = _follow(target, Asking(cluster, target.deadline()), request, planned, notes)
     return follow_document(report), ExitCode.UNKNOWN if report.unknown_count else ExitCode.OK
@@ -113,7 +120,10 @@ def _plan(asking: Asking, request: FollowRequest) -> _Planned:
         UnreachableError, PermissionDeniedError: a broker does not tell what the plan rests on.
     """
     if request.old == request.new:
-        raise UsageError("a topic is not followed into itself", remedy="mqctl topic update -t TOPIC --queues N")
+        raise UsageError(
+            sentence("topic-not-followed-into-itself", "a topic is not followed into itself"),
+            remedy="mqctl topic update -t TOPIC --queues N",
+        )
     group = follower_group(request.old, request.new)
     masters = masters_of(list_brokers(asking, asking.cluster.brokers(asking.deadline), Scope()))
     ask_topics(asking, masters)
@@ -183,7 +193,9 @@ def _holders(masters: list[LiveBroker], topic: str) -> list[LiveBroker]:
     if not holders:
         known = {name for broker in masters for name in broker.topics}
         create = command_line("mqctl topic create -t {} --queues N", topic)
-        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, create))
+        raise NotFoundError(
+            sentence("no-topic", "there is no topic {topic}", topic=topic), remedy=meant(topic, known, create)
+        )
     return holders
 
 
@@ -193,23 +205,41 @@ def _begin(
     """Returns the first offset of each queue, and where that is in words."""
     firsts = {queue: low for queue, (low, _) in use.bounds.items()}
     if own:
-        return {queue: max(low, own.get(queue, low)) for queue, low in firsts.items()}, "going on where it stopped"
+        return {queue: max(low, own.get(queue, low)) for queue, low in firsts.items()}, sentence(
+            "going-where-stopped", "going on where it stopped"
+        )
     if from_group is None:
-        return firsts, "from the first messages"
+        return firsts, sentence("first-messages", "from the first messages")
     reader = next((reader for reader in use.readers if reader.group == from_group and reader.offsets), None)
     if reader is None:
         raise UsageError(
-            f"group {from_group} has no offsets on {use.topic}",
-            remedy=f"groups that read it: {', '.join(reader.group for reader in use.readers) or 'none'}",
+            sentence(
+                "group-no-offsets-2",
+                "group {from_group} has no offsets on {topic}",
+                from_group=from_group,
+                topic=use.topic,
+            ),
+            remedy=sentence(
+                "groups-read",
+                "groups that read it: {readers}",
+                readers=", ".join(reader.group for reader in use.readers) or "none",
+            ),
         )
     if reader.member_count:
         raise UsageError(
-            f"group {from_group} is online and keeps consuming",
-            reason="it would receive twice what it consumes after the follower read its offsets",
-            remedy="stop its consumers first, then run this again",
+            sentence(
+                "group-online-keeps-consuming",
+                "group {from_group} is online and keeps consuming",
+                from_group=from_group,
+            ),
+            reason=sentence(
+                "would-receive-twice-what-consumes-after",
+                "it would receive twice what it consumes after the follower read its offsets",
+            ),
+            remedy=sentence("stop-consumers-first-run-again", "stop its consumers first, then run this again"),
         )
     begins = {queue: max(low, reader.offsets.get(queue, low)) for queue, low in firsts.items()}
-    return begins, f"from where {from_group} has got to"
+    return begins, sentence("where-got", "from where {from_group} has got to", from_group=from_group)
 
 
 def _warnings(
@@ -217,19 +247,53 @@ def _warnings(
 ) -> list[str]:
     lines = []
     if not new:
-        lines.append(f"{request.new} cannot be written now: {command_line('mqctl topic describe -t {}', request.new)}")
+        lines.append(
+            sentence(
+                "cannot-written-now",
+                "{new} cannot be written now: {value}",
+                new=request.new,
+                value=command_line("mqctl topic describe -t {}", request.new),
+            )
+        )
     if len(new) <= old_count:
-        lines.append(f"{request.new} has no more queues than {request.old}: there is nothing to gain")
+        lines.append(
+            sentence(
+                "no-more-queues-than-nothing-gain",
+                "{new} has no more queues than {old}: there is nothing to gain",
+                new=request.new,
+                old=request.old,
+            )
+        )
     if keys.scattered_count:
-        lines.append(f"keys in several queues of {request.old}: {keys.scattered_count:,}; their order is lost already")
+        lines.append(
+            sentence(
+                "keys-several-queues-order-lost-already",
+                "keys in several queues of {old}: {scattered_count:,}; their order is lost already",
+                old=request.old,
+                scattered_count=keys.scattered_count,
+            )
+        )
     if keys.placed_count < keys.message_count:
         lines.append(
-            f"producers of {request.old} do not place all keys by the hash of their text: those of {request.new} must, "
-            f"as --key-selector {request.selector} says, or a key ends up in two queues there"
+            sentence(
+                "producers-do-not-place-all-keys",
+                "producers of {old} do not place all keys by the hash of their text: those of {new} "
+                "must, as --key-selector {selector} says, or a key ends up in two queues there",
+                old=request.old,
+                new=request.new,
+                selector=request.selector,
+            )
         )
     if len(left) > 1 and request.from_group is not None:
         others = ", ".join(sorted(set(left) - {request.from_group}))
-        lines.append(f"{others} read {request.old} too, at their own offsets: let them drain it before they switch")
+        lines.append(
+            sentence(
+                "read-too-own-offsets-let-drain",
+                "{others} read {old} too, at their own offsets: let them drain it before they switch",
+                others=others,
+                old=request.old,
+            )
+        )
     return lines
 
 
@@ -241,16 +305,51 @@ def _cut_over(request: FollowRequest, group: str, readers: list[str]) -> list[st
     read_only = command_line("mqctl topic update -t {} --perm R-- --execute", request.old)
     drained = command_line("mqctl group lag -g {} -t {} --until 'lag<1'", group, request.old)
     return [
-        f"stop the consumers of {reader} on {request.old}: {members} shows when all are gone",
-        f"{follow}: it copies what they have not consumed, and what producers keep writing",
-        f"start {reader} on {request.new}, from its first message (FIRST_OFFSET); watch it with "
-        f"{command_line('mqctl group lag -g {} -t {}', reader, request.new)}",
-        f"producers stop sending to {request.old}, or buffer; {read_only} rejects the rest (undo restores it)",
-        f"wait until the old topic is drained: {drained}; stop the follower (SIGTERM), which reports duplicates",
-        f"producers start on {request.new}, choosing queues by {request.selector} of the same key; before step 5 a key "
-        "could overtake its own older messages",
-        f"to go back before step 6: give {request.old} its permission back and start {reader} there; what it consumed "
-        f"of {request.new} comes again",
+        sentence(
+            "stop-consumers-shows-when-all-gone",
+            "stop the consumers of {reader} on {old}: {members} shows when all are gone",
+            reader=reader,
+            old=request.old,
+            members=members,
+        ),
+        sentence(
+            "copies-what-not-consumed-what-producers",
+            "{follow}: it copies what they have not consumed, and what producers keep writing",
+            follow=follow,
+        ),
+        sentence(
+            "start-first-message-first-offset-watch",
+            "start {reader} on {new}, from its first message (FIRST_OFFSET); watch it with {value}",
+            reader=reader,
+            new=request.new,
+            value=command_line("mqctl group lag -g {} -t {}", reader, request.new),
+        ),
+        sentence(
+            "producers-stop-sending-buffer-rejects-rest",
+            "producers stop sending to {old}, or buffer; {read_only} rejects the rest (undo restores it)",
+            old=request.old,
+            read_only=read_only,
+        ),
+        sentence(
+            "wait-old-topic-drained-stop-follower",
+            "wait until the old topic is drained: {drained}; stop the follower (SIGTERM), which reports duplicates",
+            drained=drained,
+        ),
+        sentence(
+            "producers-start-choosing-queues-same-key",
+            "producers start on {new}, choosing queues by {selector} of the same key; before "
+            "step 5 a key could overtake its own older messages",
+            new=request.new,
+            selector=request.selector,
+        ),
+        sentence(
+            "go-back-before-step-6-give",
+            "to go back before step 6: give {old} its permission back and start {reader} there; "
+            "what it consumed of {new} comes again",
+            old=request.old,
+            reader=reader,
+            new=request.new,
+        ),
     ]
 
 
@@ -290,7 +389,14 @@ def _follow(
         return watch.is_done()
 
     with follower:
-        tell(f"mqctl: following {request.old} into {request.new}; interrupt it to end")
+        tell(
+            sentence(
+                "following-into-interrupt-end",
+                "mqctl: following {old} into {new}; interrupt it to end",
+                old=request.old,
+                new=request.new,
+            )
+        )
         wait_for_interrupt(every_s=_LOOK_S, done=looked)
         repeats = follower.repeats()
     left = watch.left(group, request.old)
@@ -346,8 +452,17 @@ class _Watch:
         self._held = not self._held
         consumer = self._follower.consumer
         (consumer.suspend if self._held else consumer.resume)()
-        what = "holding" if self._held else "going on"
-        tell(f"mqctl: {what}: {self._request.hold_group} has {counted(left, 'message')} of {self._request.new} left")
+        what = "holding" if self._held else sentence("going", "going on")
+        tell(
+            sentence(
+                "left-2",
+                "mqctl: {what}: {hold_group} has {left} of {new} left",
+                what=Word(what),
+                hold_group=self._request.hold_group,
+                left=counted(left, "message"),
+                new=self._request.new,
+            )
+        )
 
     def left(self, group: str, topic: str) -> int | None:
         """Returns how many messages a group has left; None when brokers did not tell."""

@@ -18,6 +18,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.operations.plans.changing import now_ms
 from mqctl.render.follow import FollowPlan
 from mqctl.render.replays import PlannedRange
+from mqctl.text import sentence
 
 
 class FollowNotes:
@@ -84,8 +85,14 @@ class FollowNotes:
         self._take(reached)
         record.found += found_count
         doubts = {doubt.key: doubt for doubt in record.in_doubt}
-        doubts |= {key: Doubt(key=key, reason=f"it is there {count} times") for key, count in repeats.keys.items()}
-        doubts |= {key: Doubt(key=key, reason="it could not be looked up") for key in repeats.unknown}
+        doubts |= {
+            key: Doubt(key=key, reason=sentence("times", "it is there {count} times", count=count))
+            for key, count in repeats.keys.items()
+        }
+        doubts |= {
+            key: Doubt(key=key, reason=sentence("could-not-looked-up-2", "it could not be looked up"))
+            for key in repeats.unknown
+        }
         record.in_doubt = list(doubts.values())
         record.ended = drained
         for part in record.parts:

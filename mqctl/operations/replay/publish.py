@@ -38,6 +38,7 @@ from mqctl.render.replays import PlannedRange, ReplayPlanReport, replay_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.topic_use import groups_of_topic
+from mqctl.text import sentence
 
 _PRODUCER = "MQCTL_PRODUCER"
 _WRITABLE = 2
@@ -91,7 +92,7 @@ class Publication(Change[PublishPlan, ReplayRecord]):
         return self._asking.cluster.name_servers.addresses()
 
     def locks(self, plan: PublishPlan) -> str:
-        return f"replay {plan.record.id}"
+        return sentence("replay", "replay {record}", record=plan.record.id)
 
     def again(self, shown: PublishPlan) -> PublishPlan:
         _refuse_overtaken(journal().replays, shown.record)
@@ -101,8 +102,11 @@ class Publication(Change[PublishPlan, ReplayRecord]):
         return plan.record
 
     def opened(self, record: ReplayRecord) -> str:
-        return (
-            f"mqctl: replay {record.id}; {command_line('mqctl replay resume {}', record.id)} continues it if it stops"
+        return sentence(
+            "replay-continues-if-stops",
+            "mqctl: replay {record}; {value} continues it if it stops",
+            record=record.id,
+            value=command_line("mqctl replay resume {}", record.id),
         )
 
     def carry_out(self, work: Work[PublishPlan, ReplayRecord]) -> None:
@@ -123,7 +127,11 @@ class Publication(Change[PublishPlan, ReplayRecord]):
         )
 
     def finish(self, record: ReplayRecord) -> str:
-        return f"{command_line('mqctl replay resume {}', record.id)} continues where it stopped"
+        return sentence(
+            "continues-where-stopped",
+            "{value} continues where it stopped",
+            value=command_line("mqctl replay resume {}", record.id),
+        )
 
     def report(self, record: ReplayRecord) -> Document:
         return replay_document(report_of(record))
@@ -198,7 +206,11 @@ def plan_publish(
         receivers=receivers,
         queues=report.queues,
     )
-    hint = f"nothing was published; add --execute --confirm {shell_word(target)} to do it"
+    hint = sentence(
+        "nothing-published-add-execute-confirm-do",
+        "nothing was published; add --execute --confirm {target} to do it",
+        target=shell_word(target),
+    )
     return PublishPlan(record=record, shown=replay_plan_document(report, hint))
 
 
@@ -212,23 +224,32 @@ def resume_plan(asking: Asking, record: ReplayRecord, *, execute: bool) -> Publi
     if record.group is not None:
         status = command_line("mqctl replay status {}", record.id)
         raise RefusedError(
-            f"replay {record.id} is made by group {record.group}",
-            reason="its consumers carry it out",
-            remedy=f"{status}; an interrupted change is finished by mqctl offset reset --resume",
+            sentence(
+                "replay-made-group", "replay {record} is made by group {group}", record=record.id, group=record.group
+            ),
+            reason=sentence("consumers-carry-out", "its consumers carry it out"),
+            remedy=sentence(
+                "interrupted-change-finished-mqctl-offset-reset",
+                "{status}; an interrupted change is finished by mqctl offset reset --resume",
+                status=status,
+            ),
         )
     if record.selector is not None:
         raise RefusedError(
-            f"{record.id} follows a topic and has no end",
-            reason="it goes on at the offsets of its group",
+            sentence("follows-topic-no-end", "{record} follows a topic and has no end", record=record.id),
+            reason=sentence("goes-offsets-group", "it goes on at the offsets of its group"),
             remedy=follow_again(record.parts[0].topic, record.subject, record.selector),
         )
     if record.ended:
         raise RefusedError(
-            f"replay {record.id} is complete", reason=f"published so far: {counted(record.published, 'message')}"
+            sentence("replay-complete", "replay {record} is complete", record=record.id),
+            reason=sentence(
+                "published-far", "published so far: {published}", published=counted(record.published, "message")
+            ),
         )
     names = {part.broker_name for part in record.parts}
     touched = record.brokers if record.store else {name: record.brokers[name] for name in names}
-    here = refuse_other_cluster(asking, touched, f"replay {record.id}")
+    here = refuse_other_cluster(asking, touched, sentence("replay", "replay {record}", record=record.id))
     record.brokers = {**record.brokers, **here}
     must_be_shown((record.id, record.target, record.parts, record.in_flight, record.brokers), execute=execute)
     return PublishPlan(record=record, shown=replay_document(report_of(record)))
@@ -282,8 +303,18 @@ def _receivers(asking: Asking, addresses: Collection[str], target: str) -> list[
     brokers = [LiveBroker(address=item) for item in places]
     groups = groups_of_topic(asking, brokers, target)
     for number, error in groups.errors.items():
-        problem, remedy = f"broker {brokers[number].name} did not list the readers of {target}", "mqctl broker list"
-        raise Gap.of(Part.GROUPS, error).as_error(problem, remedy, so_far="nothing was published")
+        problem, remedy = (
+            sentence(
+                "broker-did-not-list-readers",
+                "broker {brokers} did not list the readers of {topic}",
+                brokers=brokers[number].name,
+                topic=target,
+            ),
+            "mqctl broker list",
+        )
+        raise Gap.of(Part.GROUPS, error).as_error(
+            problem, remedy, so_far=sentence("nothing-published", "nothing was published")
+        )
     return sorted(frozenset().union(*groups.values.values()))
 
 
@@ -311,8 +342,12 @@ def _refuse_overtaken(book: Drawer[ReplayRecord], shown: ReplayRecord) -> None:
     known = book.read(shown.id)
     if (known.ended, known.parts, known.in_flight) != (shown.ended, shown.parts, shown.in_flight):
         raise BadInputError(
-            "nothing was published",
-            reason=f"another mqctl has gone on with replay {shown.id} since the plan was made",
+            sentence("nothing-published", "nothing was published"),
+            reason=sentence(
+                "another-mqctl-gone-replay-since-plan",
+                "another mqctl has gone on with replay {shown} since the plan was made",
+                shown=shown.id,
+            ),
             remedy=command_line("mqctl replay status {}", shown.id),
         )
 
@@ -329,6 +364,7 @@ def writable_queues(asking: Asking, topic: str) -> tuple[MessageQueue, ...]:
     )
     if not queues:
         raise NotFoundError(
-            f"topic {topic} has no queue that can be written", remedy=command_line("mqctl topic route -t {}", topic)
+            sentence("topic-no-queue-can-written", "topic {topic} has no queue that can be written", topic=topic),
+            remedy=command_line("mqctl topic route -t {}", topic),
         )
     return queues

@@ -20,6 +20,7 @@ from mqctl.plan.replay import QueueEnds, plan_ranges
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.messages import all_bounds, at_time, queue_addresses
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +71,11 @@ def source_of(
         topic is None and (any(item is not None for item in limits) or brokers or queues)
     ):
         raise UsageError(
-            "no messages to replay given",
-            remedy="give one of -t TOPIC with its limits, --skipped ID and --from-file FILE",
+            sentence("no-messages-replay-given", "no messages to replay given"),
+            remedy=sentence(
+                "give-one-t-topic-limits-skipped",
+                "give one of -t TOPIC with its limits, --skipped ID and --from-file FILE",
+            ),
         )
     if store is not None:
         return _of_store(store, topic, limits, brokers, queues)
@@ -80,16 +84,27 @@ def source_of(
     if from_file is not None:
         return _of_file(from_file)
     if (since is None) == (from_offset is None) or (until is not None and to_offset is not None):
-        remedy = "use --since or --from-offset, --until or --to-offset"
-        raise UsageError("the replay needs a beginning and an end", remedy=remedy)
+        remedy = sentence("use-since-offset-offset", "use --since or --from-offset, --until or --to-offset")
+        raise UsageError(
+            sentence("replay-needs-beginning-end", "the replay needs a beginning and an end"), remedy=remedy
+        )
     begin, begin_words = _instant(since)
     end, end_words = _instant(until)
     if begin is not None and end is not None and end < begin:
-        raise UsageError(f"{end_words} lies before {begin_words}", remedy="the end must lie after the beginning")
-    first = begin_words or f"offset {from_offset}"
-    last = end_words or (f"offset {to_offset}" if to_offset is not None else "the end")
+        raise UsageError(
+            sentence(
+                "lies-before", "{end_words} lies before {begin_words}", end_words=end_words, begin_words=begin_words
+            ),
+            remedy=sentence("end-must-lie-after-beginning", "the end must lie after the beginning"),
+        )
+    first = begin_words or sentence("offset", "offset {to_offset}", to_offset=from_offset)
+    last = end_words or (
+        sentence("offset", "offset {to_offset}", to_offset=to_offset)
+        if to_offset is not None
+        else sentence("end", "the end")
+    )
     return Source(
-        words=f"{topic} from {first} to {last}",
+        words=sentence("from-to", "{topic} from {first} to {last}", topic=topic, first=first, last=last),
         topics=(str(topic),),
         brokers=frozenset(brokers or ()),
         queue_ids=frozenset(queues or ()),
@@ -131,8 +146,11 @@ def ranges_of(asking: Asking, source: Source, *, every_queue: bool = False) -> t
         and (given is None or every_queue or queue in given)
     }
     if not queues or (given is not None and given - set(queues)):
-        raise NotFoundError(f"a queue of {source.words} is not there", remedy="mqctl topic route shows what there is")
-    ends = all_bounds(asking, queues, "nothing was published")
+        raise NotFoundError(
+            sentence("queue-not", "a queue of {source} is not there", source=source.words),
+            remedy=sentence("mqctl-topic-route-shows-what", "mqctl topic route shows what there is"),
+        )
+    ends = all_bounds(asking, queues, sentence("nothing-published", "nothing was published"))
     if source.given is None:
         limits = _limits(asking, source, queues, ends)
     else:
@@ -156,10 +174,13 @@ def _of_store(
     since, until, first, end = limits
     if topic is None or since is not None or until is not None or brokers:
         raise UsageError(
-            "no messages of the store given", remedy="use -t TOPIC, and -q, --from-offset or --to-offset to have fewer"
+            sentence("no-messages-store-given", "no messages of the store given"),
+            remedy=sentence(
+                "use-t-topic-q-offset-offset", "use -t TOPIC, and -q, --from-offset or --to-offset to have fewer"
+            ),
         )
     return Source(
-        words=f"{topic} of the store {store}",
+        words=sentence("store", "{topic} of the store {store}", topic=topic, store=store),
         store=store.resolve(),
         topics=(topic,),
         queue_ids=frozenset(queues or ()),
@@ -190,7 +211,7 @@ def _instant(text: str | None) -> tuple[int | None, str | None]:
     from mqctl.cli.times import parse_instant
 
     moment = parse_instant(text, datetime.now().astimezone())
-    tell(f"mqctl: {text} stands for {moment.text}")
+    tell(sentence("stands", "mqctl: {text} stands for {moment}", text=text, moment=moment.text))
     return moment.epoch_ms, moment.text
 
 
@@ -203,10 +224,16 @@ def _of_change(change_id: str) -> Source:
     ]
     if not skipped:
         raise UsageError(
-            f"change {change_id} has skipped nothing", remedy=command_line("mqctl offset history -g {}", record.subject)
+            sentence("change-skipped-nothing", "change {change_id} has skipped nothing", change_id=change_id),
+            remedy=command_line("mqctl offset history -g {}", record.subject),
         )
     return Source(
-        words=f"what change {change_id} skipped for group {record.subject}",
+        words=sentence(
+            "what-change-skipped-group",
+            "what change {record} skipped for group {group}",
+            record=change_id,
+            group=record.subject,
+        ),
         topics=tuple(sorted({queue.topic for queue in skipped})),
         given=tuple((queue.queue, queue.old or 0, queue.new) for queue in skipped),
         identity={queue.broker_name: record.brokers[queue.broker_name] for queue in skipped},
@@ -215,16 +242,24 @@ def _of_change(change_id: str) -> Source:
 
 def _of_file(path: Path) -> Source:
     if not path.is_file():
-        raise NotFoundError(f"there is no file {path}", remedy="mqctl offset skip writes one")
+        raise NotFoundError(
+            sentence("no-file", "there is no file {file}", file=path),
+            remedy=sentence("mqctl-offset-skip-writes-one", "mqctl offset skip writes one"),
+        )
     try:
         plan = read_ranges(read_named(path), is_csv=path.suffix == ".csv")
     except OSError as error:
-        raise refused(f"could not read {path}", error) from error
+        raise refused(sentence("could-not-read", "could not read {file}", file=path), error) from error
     except (ValueError, TypeError) as error:
-        remedy = "mqctl offset skip writes one; CSV columns: topic, broker_name, queue_id, begin_offset, end_offset"
-        raise BadInputError(f"{path} is not a replay plan", reason=str(error), remedy=remedy) from error
+        remedy = sentence(
+            "mqctl-offset-skip-writes-one-csv",
+            "mqctl offset skip writes one; CSV columns: topic, broker_name, queue_id, begin_offset, end_offset",
+        )
+        raise BadInputError(
+            sentence("not-replay-plan", "{path} is not a replay plan", path=path), reason=str(error), remedy=remedy
+        ) from error
     return Source(
-        words=plan.reason or f"the queues in {path.name}",
+        words=plan.reason or sentence("queues", "the queues in {path}", path=path.name),
         topics=tuple(sorted({row.topic for row in plan.ranges})),
         given=tuple(
             (MessageQueue(row.topic, row.broker_name, row.queue_id), row.begin_offset, row.end_offset)

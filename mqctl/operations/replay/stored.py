@@ -13,6 +13,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.stretch import Stretch
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.logged import logged_queues
+from mqctl.text import sentence
 
 _AT_ONCE = 32
 
@@ -29,7 +30,12 @@ class StoredTopic:
         """Queue offset and physical offset of each message by queue id, ascending."""
         logged = logged_queues(self._store.commit_log, self._topic)
         if not logged:
-            raise NotFoundError(f"no message of {self._topic} is in {self._store.path}", remedy="mqctl store verify")
+            raise NotFoundError(
+                sentence(
+                    "no-message-2", "no message of {topic} is in {path}", topic=self._topic, path=self._store.path
+                ),
+                remedy="mqctl store verify",
+            )
         return {queue_id: sorted(queue.items()) for queue_id, queue in logged.items()}
 
     def host(self) -> str:
@@ -56,7 +62,10 @@ class StoredTopic:
                 queue = MessageQueue(self._topic, broker_name, queue_id)
                 pieces.append(Stretch(queue=queue, begin=inside[0], end=inside[-1] + 1))
         if not pieces:
-            raise UsageError("there is nothing to replay", reason=f"no message of {self._topic} lies there")
+            raise UsageError(
+                sentence("nothing-replay", "there is nothing to replay"),
+                reason=sentence("no-message-lies", "no message of {topic} lies there", topic=self._topic),
+            )
         return tuple(pieces)
 
     def read(self, part: StretchPart) -> tuple[list[Message], int]:

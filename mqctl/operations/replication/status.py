@@ -10,6 +10,7 @@ from mqctl.model.replication import SyncState
 from mqctl.model.route import MASTER_ID
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.render.replication import ControllerRow, ReplicaRow
+from mqctl.text import joined, sentence
 
 
 def wanted_times(brokers: Sequence[BrokerSnapshot]) -> dict[tuple[str, int], tuple[str, int]]:
@@ -88,8 +89,13 @@ def _master_row(broker: BrokerSnapshot, slave_count: int) -> ReplicaRow:
 
 
 def _shown(sets: SyncState) -> str:
-    outside = [f"out: {', '.join(sets.out_of_sync)}"] if sets.out_of_sync else []
-    return "; ".join([", ".join(sets.in_sync), *outside, f"epoch {sets.master_epoch}"])
+    outside = (
+        [sentence("out", "out: {out_of_sync}", out_of_sync=", ".join(sets.out_of_sync))] if sets.out_of_sync else []
+    )
+    return joined(
+        "; ",
+        [", ".join(sets.in_sync), *outside, sentence("epoch", "epoch {master_epoch}", master_epoch=sets.master_epoch)],
+    )
 
 
 def _epochs(epochs: tuple[Epoch, ...] | None) -> str | None:
@@ -119,7 +125,9 @@ def _slave_row(
         state=replica.state.value,
         epochs=None if view is None else _epochs(view.epochs),
         epochs_meet_at=_meeting(broker, replica, master),
-        connections=f"connects to {view.master_address}" if view is not None and view.master_address else None,
+        connections=sentence("connects", "connects to {master_address}", master_address=view.master_address)
+        if view is not None and view.master_address
+        else None,
         silent_ms=None if view is None or view.written_ms is None else max(0, now_ms - view.written_ms),
         undispatched_bytes=undispatched_bytes(broker),
     )

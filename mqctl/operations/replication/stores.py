@@ -27,6 +27,7 @@ from mqctl.store.directory import StoreDirectory
 from mqctl.store.epochs import EPOCH_FILE, read_epochs, was_cut_at
 from mqctl.store.log_holdings import log_holdings
 from mqctl.store.unread_files import unread_log_files
+from mqctl.text import composed
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def _side(name: str, store: StoreDirectory) -> _Side:
     try:
         epochs = read_epochs(store.path)
     except MqctlError as error:
-        unread = f"{EPOCH_FILE}: {error.reason or error.problem}"
+        unread = composed("{epoch_file}: {reason}", epoch_file=EPOCH_FILE, reason=error.reason or error.problem)
     is_controlled = epochs is not None or unread is not None
     checkpoint = store.checkpoint() if is_controlled else None
     confirmed = None if checkpoint is None else checkpoint.confirm_physical_offset

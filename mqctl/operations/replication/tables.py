@@ -11,9 +11,10 @@ from mqctl.render.store_comparison import TableDifference, UnreadTable
 from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig
 from mqctl.store.directory import StoreDirectory
+from mqctl.text import joined, sentence
 
 _NAMED = 5
-CONSUMER_OFFSETS_TABLE = "consumer offsets"
+CONSUMER_OFFSETS_TABLE = sentence("consumer-offsets", "consumer offsets")
 Entries = Mapping[str, object]
 
 
@@ -36,7 +37,10 @@ def _groups(file: LoadedConfig) -> Entries:
 
 
 def _delay_offsets(file: LoadedConfig) -> Entries:
-    return {f"level {level}": offset for level, offset in configs.delay_offsets(file).offsets.items()}
+    return {
+        sentence("level", "level {level}", level=level): offset
+        for level, offset in configs.delay_offsets(file).offsets.items()
+    }
 
 
 def _offsets(file: LoadedConfig) -> Entries:
@@ -51,7 +55,7 @@ _TABLES = (
     _Table("topics", configs.TOPICS, ("config/topics", "config/rdb"), _topics),
     _Table("groups", configs.GROUPS, ("config/subscriptionGroups", "config/rdb"), _groups),
     _Table(CONSUMER_OFFSETS_TABLE, configs.CONSUMER_OFFSETS, ("config/consumerOffsets", "config/rdb"), _offsets),
-    _Table("delay offsets", configs.DELAY_OFFSETS, (), _delay_offsets),
+    _Table(sentence("delay-offsets", "delay offsets"), configs.DELAY_OFFSETS, (), _delay_offsets),
 )
 
 
@@ -78,30 +82,37 @@ def _loaded(store: StoreDirectory, table: _Table) -> LoadedConfig | str:
     if any(database in reasons for database in table.databases):
         return next(reasons[database] for database in table.databases if database in reasons)
     if not (store.path / "config").is_dir():
-        return "there is no config directory: not copied"
+        return sentence("no-config-directory-not-copied", "there is no config directory: not copied")
     try:
         file = store.config(table.file)
     except MqctlError as error:
         return error.reason or error.problem
     problem = file.state.main_problem
     if file.state.source is FileSource.NONE and problem != "missing":
-        return f"config/{table.file} and its backup are of no use: {problem}"
+        return sentence(
+            "config-backup-no-use",
+            "config/{file} and its backup are of no use: {problem}",
+            file=table.file,
+            problem=problem,
+        )
     return file
 
 
 def _difference(name: str, a: Entries, b: Entries) -> TableDifference:
     only_a, only_b = sorted(a.keys() - b.keys()), sorted(b.keys() - a.keys())
     differ = sorted(key for key in a.keys() & b.keys() if a[key] != b[key])
-    named = [f"only in A: {key}" for key in only_a] + [f"only in B: {key}" for key in only_b]
+    named = [sentence("only", "only in A: {key}", key=key) for key in only_a] + [
+        sentence("only-b", "only in B: {key}", key=key) for key in only_b
+    ]
     named += [_both(key, a[key], b[key]) for key in differ]
     return TableDifference(
         table=name,
         only_a_count=len(only_a),
         only_b_count=len(only_b),
         differing_count=len(only_a) + len(only_b) + len(differ),
-        examples="; ".join(named[:_NAMED]) + (" ..." if len(named) > _NAMED else ""),
+        examples=joined("; ", named[:_NAMED]) + (" ..." if len(named) > _NAMED else ""),
     )
 
 
 def _both(key: str, a: object, b: object) -> str:
-    return f"{key}: {a} / {b}" if isinstance(a, int) else f"differs: {key}"
+    return f"{key}: {a} / {b}" if isinstance(a, int) else sentence("differs", "differs: {key}", key=key)

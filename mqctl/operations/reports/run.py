@@ -26,6 +26,7 @@ from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import dlq_topic, group_of, retry_topic
+from mqctl.text import composed, joined, sentence
 
 if TYPE_CHECKING:
     from mqctl.model.lang import Lang
@@ -124,7 +125,10 @@ def _answering(
             open_store(path)
     if question.no_spark:
         if question.conf or not settings.is_local:
-            raise UsageError("--no-spark reads in this process", remedy="leave --master and --conf out")
+            raise UsageError(
+                sentence("no-spark-reads-process", "--no-spark reads in this process"),
+                remedy=sentence("leave-master-conf-out", "leave --master and --conf out"),
+            )
         from mqctl.spark.engines import PlainEngine
 
         plain = PlainEngine(progress=progress)
@@ -151,9 +155,16 @@ def _of_groups(engine: Engine, wanted: Selection) -> Selection:
         if group not in topics and group not in given_up:
             known = ", ".join(sorted(topics)[:10])
             raise NotFoundError(
-                f"no consumer group {group} with offsets in {', '.join(wanted.stores)}",
-                reason=f"groups with offsets: {known}" if known else "no group has any there",
-                remedy="mqctl store describe shows what a store has",
+                sentence(
+                    "no-consumer-group-offsets",
+                    "no consumer group {group} with offsets in {paths}",
+                    group=group,
+                    paths=", ".join(wanted.stores),
+                ),
+                reason=sentence("groups-offsets", "groups with offsets: {shown}", shown=known)
+                if known
+                else sentence("no-group-any", "no group has any there"),
+                remedy=sentence("mqctl-store-describe-shows-what-store", "mqctl store describe shows what a store has"),
             )
     own = {topic for group in wanted.groups for topic in topics.get(group, ())}
     # Retries and dead letters of a group are its own, whether it has offsets on them or not.
@@ -186,7 +197,10 @@ def bucket_ms(text: str) -> int:
 
     span_ms = parse_span_ms(text)
     if span_ms < 1000:
-        raise UsageError(f"--bucket {text} is too short", remedy="use 1s or more")
+        raise UsageError(
+            sentence("bucket-too-short", "--bucket {bucket} is too short", bucket=text),
+            remedy=sentence("use-1s-more", "use 1s or more"),
+        )
     return span_ms
 
 
@@ -221,14 +235,35 @@ def report(
 def tell_unread(unread: Sequence[Unread]) -> ExitCode:
     """Tells what of the stores is missing from the figures; the exit code says so, too."""
     for each in unread:
-        held = f"{each.bytes:,} bytes" if each.bytes else ""
+        held = sentence("bytes", "{bytes:,} bytes", bytes=each.bytes) if each.bytes else ""
         log = "its commit log holds " if each.bytes else ""
-        more = "" if each.messages is None else f"{log}{counted(each.messages, 'message')}"
-        holds = "; ".join(filter(None, (held, more)))
+        more = (
+            ""
+            if each.messages is None
+            else composed("{log}{messages}", log=log, messages=counted(each.messages, "message"))
+        )
+        holds = joined("; ", filter(None, (held, more)))
         if holds:
-            tell(f"mqctl: {each.store}: {each.part} is not read ({holds}): {each.reason}")
+            tell(
+                sentence(
+                    "not-read-3",
+                    "mqctl: {store}: {part} is not read ({holds}): {reason}",
+                    store=each.store,
+                    part=each.part,
+                    holds=holds,
+                    reason=each.reason,
+                )
+            )
         else:
-            tell(f"mqctl: {each.store}: {each.part} is not read: {each.reason}")
+            tell(
+                sentence(
+                    "not-read-2-2",
+                    "mqctl: {store}: {part} is not read: {reason}",
+                    store=each.store,
+                    part=each.part,
+                    reason=each.reason,
+                )
+            )
     return ExitCode.IO if unread else ExitCode.OK
 
 
@@ -238,8 +273,15 @@ def tell_skipped(read: Sequence[StoreRead]) -> None:
         if each.skipped_bytes:
             spots = ", ".join(map(str, each.damaged_at[:3]))
             tell(
-                f"mqctl: {each.store}: {each.skipped_bytes:,} bytes are no sound records and were passed over"
-                f" (at physical offset {spots}); details: `{command_line('mqctl store verify --store {}', each.store)}`"
+                sentence(
+                    "bytes-no-sound-records-passed",
+                    "mqctl: {store}: {skipped_bytes:,} bytes are no sound records and were passed over "
+                    "(at physical offset {spots}); details: `{value}`",
+                    store=each.store,
+                    skipped_bytes=each.skipped_bytes,
+                    spots=spots,
+                    value=command_line("mqctl store verify --store {}", each.store),
+                )
             )
 
 
@@ -250,9 +292,12 @@ def require_levels(levels: str | None) -> None:
     bad = DelayLevelTable.parse(levels).bad_item if levels else None
     if bad is not None:
         raise UsageError(
-            f"cannot read the delay levels {levels!r}",
-            reason=f"{bad!r} is not a number followed by s, m, h or d",
-            remedy="give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
+            sentence("cannot-read-delay-levels", "cannot read the delay levels {levels!r}", levels=levels),
+            reason=sentence("not-number-followed-s-m-h", "{bad!r} is not a number followed by s, m, h or d", bad=bad),
+            remedy=sentence(
+                "give-messagedelaylevel-broker-instance-levels-1s",
+                "give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
+            ),
         )
 
 
@@ -275,7 +320,7 @@ class Subscribed:
         names = sorted(name for name in self.brokers if name)
         parts = [f"cluster {', '.join(clusters)}"] if clusters else ["cluster not known"]
         parts += [f"broker {', '.join(names)}"] if names else []
-        return ", ".join(parts)
+        return joined(", ", parts)
 
 
 def _cluster_in(store: str) -> str | None:
@@ -310,9 +355,15 @@ def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[s
         names = [name for name in broker_names([named_store(text)[1] for text in stores], given) if name in in_snapshot]
     if len(names) != len(stores):
         raise UsageError(
-            "it is not clear which store belongs to which broker",
-            reason=f"{len(stores)} stores, {len(names)} broker names",
-            remedy=f"write --store NAME=DIR for each; the snapshot knows {', '.join(in_snapshot) or 'none'}",
+            sentence("not-clear-store-belongs-broker", "it is not clear which store belongs to which broker"),
+            reason=sentence(
+                "stores-broker-names", "{stores} stores, {names} broker names", stores=len(stores), names=len(names)
+            ),
+            remedy=sentence(
+                "write-store-name-dir-each-snapshot",
+                "write --store NAME=DIR for each; the snapshot knows {in_snapshot}",
+                in_snapshot=", ".join(in_snapshot) or "none",
+            ),
         )
     return Subscribed(known, tuple(names))
 
@@ -325,13 +376,16 @@ def scope_words(question: ReportOptions) -> str:
         if values
     ]
     parts += [f"{name} {value}" for name, value in (("since", question.since), ("until", question.until)) if value]
-    return "; ".join(parts) or "all groups and topics, everything that is stored"
+    return joined("; ", parts) or "all groups and topics, everything that is stored"
 
 
 def refuse_unwritable(path: Path | None) -> None:
     """Refuses a file whose directory is not there before long work is done for it. Raises StorageError."""
     if path is not None and not path.parent.is_dir():
-        raise StorageError(f"cannot write {path}", reason="its directory does not exist")
+        raise StorageError(
+            sentence("cannot-write", "cannot write {page}", page=path),
+            reason=sentence("directory-does-not-exist", "its directory does not exist"),
+        )
 
 
 def write_text(path: Path, text: str) -> None:
@@ -343,4 +397,6 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error
+        raise StorageError(
+            sentence("could-not-write", "could not write {path}", path=path), reason=error.strerror or str(error)
+        ) from error

@@ -15,6 +15,7 @@ from mqctl.operations.settings.change import identity_of, touched_masters
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import ask_settings
 from mqctl.snapshot.live.topic_use import all_told
+from mqctl.text import sentence
 
 # `Configuration` and `BrokerConfig` of 4.9.8 and 5.3.3 refuse these, or take them and lose track of themselves.
 _FIXED = frozenset(
@@ -30,13 +31,20 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
         RefusedError: a property that must not change while the broker runs, or holds a secret.
     """
     for name in sorted(_FIXED & set(requested)):
-        problem = f"{name} of a running broker cannot be changed"
-        raise RefusedError(problem, reason="it is the broker's identity or the place of its files", remedy="restart it")
+        problem = sentence("running-broker-cannot-changed", "{name} of a running broker cannot be changed", name=name)
+        raise RefusedError(
+            problem,
+            reason=sentence("brokers-identity-place-files", "it is the broker's identity or the place of its files"),
+            remedy=sentence("restart", "restart it"),
+        )
     for name in sorted(filter(holds_secret, requested)):
         raise RefusedError(
-            f"{name} cannot be changed from here",
-            reason="it is a secret, which plans would show and journals would keep",
-            remedy="change it in the broker's configuration file",
+            sentence("cannot-changed-here", "{name} cannot be changed from here", name=name),
+            reason=sentence(
+                "secret-plans-would-show-journals-would",
+                "it is a secret, which plans would show and journals would keep",
+            ),
+            remedy=sentence("change-brokers-configuration-file", "change it in the broker's configuration file"),
         )
     masters = touched_masters(asking, brokers)
     ask_settings(asking, masters)
@@ -47,8 +55,17 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
             if name not in broker.config:
                 listed = command_line("mqctl broker config {}", broker.name)
                 near = get_close_matches(name, broker.config, 3)
-                remedy = f"did you mean {', '.join(near)}? {listed}" if near else listed
-                raise NotFoundError(f"broker {broker.name} has no property {name}", remedy=remedy)
+                remedy = (
+                    sentence("did-you-mean", "did you mean {near}? {listed}", near=", ".join(near), listed=listed)
+                    if near
+                    else listed
+                )
+                raise NotFoundError(
+                    sentence(
+                        "broker-no-property", "broker {broker} has no property {name}", broker=broker.name, name=name
+                    ),
+                    remedy=remedy,
+                )
             steps.append(
                 SettingStep(
                     kind=SettingKind.BROKER,
@@ -68,8 +85,14 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
         made_at_ms=now_ms(),
         steps=tuple(steps),
         warnings=(
-            "a broker rewrites its whole configuration file with every property it has, and keeps the old one as .bak",
-            "some properties take effect only when the broker restarts",
+            sentence(
+                "broker-rewrites-whole-configuration-file-every",
+                "a broker rewrites its whole configuration file with every property it has, and "
+                "keeps the old one as .bak",
+            ),
+            sentence(
+                "some-properties-take-effect-only-when", "some properties take effect only when the broker restarts"
+            ),
         ),
     )
 
@@ -87,8 +110,18 @@ def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> Sett
     for address in asking.cluster.name_servers.addresses(asking.deadline):
         current = read_setting(asking.cluster, Place(SettingKind.WRITE_PERM, address, name), asking.deadline)
         if current is None:
-            problem = f"name server {address} does not know a topic of broker {name}"
-            raise UnreachableError(problem, remedy="nothing was changed; see mqctl cluster list")
+            problem = sentence(
+                "name-server-does-not-know-topic",
+                "name server {address} does not know a topic of broker {name}",
+                address=address,
+                name=name,
+            )
+            raise UnreachableError(
+                problem,
+                remedy=sentence(
+                    "nothing-changed-see-mqctl-cluster-list", "nothing was changed; see mqctl cluster list"
+                ),
+            )
         steps.append(
             SettingStep(
                 kind=SettingKind.WRITE_PERM,
@@ -99,13 +132,22 @@ def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> Sett
                 new={"writable": "true" if writable else "false"},
             )
         )
-    lasting = "it lasts until the broker registers a change, a new topic for instance"
+    lasting = sentence(
+        "lasts-broker-registers-change-new-topic",
+        "it lasts until the broker registers a change, a new topic for instance",
+    )
     setting = command_line("mqctl broker set {} --broker {}", f"brokerPermission={6 if writable else 4}", name)
-    permanent = f"{setting} is what lasts"
+    permanent = sentence("what-lasts", "{setting} is what lasts", setting=setting)
     meaning = (
-        "clients will see every topic of the broker as RW-, even one that was not"
+        sentence(
+            "clients-will-see-every-topic-broker",
+            "clients will see every topic of the broker as RW-, even one that was not",
+        )
         if writable
-        else "producers stop sending to it when they next refresh the route (within 30 s); consumers are not affected"
+        else sentence(
+            "producers-stop-sending-when-next-refresh",
+            "producers stop sending to it when they next refresh the route (within 30 s); consumers are not affected",
+        )
     )
     return SettingPlan(
         kind="broker-add-write-perm" if writable else "broker-wipe-write-perm",

@@ -23,6 +23,7 @@ from mqctl.render.document import Document
 from mqctl.render.settings import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, masters_of
+from mqctl.text import composed, sentence
 
 Make = Callable[[Asking], SettingPlan]
 _NO_SECRETS: Mapping[str, str] = {}
@@ -80,9 +81,11 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         now = self.plan()
         if now.steps != shown.steps:
             raise BadInputError(
-                "nothing was changed",
-                reason="somebody else changed it since the plan was made",
-                remedy="look at the new plan and run it again",
+                sentence("nothing-changed", "nothing was changed"),
+                reason=sentence(
+                    "somebody-else-changed-since-plan-made", "somebody else changed it since the plan was made"
+                ),
+                remedy=sentence("look-new-plan-run-again", "look at the new plan and run it again"),
             )
         return now
 
@@ -90,22 +93,28 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
         return new_record(plan)
 
     def opened(self, record: SettingRecord) -> str:
-        return f"mqctl: change {record.id}; {way_back(record.id)}"
+        return sentence(
+            "change-3", "mqctl: change {record}; {way_back}", record=record.id, way_back=way_back(record.id)
+        )
 
     def carry_out(self, work: Work[SettingPlan, SettingRecord]) -> None:
         carry_out(self._cluster, self._target.deadline(), work.record, work.save, self._secrets)
         if any(part.state != NOT_MOVED for part in work.record.parts):
             for warning in work.plan.warnings:
-                tell(f"mqctl: note: {warning}")
+                tell(sentence("note", "mqctl: note: {warning}", warning=warning))
             for step in work.plan.moving:
                 if step.note is not None:
-                    tell(f"mqctl: {step.place}: {step.note}")
+                    tell(composed("mqctl: {place}: {note}", place=step.place, note=step.note))
 
     def ended(self, work: Work[SettingPlan, SettingRecord]) -> list[str]:
         return self._after(self._asking())
 
     def finish(self, record: SettingRecord) -> str:
-        return f"run the same command again: finished steps are skipped; {way_back(record.id)}"
+        return sentence(
+            "run-same-command-again-finished-steps",
+            "run the same command again: finished steps are skipped; {way_back}",
+            way_back=way_back(record.id),
+        )
 
     def report(self, record: SettingRecord) -> Document:
         return change_document(record)
@@ -173,10 +182,15 @@ def touched_masters(asking: Asking, names: Iterable[str]) -> list[LiveBroker]:
     clusters = sorted({broker.address.cluster for broker in brokers})
     if len(clusters) > 1 and not named:
         raise UsageError(
-            "the name servers know several clusters", reason=", ".join(clusters), remedy="name brokers with --broker"
+            sentence("name-servers-know-several-clusters", "the name servers know several clusters"),
+            reason=", ".join(clusters),
+            remedy=sentence("name-brokers-broker", "name brokers with --broker"),
         )
     if not brokers:
-        raise UsageError("no master is among the brokers named", remedy="mqctl broker list shows which are masters")
+        raise UsageError(
+            sentence("no-master-among-brokers-named", "no master is among the brokers named"),
+            remedy=sentence("mqctl-broker-list-shows-masters", "mqctl broker list shows which are masters"),
+        )
     return brokers
 
 

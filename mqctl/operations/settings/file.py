@@ -24,6 +24,7 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
 from mqctl.snapshot.live.topic_use import all_told, topic_use
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import sentence
 
 _Config = TopicConfig | SubscriptionGroupConfig
 _NAMED = 3
@@ -88,14 +89,19 @@ def load_settings(file: Path) -> SettingsFile:
         wanted = decode_yaml(read_named(file), SettingsFile)
         check_settings(wanted)
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {file}", remedy="mqctl cluster export -o yaml writes one") from error
+        raise NotFoundError(
+            sentence("no-file", "there is no file {file}", file=file),
+            remedy=sentence("mqctl-cluster-export-o-yaml-writes", "mqctl cluster export -o yaml writes one"),
+        ) from error
     except OSError as error:
-        raise refused(f"could not read {file}", error) from error
+        raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error
     except (ValueError, BadInputError) as error:
         raise BadInputError(
-            f"could not read {file}",
+            sentence("could-not-read", "could not read {file}", file=file),
             reason=str(error),
-            remedy="mqctl cluster export -o yaml shows what one looks like",
+            remedy=sentence(
+                "mqctl-cluster-export-o-yaml-shows", "mqctl cluster export -o yaml shows what one looks like"
+            ),
         ) from error
     return wanted
 
@@ -145,9 +151,16 @@ def _refuse_two_settings(wanted: SettingsFile) -> None:
         names = [item.name for item in items]
         for name in sorted({name for name in names if names.count(name) > 1}):
             raise UsageError(
-                f"{noun} {name} has several settings in the file",
-                reason="they are for different brokers, and --broker takes every setting to the same ones",
-                remedy="take out of the file what is not meant, or leave --broker out",
+                sentence(
+                    "several-settings-file", "{noun} {name} has several settings in the file", noun=noun, name=name
+                ),
+                reason=sentence(
+                    "different-brokers-broker-takes-every-setting",
+                    "they are for different brokers, and --broker takes every setting to the same ones",
+                ),
+                remedy=sentence(
+                    "take-out-file-what-not-meant", "take out of the file what is not meant, or leave --broker out"
+                ),
             )
 
 
@@ -160,13 +173,18 @@ def _topic_steps(
         new = topic_in(item)
         for broker in _where(masters, item, applied):
             if is_system_topic(item.name) or item.name in broker.reserved:
-                raise UsageError(f"topic {item.name} belongs to the brokers", reason="brokers refuse to change it")
-            _refuse_on_4(broker, f"topic {item.name}", ["attributes"] if new.attributes else [])
+                raise UsageError(
+                    sentence("topic-belongs-brokers", "topic {topic} belongs to the brokers", topic=item.name),
+                    reason=sentence("brokers-refuse-change", "brokers refuse to change it"),
+                )
+            _refuse_on_4(
+                broker, sentence("topic-2", "topic {topic}", topic=item.name), ["attributes"] if new.attributes else []
+            )
             old, note = broker.topics.get(item.name), None
             becomes = new
             if old is not None and fields_of(old) != fields_of(new):
                 if not applied.updates:
-                    left.append(f"topic {item.name} on {broker.name}")
+                    left.append(sentence("topic-4", "topic {item} on {broker}", item=item.name, broker=broker.name))
                     becomes = old
                 else:
                     becomes, note = _next(asking, broker, old, new)
@@ -196,14 +214,17 @@ def _group_steps(
         check_group(item.name)
         new = group_in(item)
         if is_system_group(item.name):
-            raise UsageError(f"group {item.name} belongs to the brokers", reason="brokers and mqadmin rely on it")
+            raise UsageError(
+                sentence("group-belongs-brokers", "group {group} belongs to the brokers", group=item.name),
+                reason=sentence("brokers-mqadmin-rely", "brokers and mqadmin rely on it"),
+            )
         only_five = sorted(_FIVE_ONLY & unusual(new).keys())
         for broker in _where(masters, item, applied):
-            _refuse_on_4(broker, f"group {item.name}", only_five)
+            _refuse_on_4(broker, sentence("group", "group {name}", name=item.name), only_five)
             old = broker.groups.get(item.name)
             becomes = new
             if old is not None and old != new and not applied.updates:
-                left.append(f"group {item.name} on {broker.name}")
+                left.append(sentence("group-3", "group {item} on {broker}", item=item.name, broker=broker.name))
                 becomes = old
             if old != becomes:
                 _refuse_policy(becomes)
@@ -216,9 +237,16 @@ def _refuse_policy(config: SubscriptionGroupConfig | None) -> None:
     """Refuses to write, now or for an undo, a retry policy whose numbers neither files nor brokers give."""
     if config is not None and config.retry_policy_type != "CUSTOMIZED":
         raise RefusedError(
-            f"group {config.name} cannot be written from here",
-            reason=f"its retry policy is {config.retry_policy_type}, whose numbers would be lost",
-            remedy="take the group out of the file; mqadmin updateSubGroup takes the policy too",
+            sentence("group-cannot-written-here", "group {config} cannot be written from here", config=config.name),
+            reason=sentence(
+                "retry-policy-whose-numbers-would-lost",
+                "its retry policy is {policy}, whose numbers would be lost",
+                policy=config.retry_policy_type,
+            ),
+            remedy=sentence(
+                "take-group-out-file-mqadmin-updatesubgroup",
+                "take the group out of the file; mqadmin updateSubGroup takes the policy too",
+            ),
         )
 
 
@@ -230,9 +258,18 @@ def _refuse_on_4(broker: LiveBroker, what: str, only_five: Sequence[str]) -> Non
     version = broker.runtime.get("brokerVersionDesc", "?")
     if only_five and not version.startswith("V5"):
         raise RefusedError(
-            f"broker {broker.name} does not know the setting {only_five[0]} of {what}",
-            reason=f"it is {version}",
-            remedy="take the setting out of the file, or name other brokers with --broker",
+            sentence(
+                "broker-does-not-know-setting",
+                "broker {broker} does not know the setting {only_five} of {what}",
+                broker=broker.name,
+                only_five=only_five[0],
+                what=what,
+            ),
+            reason=sentence("it-is", "it is {version}", version=version),
+            remedy=sentence(
+                "take-setting-out-file-name-other",
+                "take the setting out of the file, or name other brokers with --broker",
+            ),
         )
 
 
@@ -251,14 +288,32 @@ def _unset_modes(wanted: SettingsFile) -> list[str]:
     popping = sorted({item.name for item in wanted.groups if "POP" in wanted.consume_modes.get(item.name, "")})
     if not popping:
         return []
-    more = f" and {len(popping) - _NAMED} more" if len(popping) > _NAMED else ""
+    more = sentence("more-2", " and {left} more", left=len(popping) - _NAMED) if len(popping) > _NAMED else ""
     names = f"{', '.join(popping[:_NAMED])}{more}"
-    return [f"the file says that {names} pop, which is not set by it: mqadmin setConsumeMode does that"]
+    return [
+        sentence(
+            "file-says-pop-not-set-mqadmin",
+            "the file says that {names} pop, which is not set by it: mqadmin setConsumeMode does that",
+            names=names,
+        )
+    ]
 
 
 def _warnings(left: Sequence[str]) -> list[str]:
     if not left:
         return []
-    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-    stay = "has other settings and stays as it is" if len(left) == 1 else "have other settings and stay as they are"
-    return [f"{', '.join(left[:_NAMED])}{more} {stay}; --update gives settings of the file"]
+    more = sentence("more-2", " and {left} more", left=len(left) - _NAMED) if len(left) > _NAMED else ""
+    stay = (
+        sentence("other-settings-stays", "has other settings and stays as it is")
+        if len(left) == 1
+        else sentence("other-settings-stay", "have other settings and stay as they are")
+    )
+    return [
+        sentence(
+            "update-gives-settings-file",
+            "{left}{more} {stay}; --update gives settings of the file",
+            left=", ".join(left[:_NAMED]),
+            more=more,
+            stay=stay,
+        )
+    ]

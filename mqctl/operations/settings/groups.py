@@ -21,6 +21,7 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_runtime, ask_topics
 from mqctl.snapshot.live.members import gather_memberships
 from mqctl.snapshot.live.topic_use import all_told, topic_use
+from mqctl.text import sentence
 
 _FIVE_ONLY = frozenset({"consume_message_orderly", "consume_timeout_minute"})
 
@@ -44,9 +45,15 @@ def plan_creation(asking: Asking, group: str, requested: Fields, brokers: Sequen
         if old is not None and old != new:
             update = command_line("mqctl group update -g {}", group)
             raise RefusedError(
-                f"group {group} already exists on {broker.name}",
-                reason="with other settings",
-                remedy=f"{update}; or name the brokers that lack it with --broker",
+                sentence(
+                    "group-already-exists", "group {group} already exists on {broker}", group=group, broker=broker.name
+                ),
+                reason=sentence("other-settings", "with other settings"),
+                remedy=sentence(
+                    "name-brokers-lack-broker",
+                    "{update}; or name the brokers that lack it with --broker",
+                    update=update,
+                ),
             )
         steps.append(_step(broker, group, old, new))
     return _plan("group-create", group, masters, steps, _meanings(requested), severe=False)
@@ -60,7 +67,12 @@ def plan_update(asking: Asking, group: str, requested: Fields, brokers: Sequence
         RefusedError: a broker does not know a setting.
     """
     if not requested:
-        raise UsageError("no change given", remedy="give at least one setting; see mqctl group update --help")
+        raise UsageError(
+            sentence("no-change-given", "no change given"),
+            remedy=sentence(
+                "give-least-one-setting-see-mqctl", "give at least one setting; see mqctl group update --help"
+            ),
+        )
     holders = _holders(_masters(asking, group, requested, brokers), group)
     _policy_known(holders, group)
     steps = [_step(item, group, item.groups[group], _with(item.groups[group], requested)) for item in holders]
@@ -88,14 +100,26 @@ def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_to
         for stats in answers.values.values()
         for item in stats.offset_table.values()
     )
-    lag = counted(unread, "message") if not answers.errors else "an unknown number of messages"
-    stays = "its offsets stay on the broker, and a group of the same name resumes from them"
-    warnings = [f"unread by it: {lag}; {stays}"]
+    lag = (
+        counted(unread, "message")
+        if not answers.errors
+        else sentence("unknown-number-messages", "an unknown number of messages")
+    )
+    stays = sentence(
+        "offsets-stay-broker-group-same-name",
+        "its offsets stay on the broker, and a group of the same name resumes from them",
+    )
+    warnings = [sentence("unread", "unread by it: {lag}; {stays}", lag=lag, stays=stays)]
     steps = [_step(item, group, item.groups[group], None) for item in holders]
     if with_topics:
         steps += _topic_steps(asking, group, holders, everywhere=not brokers)
     else:
-        warnings.append("its retry and dead-letter topics stay; --with-topics deletes them too")
+        warnings.append(
+            sentence(
+                "retry-dead-letter-topics-stay-topics",
+                "its retry and dead-letter topics stay; --with-topics deletes them too",
+            )
+        )
     return _plan("group-delete", group, holders, steps, warnings, severe=True)
 
 
@@ -131,15 +155,25 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
     members = {client for items in memberships.values() for item in items for client in item.client_ids}
     if members:
         raise RefusedError(
-            f"group {group} cannot be deleted",
-            reason=f"{counted(len(members), 'member')} of it online: {', '.join(sorted(members)[:3])}",
-            remedy=f"stop them; {command_line('mqctl group members -g {}', group)} lists them",
+            sentence("group-cannot-deleted", "group {group} cannot be deleted", group=group),
+            reason=sentence(
+                "online-2",
+                "{members} of it online: {members_2}",
+                members=counted(len(members), "member"),
+                members_2=", ".join(sorted(members)[:3]),
+            ),
+            remedy=sentence(
+                "stop-lists", "stop them; {value} lists them", value=command_line("mqctl group members -g {}", group)
+            ),
         )
 
 
 def _masters(asking: Asking, group: str, requested: Fields, brokers: Sequence[str]) -> list[LiveBroker]:
     if is_system_group(group):
-        raise UsageError(f"group {group} belongs to the brokers", reason="brokers and mqadmin rely on it")
+        raise UsageError(
+            sentence("group-belongs-brokers", "group {group} belongs to the brokers", group=group),
+            reason=sentence("brokers-mqadmin-rely", "brokers and mqadmin rely on it"),
+        )
     masters = touched_masters(asking, brokers)
     ask_groups(asking, masters, Scope(groups=frozenset({group})))
     if _FIVE_ONLY & set(requested):
@@ -149,8 +183,17 @@ def _masters(asking: Asking, group: str, requested: Fields, brokers: Sequence[st
         version = broker.runtime.get("brokerVersionDesc", "?")
         if not version.startswith("V5"):
             name = min(_FIVE_ONLY & set(requested))
-            problem = f"broker {broker.name} does not know the setting {name}"
-            raise RefusedError(problem, reason=f"it is {version}", remedy="leave it out, or name others with --broker")
+            problem = sentence(
+                "broker-does-not-know-setting-2",
+                "broker {broker} does not know the setting {name}",
+                broker=broker.name,
+                name=name,
+            )
+            raise RefusedError(
+                problem,
+                reason=sentence("it-is", "it is {version}", version=version),
+                remedy=sentence("leave-out-name-others-broker", "leave it out, or name others with --broker"),
+            )
     return masters
 
 
@@ -158,7 +201,10 @@ def _holders(masters: list[LiveBroker], group: str) -> list[LiveBroker]:
     holders = [broker for broker in masters if group in broker.groups]
     if not holders:
         known = {name for broker in masters for name in broker.told_groups}
-        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, known, "mqctl group list --all"))
+        raise NotFoundError(
+            sentence("no-consumer-group", "there is no consumer group {group}", group=group),
+            remedy=meant(group, known, "mqctl group list --all"),
+        )
     return holders
 
 
@@ -168,9 +214,21 @@ def _policy_known(holders: list[LiveBroker], group: str) -> None:
         policy = broker.groups[group].retry_policy_type
         if policy != "CUSTOMIZED":
             raise RefusedError(
-                f"group {group} on {broker.name} cannot be changed from here",
-                reason=f"its retry policy is {policy}, whose numbers would be lost",
-                remedy="change it with mqadmin updateSubGroup, which takes the policy too",
+                sentence(
+                    "group-cannot-changed-here",
+                    "group {group} on {broker} cannot be changed from here",
+                    group=group,
+                    broker=broker.name,
+                ),
+                reason=sentence(
+                    "retry-policy-whose-numbers-would-lost",
+                    "its retry policy is {policy}, whose numbers would be lost",
+                    policy=policy,
+                ),
+                remedy=sentence(
+                    "change-mqadmin-updatesubgroup-takes-policy-too",
+                    "change it with mqadmin updateSubGroup, which takes the policy too",
+                ),
             )
 
 
@@ -210,9 +268,24 @@ def _meanings(requested: Fields) -> list[str]:
     """Returns what settings mean that are easily misread."""
     meanings = []
     if requested.get("consume_enable") == "false":
-        meanings.append("its consumers receive nothing: brokers refuse their pulls with NO_PERMISSION (16)")
+        meanings.append(
+            sentence(
+                "consumers-receive-nothing-brokers-refuse-pulls",
+                "its consumers receive nothing: brokers refuse their pulls with NO_PERMISSION (16)",
+            )
+        )
     if requested.get("retry_queue_count") == "0":
-        meanings.append("without retry queues a message that fails is lost: no retry, no dead letter")
+        meanings.append(
+            sentence(
+                "without-retry-queues-message-fails-lost",
+                "without retry queues a message that fails is lost: no retry, no dead letter",
+            )
+        )
     if requested.get("retry_max_times") == "0":
-        meanings.append("without retries a message that fails once becomes a dead letter")
+        meanings.append(
+            sentence(
+                "without-retries-message-fails-once-becomes",
+                "without retries a message that fails once becomes a dead letter",
+            )
+        )
     return meanings

@@ -15,6 +15,7 @@ from mqctl.operations.settings.change import identity_of
 from mqctl.render.clusters import NameServerSetting
 from mqctl.snapshot.live.asking import Answers, Asking
 from mqctl.snapshot.live.brokers import masters_of
+from mqctl.text import sentence
 
 
 def namespace_values(asking: Asking, namespace: str) -> tuple[list[NameServerSetting], list[Gap]]:
@@ -28,9 +29,9 @@ def namespace_values(asking: Asking, namespace: str) -> tuple[list[NameServerSet
     errors = {at: error for at, error in answers.errors.items() if not isinstance(error, NotFoundError)}
     if not answers.values and not errors and namespace != ORDER_NAMESPACE:  # which is there from the first use on
         raise NotFoundError(
-            f"there is no namespace {namespace}",
-            reason="no name server has it",
-            remedy="mqctl cluster set-kv makes one with its first key",
+            sentence("no-namespace", "there is no namespace {namespace}", namespace=namespace),
+            reason=sentence("no-name-server", "no name server has it"),
+            remedy=sentence("mqctl-cluster-set-kv-makes-one", "mqctl cluster set-kv makes one with its first key"),
         )
     rows = [
         NameServerSetting(name_server=address, key=key, value=answers.values[address].table[key])
@@ -50,15 +51,24 @@ def plan_key_values(asking: Asking, namespace: str, values: Mapping[str, str | N
     """
     if namespace == ORDER_NAMESPACE:
         raise UsageError(
-            f"{ORDER_NAMESPACE} rules where producers send to",
-            reason="its values are checked against the queues of the topic",
-            remedy="mqctl topic order -t TOPIC --set or --remove",
+            sentence(
+                "rules-where-producers-send",
+                "{order_namespace} rules where producers send to",
+                order_namespace=ORDER_NAMESPACE,
+            ),
+            reason=sentence(
+                "values-checked-against-queues-topic", "its values are checked against the queues of the topic"
+            ),
+            remedy=sentence("mqctl-topic-order-t-topic-set", "mqctl topic order -t TOPIC --set or --remove"),
         )
     if not namespace or "/" in namespace:
-        raise UsageError(f"{namespace!r} is no name of a namespace", remedy="write a name without /")
+        raise UsageError(
+            sentence("no-name-namespace", "{namespace!r} is no name of a namespace", namespace=namespace),
+            remedy=sentence("write-name-without", "write a name without /"),
+        )
     masters = masters_of(open_brokers(asking))
     if not masters:
-        raise NotFoundError("no master is registered", remedy="mqctl broker list")
+        raise NotFoundError(sentence("no-master-registered", "no master is registered"), remedy="mqctl broker list")
     steps = []
     for key, value in values.items():
         subject = f"{namespace}/{key}"

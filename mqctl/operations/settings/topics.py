@@ -27,6 +27,7 @@ from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_topics, masters_of
 from mqctl.snapshot.live.messages import bounds
 from mqctl.snapshot.live.topic_use import all_told, sampled_keys, topic_use
+from mqctl.text import Word, composed, joined, sentence
 
 _READ_QUEUES = "read_queue_count"
 
@@ -51,9 +52,15 @@ def plan_creation(asking: Asking, topic: str, request: TopicRequest, brokers: Se
         if old is not None and old != new:
             update = command_line("mqctl topic update -t {}", topic)
             raise RefusedError(
-                f"topic {topic} already exists on {broker.name}",
-                reason="with other settings",
-                remedy=f"{update}; or name the brokers that lack it with --broker",
+                sentence(
+                    "topic-already-exists", "topic {topic} already exists on {broker}", topic=topic, broker=broker.name
+                ),
+                reason=sentence("other-settings", "with other settings"),
+                remedy=sentence(
+                    "name-brokers-lack-broker",
+                    "{update}; or name the brokers that lack it with --broker",
+                    update=update,
+                ),
             )
         steps.append(_step(broker, topic, old, new))
     return SettingPlan(
@@ -115,7 +122,10 @@ def late_messages(asking: Asking, topic: str, plans: Sequence[SettingPlan]) -> l
     holders = _everywhere(asking, topic)
     readers = topic_use(asking, holders, topic).readers
     use = TopicUse(topic=topic, bounds=bounds(asking, going), readers=readers)
-    return [f"messages arrived in the removed queues: {line}" for line in use.unread()]
+    return [
+        sentence("messages-arrived-removed-queues", "messages arrived in the removed queues: {line}", line=line)
+        for line in use.unread()
+    ]
 
 
 def still_readable(asking: Asking, steps: list[SettingStep], brokers: list[LiveBroker]) -> list[SettingStep]:
@@ -141,7 +151,10 @@ def _read_queues(topic: str, settings: Fields) -> int:
     """Reads how many queues are read. Raises BadInputError: a record of the journal may have been edited."""
     count = decimal(settings.get(_READ_QUEUES), high=MOST_INT32)
     if count is None:
-        raise BadInputError(f"{_READ_QUEUES} of {topic} cannot be read", reason="it must be a whole number")
+        raise BadInputError(
+            sentence("cannot-read-3", "{item} of {name} cannot be read", item=_READ_QUEUES, name=topic),
+            reason=sentence("must-whole-number", "it must be a whole number"),
+        )
     return count
 
 
@@ -150,7 +163,12 @@ def _kept(step: SettingStep, use: TopicUse) -> SettingStep:
     if not left or step.old is None or step.new is None:
         return step
     go_on = command_line("mqctl topic update -t {} --queues {}", step.subject, _read_queues(step.subject, step.new))
-    note = f"{'; '.join(left)}: the queues stay readable; drain them, then {go_on}"
+    note = sentence(
+        "queues-stay-readable-drain",
+        "{left}: the queues stay readable; drain them, then {go_on}",
+        left=joined("; ", left),
+        go_on=go_on,
+    )
     return replace(step, new={**step.new, _READ_QUEUES: step.old[_READ_QUEUES]}, note=note)
 
 
@@ -166,17 +184,34 @@ def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_un
     refuse_while_used(use, drop_unread=drop_unread)
     steps = [_step(broker, topic, fields_of(broker.topics[topic]), None) for broker in holders]
     count = use.message_count()
-    go = f"{counted(count, 'message')} {'goes' if count == 1 else 'go'}"
-    warnings = [f"{go} with it; mqctl undo restores its settings, not its messages"]
+    go = composed("{count} {count_2}", count=counted(count, "message"), count_2="goes" if count == 1 else "go")
+    warnings = [
+        sentence(
+            "mqctl-undo-restores-settings-not-messages",
+            "{go} with it; mqctl undo restores its settings, not its messages",
+            go=go,
+        )
+    ]
     if {broker.name for broker in holders} == {broker.name for broker in _everywhere(asking, topic)}:
         steps += route_steps(asking, topic)
         # Its order configuration, where a name server has one, would rule a new topic of the name.
         steps += [replace(step, stage=1) for step in order_steps(asking, topic, None) if step.moves]
     else:
-        warnings.append("other brokers still have it: the route stays, and clients that use these brokers are refused")
+        warnings.append(
+            sentence(
+                "other-brokers-still-route-stays-clients",
+                "other brokers still have it: the route stays, and clients that use these brokers are refused",
+            )
+        )
     if keeping := [reader.group for reader in use.readers if reader.offsets]:
         groups = ", ".join(keeping)
-        warnings.append(f"brokers of 4.9 keep the offsets of {groups}: a new topic of this name would start from them")
+        warnings.append(
+            sentence(
+                "brokers-4-9-keep-offsets-new",
+                "brokers of 4.9 keep the offsets of {groups}: a new topic of this name would start from them",
+                groups=groups,
+            )
+        )
     return SettingPlan(
         kind="topic-delete",
         noun="topic",
@@ -193,12 +228,20 @@ def refuse_while_used(use: TopicUse, *, drop_unread: bool) -> None:
     subscribed, unread = use.subscribed(), [] if drop_unread else use.unread()
     if not subscribed and not unread:
         return
-    remedies = ["stop those consumers"] if subscribed else []
+    remedies = [sentence("stop-consumers", "stop those consumers")] if subscribed else []
     if unread:
         delete = command_line("mqctl topic delete -t {} --drop-unread", use.topic)
-        remedies.append(f"let the groups drain it; or {delete} deletes it unread")
+        remedies.append(
+            sentence(
+                "let-groups-drain-deletes-unread",
+                "let the groups drain it; or {delete} deletes it unread",
+                delete=delete,
+            )
+        )
     raise RefusedError(
-        f"topic {use.topic} cannot be deleted", reason="; ".join([*subscribed, *unread]), remedy="; ".join(remedies)
+        sentence("topic-cannot-deleted", "topic {topic} cannot be deleted", topic=use.topic),
+        reason=joined("; ", [*subscribed, *unread]),
+        remedy=joined("; ", remedies),
     )
 
 
@@ -231,13 +274,24 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
         masters = masters_of(open_brokers(asking))
         ask_topics(asking, masters)
         known = {name for broker in masters for name in broker.topics}
-        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
+        raise NotFoundError(
+            sentence("no-topic", "there is no topic {topic}", topic=topic),
+            remedy=meant(topic, known, "mqctl topic list --all"),
+        )
     writable = {broker.name: broker.topics[topic].write_queue_count for broker in holders if topic in broker.topics}
     for item in value.split(";") if value else ():
         name, _, count = item.partition(":")
         if decimal(count, 1, writable.get(name, 0)) is None:
             had = ";".join(f"{name}:{count}" for name, count in sorted(writable.items()))
-            raise UsageError(f"{item!r} is not part of an order configuration of {topic}", reason=f"it has {had}")
+            raise UsageError(
+                sentence(
+                    "not-part-order-configuration",
+                    "{item!r} is not part of an order configuration of {topic}",
+                    item=item,
+                    topic=topic,
+                ),
+                reason=sentence("it-has", "it has {had}", had=had),
+            )
     return SettingPlan(
         kind="topic-order",
         noun="topic",
@@ -246,8 +300,11 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
         made_at_ms=now_ms(),
         steps=tuple(order_steps(asking, topic, value)),
         warnings=(
-            "producers send only to the queues it lists, once they refresh the route (within 30 s); name servers "
-            "return it only when they run with orderMessageEnable",
+            sentence(
+                "producers-send-only-queues-lists-once",
+                "producers send only to the queues it lists, once they refresh the route (within 30 "
+                "s); name servers return it only when they run with orderMessageEnable",
+            ),
         ),
     )
 
@@ -277,7 +334,10 @@ def _holders(asking: Asking, topic: str, brokers: Sequence[str]) -> list[LiveBro
     holders = [broker for broker in masters if topic in broker.topics]
     if not holders:
         known = {name for broker in masters for name in broker.topics}
-        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
+        raise NotFoundError(
+            sentence("no-topic", "there is no topic {topic}", topic=topic),
+            remedy=meant(topic, known, "mqctl topic list --all"),
+        )
     return holders
 
 
@@ -295,7 +355,10 @@ def _everywhere(asking: Asking, topic: str) -> list[LiveBroker]:
 
 def _not_reserved(brokers: Sequence[LiveBroker], topic: str) -> None:
     if is_system_topic(topic) or any(topic in broker.reserved for broker in brokers):
-        raise UsageError(f"topic {topic} belongs to the brokers", reason="brokers refuse to change it")
+        raise UsageError(
+            sentence("topic-belongs-brokers", "topic {topic} belongs to the brokers", topic=topic),
+            reason=sentence("brokers-refuse-change", "brokers refuse to change it"),
+        )
 
 
 def _attributes_known(asking: Asking, brokers: list[LiveBroker], request: TopicRequest) -> None:
@@ -306,9 +369,13 @@ def _attributes_known(asking: Asking, brokers: list[LiveBroker], request: TopicR
         version = broker.runtime.get("brokerVersionDesc", "?")
         if not version.startswith("V5"):
             raise RefusedError(
-                f"broker {broker.name} does not support topic attributes",
-                reason=f"it is {version}",
-                remedy="leave them out",
+                sentence(
+                    "broker-does-not-support-topic-attributes",
+                    "broker {broker} does not support topic attributes",
+                    broker=broker.name,
+                ),
+                reason=sentence("it-is", "it is {version}", version=version),
+                remedy=sentence("leave-out", "leave them out"),
             )
 
 
@@ -343,19 +410,39 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
     warnings = []
     if moves.key_count:
         warnings.append(
-            f"{moves.kind} that would go to another queue: {moves.moved_count} of {moves.key_count} "
-            f"({moves.moved_share:.0%}) in a sample of {counted(moves.message_count, 'message')}. If order by key "
-            f"matters, stop the producers and drain the topic first"
+            sentence(
+                "would-go-another-queue-sample-if",
+                "{kind} that would go to another queue: {moved_count} of {key_count} "
+                "({moved_share:.0%}) in a sample of {message_count}. If order by key matters, stop "
+                "the producers and drain the topic first",
+                kind=Word(moves.kind),
+                moved_count=moves.moved_count,
+                key_count=moves.key_count,
+                moved_share=moves.moved_share,
+                message_count=counted(moves.message_count, "message"),
+            )
         )
     if moves.placed_count:
         warnings.append(
-            f"messages that lie where a hash of their key puts them: {moves.placed_count} of {moves.message_count}; "
-            "where producers choose queues by key, nearly all do"
+            sentence(
+                "messages-lie-where-hash-key-puts",
+                "messages that lie where a hash of their key puts them: {placed_count} of "
+                "{message_count}; where producers choose queues by key, nearly all do",
+                placed_count=moves.placed_count,
+                message_count=moves.message_count,
+            )
         )
     for step in order_steps(asking, topic, None):
         if step.old is not None:
             value = step.old[topic]
-            warnings.append(f"name server {step.place} keeps the order configuration {value}, which producers follow")
+            warnings.append(
+                sentence(
+                    "name-server-keeps-order-configuration-producers",
+                    "name server {place} keeps the order configuration {value}, which producers follow",
+                    place=step.place,
+                    value=value,
+                )
+            )
     return warnings
 
 
@@ -366,8 +453,16 @@ def _held_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
         for number in range(new[name].read_queue_count, old[name].read_queue_count)
     ]
     held = use.message_count(going)
-    consumed = f"consumed by all groups, in the removed queues: {counted(held, 'message')}"
-    return [f"{consumed}; they cannot be replayed afterwards"] if held else []
+    consumed = sentence(
+        "consumed-all-groups-removed-queues",
+        "consumed by all groups, in the removed queues: {held}",
+        held=counted(held, "message"),
+    )
+    return (
+        [sentence("cannot-replayed-afterwards", "{consumed}; they cannot be replayed afterwards", consumed=consumed)]
+        if held
+        else []
+    )
 
 
 def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, TopicConfig]) -> list[str]:
@@ -375,7 +470,22 @@ def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
     for name in sorted(new):
         lost = old[name].perm & ~new[name].perm
         if lost & PERM_WRITE:
-            warnings.append(f"producers can no longer send to {use.topic} on {name}; they notice within 30 s")
+            warnings.append(
+                sentence(
+                    "producers-can-no-longer-send-notice",
+                    "producers can no longer send to {topic} on {name}; they notice within 30 s",
+                    topic=use.topic,
+                    name=name,
+                )
+            )
         if lost & PERM_READ:
-            warnings.append(f"{counted(len(use.readers), 'group')} can no longer read {use.topic} on {name}")
+            warnings.append(
+                sentence(
+                    "can-no-longer-read",
+                    "{readers} can no longer read {topic} on {name}",
+                    readers=counted(len(use.readers), "group"),
+                    topic=use.topic,
+                    name=name,
+                )
+            )
     return warnings

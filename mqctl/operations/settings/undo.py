@@ -18,6 +18,7 @@ from mqctl.operations.settings.topics import refuse_while_used, route_steps, sti
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics
 from mqctl.snapshot.live.topic_use import all_told, topic_use
+from mqctl.text import sentence
 
 
 def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
@@ -31,7 +32,7 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         RefusedError: nothing of it can be taken back; or what it created is used by now.
     """
     otherwise = "mqctl history -o json has the old settings"
-    refuse_other_cluster(asking, record.brokers, f"change {record.id}", otherwise)
+    refuse_other_cluster(asking, record.brokers, sentence("change", "change {record}", record=record.id), otherwise)
     brokers = touched_masters(asking, record.brokers)
     steps: list[SettingStep] = []
     for step in reversed(record.parts):
@@ -47,9 +48,9 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         if step.kind == SettingKind.USER and now is None and old is not None:
             create = command_line("mqctl acl create-user {} --password-file FILE", step.subject)
             raise RefusedError(
-                f"user {step.subject} cannot be restored",
-                reason="its password is not recorded",
-                remedy=f"{create}; then this again, for its entries",
+                sentence("user-cannot-restored", "user {subject} cannot be restored", subject=step.subject),
+                reason=sentence("password-not-recorded", "its password is not recorded"),
+                remedy=sentence("again-entries", "{create}; then this again, for its entries", create=create),
             )
         steps.append(
             SettingStep(
@@ -59,11 +60,16 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
                 subject=step.subject,
                 old=now,
                 new=old,
-                note="it was changed again since, and that change is lost" if others else None,
+                note=sentence("changed-again-since-change-lost", "it was changed again since, and that change is lost")
+                if others
+                else None,
             )
         )
     if not steps:
-        raise RefusedError(f"change {record.id} cannot be undone", reason="none of it was applied")
+        raise RefusedError(
+            sentence("change-cannot-undone", "change {change_id} cannot be undone", change_id=record.id),
+            reason=sentence("none-applied", "none of it was applied"),
+        )
     steps = still_readable(asking, steps, brokers)
     steps += _of_what_was_created(asking, steps, brokers)
     return SettingPlan(
@@ -105,7 +111,15 @@ def _without_password(settings: Fields | None) -> Fields | None:
 
 def _warnings(record: SettingRecord) -> tuple[str, ...]:
     if any("password" in (part.old or {}) for part in record.parts):
-        return ("the old password is not recorded and cannot be restored",)
+        return (
+            sentence(
+                "old-password-not-recorded-cannot-restored", "the old password is not recorded and cannot be restored"
+            ),
+        )
     if record.kind == "topic-delete":
-        return ("the settings of the topic are restored; its messages are gone",)
+        return (
+            sentence(
+                "settings-topic-restored-messages-gone", "the settings of the topic are restored; its messages are gone"
+            ),
+        )
     return ()

@@ -11,6 +11,7 @@ from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.rules import user_rules
 from mqctl.store.plain_files import read_named, refused
+from mqctl.text import sentence
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._@#-]+")
 
@@ -26,13 +27,20 @@ def classifier_of(file: Path | None) -> Classifier:
     if file is None:
         return Classifier()
     if not file.is_file():
-        raise NotFoundError(f"there is no file {file}", remedy="see docs/stack-classes.md")
+        raise NotFoundError(
+            sentence("no-file", "there is no file {file}", file=file),
+            remedy=sentence("see-docs-stack-classes-md", "see docs/stack-classes.md"),
+        )
     try:
         content = load_yaml(read_named(file))
     except OSError as error:
-        raise refused(f"could not read {file}", error) from error
+        raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error
     except UnreadableYaml as error:
-        raise BadInputError(f"{file} is not YAML", reason=str(error), remedy="see docs/stack-classes.md") from error
+        raise BadInputError(
+            sentence("not-yaml", "{file} is not YAML", file=file),
+            reason=str(error),
+            remedy=sentence("see-docs-stack-classes-md", "see docs/stack-classes.md"),
+        ) from error
     return Classifier(user_rules(content, str(file)))
 
 
@@ -45,7 +53,10 @@ def save_raw(evidence: StackEvidence, target: Path) -> list[Path]:
     """
     wanted = [instance for instance in evidence.instances if instance.raws]
     if not wanted:
-        raise UsageError("--save has nothing to save", reason="the stacks come from files, or none were seen")
+        raise UsageError(
+            sentence("save-nothing-save", "--save has nothing to save"),
+            reason=sentence("stacks-come-files-none-seen", "the stacks come from files, or none were seen"),
+        )
     if len(wanted) == 1 and not target.is_dir():
         files = {target: wanted[0]}
     else:
@@ -62,7 +73,15 @@ def _write(file: Path, instance: StackInstance) -> None:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError as error:
-        raise StorageError(f"could not write {file}", reason="it exists", remedy="name another one") from error
+        raise StorageError(
+            sentence("could-not-write", "could not write {path}", path=file),
+            reason=sentence("exists", "it exists"),
+            remedy=sentence("name-another-one", "name another one"),
+        ) from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise StorageError(f"could not write {file}", reason=reason, remedy="name a writable place") from error
+        raise StorageError(
+            sentence("could-not-write", "could not write {path}", path=file),
+            reason=reason,
+            remedy=sentence("name-writable-place", "name a writable place"),
+        ) from error

@@ -43,6 +43,7 @@ from mqctl.snapshot.live.brokers import LiveBroker, masters_of
 from mqctl.snapshot.live.members import gather_memberships
 from mqctl.snapshot.live.stacks import GroupLooks, Memberships, lags_of, mode_of, read_sights, running_of
 from mqctl.stacks.names import understand
+from mqctl.text import joined, sentence
 
 DEFAULT_DUMPS = 3
 DEFAULT_EVERY_MS = 1_000
@@ -78,16 +79,29 @@ class StackRequest:
         sources = (("--pid", self.pid), ("--file", self.files or None), ("--snapshot", self.snapshot))
         named = [name for name, given in sources if given is not None]
         if self.client_id is not None and self.group is None:
-            raise UsageError("--client needs its group", remedy="add -g GROUP; mqctl group members -g GROUP shows ids")
+            raise UsageError(
+                sentence("client-needs-group", "--client needs its group"),
+                remedy=sentence(
+                    "add-g-group-mqctl-group-members", "add -g GROUP; mqctl group members -g GROUP shows ids"
+                ),
+            )
         whose = "--client" if self.client_id is not None else "--group" if self.group is not None else None
         if whose and (not named or (whose == "--client" and self.snapshot is None)):
             named.append(whose)
         if len(named) > 1:
-            raise UsageError(f"{' and '.join(named)} cannot be combined", remedy="name one source of stacks")
+            raise UsageError(
+                sentence("cannot-combined", "{named} cannot be combined", named=" and ".join(named)),
+                remedy=sentence("name-one-source-stacks", "name one source of stacks"),
+            )
         if not named:
             remedy = "add --pid PID, -g GROUP (all its instances), --client ID -g GROUP, or --file DUMP"
             raise UsageError(
-                "no source of stacks given", remedy=f"{remedy}; mqctl stacks find lists processes of this machine"
+                sentence("no-source-stacks-given", "no source of stacks given"),
+                remedy=sentence(
+                    "mqctl-stacks-find-lists-processes-machine",
+                    "{remedy}; mqctl stacks find lists processes of this machine",
+                    remedy=remedy,
+                ),
             )
 
 
@@ -252,7 +266,7 @@ class _Process:
         gaps, notes = tuple(known.gaps), self._notes_on(identities, target)
         if not identities and self._group:
             subject = GapSubject(place=f"pid {self._pid}")
-            gaps += (Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason="; ".join(notes), subject=subject),)
+            gaps += (Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason=joined("; ", notes), subject=subject),)
             notes = ()
         return _Joined(
             cluster=cluster,
@@ -269,7 +283,9 @@ class _Process:
             return (f"process {self._pid} consumes for {names}: judged as {identities[0].group}, -g chooses another",)
         if identities:
             return ()
-        whose = f" of {self._group}" if self._group else ": it is judged by its stacks alone"
+        whose = (
+            sentence("of", " of {group}", group=self._group) if self._group else ": it is judged by its stacks alone"
+        )
         return (f"no broker of {target.source} names a connection of process {self._pid} as a member{whose}",)
 
     def refresh(self, deadline: Deadline) -> None:
@@ -391,11 +407,17 @@ def _read_file(file: Path) -> list[StackDump]:
         with file.open("rb") as stream:
             dumps = read_stream(stream, source=str(file), zone=zone)
     else:
-        raise NotFoundError(f"there is no file {file}", remedy="name a saved dump, or - for stdin")
+        raise NotFoundError(
+            sentence("no-file", "there is no file {file}", file=file),
+            remedy=sentence("name-saved-dump-stdin", "name a saved dump, or - for stdin"),
+        )
     if not dumps:
         raise BadInputError(
-            f"{file} holds no stacks",
-            reason="it is not the output of jstack, jcmd, py-spy or a consumer's running information",
-            remedy="jstack -l PID > DUMP, or py-spy dump --json --pid PID > DUMP",
+            sentence("holds-no-stacks", "{file} holds no stacks", file=file),
+            reason=sentence(
+                "not-output-jstack-jcmd-py-spy",
+                "it is not the output of jstack, jcmd, py-spy or a consumer's running information",
+            ),
+            remedy=sentence("jstack-l-pid-dump-py-spy", "jstack -l PID > DUMP, or py-spy dump --json --pid PID > DUMP"),
         )
     return dumps

@@ -21,6 +21,7 @@ from mqctl.operations.stacks.sources import StackRequest, StackSource, open_sour
 from mqctl.render.stack_watch import StackWatchRow, stack_round_document
 from mqctl.snapshot.live.stacks import read_sights
 from mqctl.stacks.group import report_threads
+from mqctl.text import composed, sentence
 
 LEAST_EVERY_MS = 100
 _LEAST_LOOK_MS = 2_000
@@ -36,9 +37,14 @@ class WatchPace:
 
     def __post_init__(self) -> None:
         if self.every_ms < LEAST_EVERY_MS:
-            raise UsageError(f"--every must be at least {LEAST_EVERY_MS} ms", remedy="use for instance --every 5s")
+            raise UsageError(
+                sentence(
+                    "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=LEAST_EVERY_MS
+                ),
+                remedy=sentence("use-instance-every-5s", "use for instance --every 5s"),
+            )
         if self.count is not None and self.count < 1:
-            raise UsageError("--count must be at least 1")
+            raise UsageError(sentence("count-must-least-1", "--count must be at least 1"))
 
 
 def watch_stacks(request: StackRequest, pace: WatchPace, output: Output) -> int:
@@ -50,9 +56,15 @@ def watch_stacks(request: StackRequest, pace: WatchPace, output: Output) -> int:
     """
     request.check()
     if output in (Output.YAML, Output.CSV):
-        raise UsageError(f"stacks watch has no {output} form", remedy="use -o ndjson: one line for each pool and round")
+        raise UsageError(
+            sentence("stacks-watch-no-form", "stacks watch has no {output} form", output=output),
+            remedy=sentence("use-o-ndjson-one-line-each-2", "use -o ndjson: one line for each pool and round"),
+        )
     if request.files:
-        raise UsageError("--file cannot be watched: it does not change", remedy="mqctl stacks dump --file FILE")
+        raise UsageError(
+            sentence("file-cannot-watched-does-not-change", "--file cannot be watched: it does not change"),
+            remedy="mqctl stacks dump --file FILE",
+        )
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
     since: dict[_Doing, int] = {}
     code = ExitCode.OK
@@ -65,7 +77,7 @@ def watch_stacks(request: StackRequest, pace: WatchPace, output: Output) -> int:
             document = stack_round_document(evidence.now_ms, number, rows, _said(evidence))
             if number == 1:
                 for note in evidence.notes:
-                    tell(f"mqctl: {note}")
+                    tell(composed("mqctl: {note}", note=note))
             if screen is not None:
                 screen.draw([*plain_lines(document, wide=output is Output.WIDE), *gap_lines(evidence.unavailable)])
                 continue
@@ -95,7 +107,7 @@ def _rounds(source: StackSource, limit_ms: int, pace: WatchPace, kept: int) -> I
         except (UnreachableError, DeadlineError, RefusedError) as error:
             if number == 1:
                 raise
-            tell(f"mqctl: round {number} failed: {error}")
+            tell(sentence("round-failed", "mqctl: round {number} failed: {error}", number=number, error=error))
         if number == pace.count:
             return
         sleep(max(0.0, began + pace.every_ms / 1000 - monotonic()))
@@ -136,7 +148,12 @@ def _said(evidence: StackEvidence) -> str:
     pauses = [item.dumps[-1].pause_ms for item in evidence.instances if item.dumps]
     known = [pause for pause in pauses if pause is not None]
     if waiting and known:
-        return f"  {behind} waiting, stood still {max(known):.1f} ms for it"
+        return sentence(
+            "waiting-stood-still-ms",
+            "  {behind} waiting, stood still {known:.1f} ms for it",
+            behind=behind,
+            known=max(known),
+        )
     if waiting:
-        return f"  {behind} waiting"
-    return f"  stood still {max(known):.1f} ms for it" if known else ""
+        return sentence("waiting", "  {behind} waiting", behind=behind)
+    return sentence("stood-still-ms", "  stood still {known:.1f} ms for it", known=max(known)) if known else ""

@@ -17,6 +17,7 @@ from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.render.document import Document
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.set_aside import acknowledgement, set_aside_parts, write_acknowledgement
+from mqctl.text import sentence
 
 SCHEMA = "store.acknowledge/1"
 _SEEN = "acknowledged"
@@ -42,9 +43,13 @@ def acknowledge_places(store: Path, wanted: Collection[str], consent: Consent) -
                 subject=name,
                 old=_SEEN if place.acknowledged else None,
                 new=_SEEN,
-                effect="doctor --store names it no longer"
+                effect=sentence("doctor-store-names-no-longer", "doctor --store names it no longer")
                 if place.sound_record_count is None
-                else f"doctor --store names its {counted(place.sound_record_count, 'sound record')} no longer",
+                else sentence(
+                    "doctor-store-names-no-longer-2",
+                    "doctor --store names its {sound_record_count} no longer",
+                    sound_record_count=counted(place.sound_record_count, "sound record"),
+                ),
             )
             for name, place in chosen.items()
             if not place.acknowledged
@@ -66,7 +71,7 @@ def take_back_acknowledgement(change_id: str, consent: Consent) -> tuple[Documen
 
     def make() -> StepPlan:
         there = {place.place for place in set_aside_parts(root) if place.acknowledged}
-        effect = "doctor --store names it again"
+        effect = sentence("doctor-store-names-again", "doctor --store names it again")
         gone = [Step(subject=part.subject, old=_SEEN, new=None, effect=effect) for part in past.parts]
         return _plan(root, [step for step in gone if step.subject in there])
 
@@ -77,7 +82,10 @@ def _named(places: Collection[str], wanted: str) -> str:
     for name in places:
         if wanted.rstrip("/").endswith(name) or name.rpartition("/")[2] == wanted:
             return name
-    raise NotFoundError(f"nothing was set aside as {wanted}", reason=f"there is {', '.join(places) or 'nothing'}")
+    raise NotFoundError(
+        sentence("nothing-set-aside", "nothing was set aside as {wanted}", wanted=wanted),
+        reason=sentence("there-is", "there is {places}", places=", ".join(places) or "nothing"),
+    )
 
 
 def _plan(root: Path, steps: list[Step]) -> StepPlan:
@@ -99,5 +107,9 @@ def _write(root: Path, change: StepRecord, save: Save) -> None:
         write_acknowledgement(root, step.subject, text)
         note = acknowledgement(root, step.subject)
         step.found = None if note is None else _SEEN
-        step.state, step.reason = (CONFIRMED, None) if note == text else (NOT_MOVED, "its note reads otherwise")
+        step.state, step.reason = (
+            (CONFIRMED, None)
+            if note == text
+            else (NOT_MOVED, sentence("note-reads-otherwise", "its note reads otherwise"))
+        )
         save()

@@ -10,6 +10,7 @@ from mqctl.cli.options.spark import LOCAL, session_settings, started
 from mqctl.errors import UsageError
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import Verifier, verify
+from mqctl.text import sentence
 
 
 @contextmanager
@@ -22,7 +23,10 @@ def verifier(location: str, *, on_spark: bool, master: str | None, conf: Sequenc
     """
     if not on_spark and master is None:
         if conf:
-            raise UsageError("--conf is a setting of Spark", remedy="add --spark, or --master URL")
+            raise UsageError(
+                sentence("conf-setting-spark", "--conf is a setting of Spark"),
+                remedy=sentence("add-spark-master-url", "add --spark, or --master URL"),
+            )
         yield verify
         return
     with started(session_settings(master or LOCAL, conf)) as spark:

@@ -14,6 +14,7 @@ from mqctl.errors import MqctlError
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Document
+from mqctl.text import composed
 
 Run = Callable[[Sequence[str]], object]
 """Runs a command line of mqctl in this process, as `mqctl` itself would."""
@@ -54,8 +55,14 @@ def ask(run: Run, words: Sequence[str], target: ClusterTarget) -> PageAnswer:
         try:
             run([*words, *shlex.split(target.option)])
         except MqctlError as error:
-            failure = f"{error.problem}: {error.reason}" if error.reason else error.problem
-            return PageAnswer(talk=[failure, *([f"next: {error.remedy}"] if error.remedy else [])])
+            failure = (
+                composed("{problem}: {reason}", problem=error.problem, reason=error.reason)
+                if error.reason
+                else error.problem
+            )
+            return PageAnswer(
+                talk=[failure, *([composed("next: {remedy}", remedy=error.remedy)] if error.remedy else [])]
+            )
         except typer.TyperException as error:
             return PageAnswer(talk=[error.format_message()])
         except OSError as error:

@@ -13,6 +13,7 @@ from mqctl.operations.top.pages import LIVE, PAGES, About, PageName
 from mqctl.operations.top.visit import PageTables, Visit
 from mqctl.render.document import Table
 from mqctl.render.walk import SPAN_MS, Past
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.recording.reader import Recording
@@ -74,8 +75,13 @@ def recall_from(cluster: Cluster, wanted: str | None) -> Recall:
         recording = _opened(wanted)
         if recording.cluster != location:
             raise RefusedError(
-                f"could not draw the past from {wanted}",
-                reason=f"it holds the recording of {recording.cluster}, not of {location}",
+                sentence("could-not-draw-past", "could not draw the past from {wanted}", wanted=wanted),
+                reason=sentence(
+                    "holds-recording-not",
+                    "it holds the recording of {cluster}, not of {cluster_2}",
+                    cluster=recording.cluster,
+                    cluster_2=location,
+                ),
             )
 
     def recall() -> RecentNumbers | None:

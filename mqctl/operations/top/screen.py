@@ -21,6 +21,7 @@ from mqctl.operations.top.frames import TopFrames
 from mqctl.render.cut import cut_tables
 from mqctl.render.document import Document
 from mqctl.render.top import Sort, TopFrame, frame_document, sorted_groups
+from mqctl.text import composed
 
 _KEYS = {"t": Sort.TIME, "l": Sort.LAG, "i": Sort.IN, "o": Sort.OUT, "m": Sort.MOVED, "n": Sort.NAME}
 _HELP = "q quit   sort by: t lag time, l lag, i in/s, o out/s, m moved, n name   s next   p pause"
@@ -53,7 +54,7 @@ def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output,
         for problem in frame.problems:
             if problem not in said:
                 said.add(problem)
-                tell(f"mqctl: {problem}")
+                tell(composed("mqctl: {problem}", problem=problem))
         if not once or number == 2:
             if output in (Output.TABLE, Output.WIDE):
                 document = frame_document(frame, sort=sort)

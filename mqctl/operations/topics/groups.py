@@ -15,6 +15,7 @@ from mqctl.model.names_alike import meant
 from mqctl.model.pop_share import PopShare, summed_shares
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_settings, ask_topics, masters_of
+from mqctl.text import sentence
 
 
 def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
@@ -29,9 +30,16 @@ def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
         source.ask(ask_topics, brokers)
         if any(group in broker.topics for broker in brokers):
             topic = command_line("mqctl topic describe {}", group)
-            raise NotFoundError(f"there is no consumer group {group}", reason="it is a topic", remedy=topic)
+            raise NotFoundError(
+                sentence("no-consumer-group", "there is no consumer group {group}", group=group),
+                reason=sentence("topic", "it is a topic"),
+                remedy=topic,
+            )
         known = {name for broker in brokers for name in broker.told_groups or broker.groups}
-        raise NotFoundError(f"there is no consumer group {group}", remedy=meant(group, known, "mqctl group list --all"))
+        raise NotFoundError(
+            sentence("no-consumer-group", "there is no consumer group {group}", group=group),
+            remedy=meant(group, known, "mqctl group list --all"),
+        )
     return brokers
 
 
@@ -61,7 +69,13 @@ def missing_members(
     Of a store, that it does not tell.
     """
     if source.is_store:
-        return [Gap(part=Part.MEMBERS, cause=Cause.LEFT_OUT, reason="a store does not tell who is online")]
+        return [
+            Gap(
+                part=Part.MEMBERS,
+                cause=Cause.LEFT_OUT,
+                reason=sentence("store-does-not-tell-online", "a store does not tell who is online"),
+            )
+        ]
     if memberships or source.asking is None or source.asking.cluster.proxies:
         return []
     from mqctl.client.admin.broker_queries import consume_stats

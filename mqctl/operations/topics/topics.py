@@ -16,6 +16,7 @@ from mqctl.render.topics import GroupOfTopic, QueueRow, queue_rows
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, masters_of
 from mqctl.snapshot.live.topic_use import groups_of_topic
+from mqctl.text import sentence
 
 
 def topic_holders(source: LiveOrSaved, topic: str) -> list[LiveBroker]:
@@ -31,8 +32,15 @@ def topic_holders(source: LiveOrSaved, topic: str) -> list[LiveBroker]:
         known = {name for broker in brokers for name in broker.topics}
         if retry_topic(topic) in known:
             group = command_line("mqctl group describe {}", topic)
-            raise NotFoundError(f"there is no topic {topic}", reason="it is a consumer group", remedy=group)
-        raise NotFoundError(f"there is no topic {topic}", remedy=meant(topic, known, "mqctl topic list --all"))
+            raise NotFoundError(
+                sentence("no-topic", "there is no topic {topic}", topic=topic),
+                reason=sentence("consumer-group", "it is a consumer group"),
+                remedy=group,
+            )
+        raise NotFoundError(
+            sentence("no-topic", "there is no topic {topic}", topic=topic),
+            remedy=meant(topic, known, "mqctl topic list --all"),
+        )
     return holders
 
 
@@ -58,7 +66,10 @@ def chosen_queues(rows: list[QueueRow], topic: str, ids: Collection[int] | None)
     missing = sorted(set(ids) - known)
     if missing:
         there = f"its queues are {min(known)} to {max(known)}" if known else "it has none that could be asked for"
-        raise NotFoundError(f"topic {topic} has no queue {missing[0]}", reason=there)
+        raise NotFoundError(
+            sentence("topic-no-queue-2", "topic {topic} has no queue {missing}", topic=topic, missing=missing[0]),
+            reason=there,
+        )
     return [row for row in rows if row.queue_id in ids]
 
 

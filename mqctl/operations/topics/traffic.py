@@ -17,6 +17,7 @@ from mqctl.protocol.codes import NO_TOPIC
 from mqctl.render.traffic import GroupTraffic, TopicTraffic
 from mqctl.snapshot.live.asking import Asking, refused_with
 from mqctl.snapshot.live.brokers import LiveBroker, ask_topics, masters_of
+from mqctl.text import sentence
 
 # `AdminBrokerProcessor.viewBrokerStatsData`: a counter exists from the first message on; before that the answer is 1.
 _NO_COUNTER = frozenset({1})
@@ -59,7 +60,7 @@ def gather_traffic(
     if missing and not any(broker.gaps for broker in brokers):
         known = {name for broker in brokers for name in broker.topics}
         remedy = meant(missing[0], known, "mqctl topic list --all")
-        raise NotFoundError(f"there is no topic {missing[0]}", remedy=remedy)
+        raise NotFoundError(sentence("no-topic", "there is no topic {topic}", topic=missing[0]), remedy=remedy)
     places = _groups(asking, brokers, list(_places(brokers, wanted, system=system)))
     ins = _sums(asking, brokers, ((number, "TOPIC_PUT_NUMS", topic) for number, topic in places))
     outs = _sums(

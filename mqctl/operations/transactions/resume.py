@@ -23,6 +23,7 @@ from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.transactions import gather_live_transactions
 from mqctl.snapshot.transaction_stories import live_story
+from mqctl.text import composed, sentence
 
 KIND = "transaction-resume"
 SCHEMA = "transaction.resume/1"
@@ -95,7 +96,10 @@ def _planned(asking: Asking, request: ResumeRequest) -> tuple[list[_Resume], Ste
                 online = (transactions.online or {}).get(item.producer_group or "") if transactions else None
                 resumes.append(_Resume(broker=broker, item=item, step=_step(asking, broker, item, online)))
     if not resumes:
-        raise NotFoundError("no such transaction was discarded", remedy="mqctl transaction list")
+        raise NotFoundError(
+            sentence("no-such-transaction-discarded", "no such transaction was discarded"),
+            remedy="mqctl transaction list",
+        )
     cluster = brokers[0].address.cluster
     steps = tuple(item.step for item in resumes)
     observed_at_ms = state.origin.observed_at_ms
@@ -103,18 +107,36 @@ def _planned(asking: Asking, request: ResumeRequest) -> tuple[list[_Resume], Ste
 
 
 def _step(asking: Asking, broker: LiveBroker, item: DiscardedTransaction, online: int | None) -> Step:
-    subject = f"{broker.name}: {item.unique_key or f'physical offset {item.physical_offset}'}"
+    subject = composed(
+        "{broker}: {unique_key}",
+        broker=broker.name,
+        unique_key=item.unique_key
+        or sentence("physical-offset", "physical offset {physical_offset}", physical_offset=item.physical_offset),
+    )
     problem = None
     try:
         problem = _why_not(asking, broker, item)
     except MqctlError as error:
         problem = str(error)
-    answers = {None: "it is unknown who could answer", 0: "no member of the group is online to answer"}
+    answers = {
+        None: sentence("unknown-could-answer", "it is unknown who could answer"),
+        0: sentence("no-member-group-online-answer", "no member of the group is online to answer"),
+    }
     return Step(
         subject=subject,
-        old=f"given up at {instant(item.discarded_time_ms)} after {counted(item.check_count or 0, 'check')}",
-        new="half message again, checked from the first time on",
-        effect=f"producer group {item.producer_group}: {answers.get(online, f'{online} online to answer')}",
+        old=sentence(
+            "given-up-after",
+            "given up at {discarded_time_ms} after {check_count}",
+            discarded_time_ms=instant(item.discarded_time_ms),
+            check_count=counted(item.check_count or 0, "check"),
+        ),
+        new=sentence("half-message-again-checked-first-time", "half message again, checked from the first time on"),
+        effect=sentence(
+            "producer-group",
+            "producer group {producer_group}: {answers}",
+            producer_group=item.producer_group,
+            answers=answers.get(online, sentence("online-answer", "{online} online to answer", online=online)),
+        ),
         problem=problem,
     )
 
@@ -126,12 +148,18 @@ def _why_not(asking: Asking, broker: LiveBroker, item: DiscardedTransaction) -> 
     if story is None:
         return None
     if story.committed:
-        return "it was committed: resumed, it could be delivered twice"
+        return sentence(
+            "committed-resumed-could-delivered-twice", "it was committed: resumed, it could be delivered twice"
+        )
     latest = max(copy.message.physical_offset for copy in story.discarded) if story.discarded else -1
     if item.physical_offset is not None and item.physical_offset < latest:
-        return "it was given up once more later; that copy is the one to resume"
+        return sentence(
+            "given-up-once-more-later-copy", "it was given up once more later; that copy is the one to resume"
+        )
     if any(copy.message.physical_offset > latest for copy in story.halves):
-        return "it was resumed already, and waits or was answered since"
+        return sentence(
+            "resumed-already-waits-answered-since", "it was resumed already, and waits or was answered since"
+        )
     return None
 
 
@@ -153,6 +181,16 @@ def _resume_one(asking: Asking, wanted: _Resume, part: StepPart) -> None:
     ]
     if fresh:
         part.state = CONFIRMED
-        part.found = f"half offset {fresh[-1].message.queue_offset}, {counted(check_count(fresh[-1].message), 'check')}"
+        part.found = sentence(
+            "half-offset",
+            "half offset {queue_offset}, {check_count}",
+            queue_offset=fresh[-1].message.queue_offset,
+            check_count=counted(check_count(fresh[-1].message), "check"),
+        )
     else:
-        part.state, part.reason = UNKNOWN, "accepted, but no new half message was found by its unique id yet"
+        part.state, part.reason = (
+            UNKNOWN,
+            sentence(
+                "accepted-no-new-half-message-found", "accepted, but no new half message was found by its unique id yet"
+            ),
+        )

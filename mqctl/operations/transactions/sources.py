@@ -12,6 +12,7 @@ from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.text import sentence
 
 _PARTS = (Part.TRANSACTIONS, Part.PRODUCERS, Part.TOPICS)
 
@@ -45,11 +46,17 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
     now = datetime.now().astimezone()
     if source.store is not None or source.snapshot is not None:
         if source.namesrv or source.profile or source.brokers:
-            raise UsageError("files cannot be combined with a live cluster", remedy="name one source")
+            raise UsageError(
+                sentence("files-cannot-combined-live-cluster", "files cannot be combined with a live cluster"),
+                remedy=sentence("name-one-source", "name one source"),
+            )
         quick = source.store is not None and not source.deep
         return read_snapshot(store=source.store, snapshot=source.snapshot, at=source.at, now=now, quick=quick)
     if source.at:
-        raise UsageError("--at needs --store", reason="a live cluster has its own clock")
+        raise UsageError(
+            sentence("needs-store", "--at needs --store"),
+            reason=sentence("live-cluster-own-clock", "a live cluster has its own clock"),
+        )
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.transactions import gather_live_transactions
 
@@ -59,8 +66,10 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
         asking = asking_of(cluster, target)
         state, brokers = gather_live_transactions(asking, scope, now_ms=round(now.timestamp() * 1000))
     if not brokers:
-        reason = f"asked for {', '.join(source.brokers)}" if source.brokers else ""
-        raise NotFoundError("there is no such master", reason=reason, remedy="mqctl broker list")
+        reason = sentence("asked-2", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
+        raise NotFoundError(
+            sentence("no-such-master", "there is no such master"), reason=reason, remedy="mqctl broker list"
+        )
     return state
 
 

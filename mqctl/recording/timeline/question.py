@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mqctl.errors import NotFoundError
 from mqctl.recording.reader import Look, Recording
+from mqctl.text import sentence
 
 # More columns than a chart has pixels; of longer stretches every second or third look is compared.
 _MOST_LOOKS = 4_000
@@ -65,8 +66,15 @@ def stretch_of(recording: Recording, question: TimelineQuestion) -> LookSpan:
     inside = [look.moment_ms for look in looks if look.has_rows]
     if not inside:
         raise NotFoundError(
-            f"the recording {recording.place.text} has no answered look in that time",
-            remedy="mqctl timeline without --since and --until shows from when to when it goes",
+            sentence(
+                "recording-no-answered-look-time",
+                "the recording {place} has no answered look in that time",
+                place=recording.place.text,
+            ),
+            remedy=sentence(
+                "mqctl-timeline-without-since-shows-when",
+                "mqctl timeline without --since and --until shows from when to when it goes",
+            ),
         )
     before = [look.moment_ms for look in recording.looks if look.has_rows and look.moment_ms < inside[0]]
     begin_ms = before[-1] if before else inside[0]

@@ -19,6 +19,7 @@ from mqctl.model.reports import (
 )
 from mqctl.render import units
 from mqctl.render.reports.drawing import Series, bars, histogram, lines
+from mqctl.text import sentence
 
 _MOST_BARS = 12
 _FEWEST_BARS, _FEWEST_POINTS = 2, 3
@@ -141,7 +142,11 @@ def _tags(report: object) -> Drawn:
 def _delay(report: object) -> Drawn:
     assert isinstance(report, DelayReport)
     points = [
-        (f"level {row.level}" if row.topic is None else f"timers: {row.topic}", row.time_ms, float(row.waiting))
+        (
+            sentence("level", "level {level}", level=row.level) if row.topic is None else f"timers: {row.topic}",
+            row.time_ms,
+            float(row.waiting),
+        )
         for row in report.due
     ]
     title = "Waiting messages by when they are due (dotted: now)"

@@ -15,6 +15,7 @@ from mqctl.protocol.bodies_ha import EpochEntryCache, ReplicasInfo
 from mqctl.protocol.requests_v5 import GetMetadataInfoReply
 from mqctl.snapshot.live.asking import Answers, Asking
 from mqctl.snapshot.live.brokers import LiveBroker
+from mqctl.text import sentence
 
 
 def is_controlled(broker: LiveBroker) -> bool:
@@ -78,8 +79,12 @@ def _note(
     if info is None:
         group = broker.config.get("controllerAddr", "")
         error = refused or NotFoundError(
-            f"The sync state set of {broker.name} is not known",
-            reason=f"no controller of {group or 'an empty controllerAddr'} names a leader or the broker",
+            sentence("sync-state-set-not-known", "The sync state set of {broker} is not known", broker=broker.name),
+            reason=sentence(
+                "no-controller-names-leader-broker",
+                "no controller of {group} names a leader or the broker",
+                group=group or "an empty controllerAddr",
+            ),
         )
         broker.miss(Part.CONTROLLERS, error)
 

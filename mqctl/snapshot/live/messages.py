@@ -20,6 +20,7 @@ from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.message_id import OffsetId
 from mqctl.protocol.unpacking import Unpacker
 from mqctl.snapshot.live.asking import Asking
+from mqctl.text import sentence
 
 # Group of mqadmin's own reads: every broker has it, and nobody consumes by it.
 READER_GROUP = "TOOLS_CONSUMER"
@@ -42,9 +43,11 @@ def by_offset_id(asking: Asking, text: str, brokers: tuple[BrokerAddress, ...]) 
     wanted = OffsetId.parse(text)
     if wanted.host not in {broker.address for broker in brokers}:
         raise NotFoundError(
-            f"no broker of this cluster has the address {wanted.host}",
-            reason=f"the id {text} names that address",
-            remedy="mqctl broker list; a unique id is looked up with -t TOPIC",
+            sentence("no-broker-cluster-address", "no broker of this cluster has the address {host}", host=wanted.host),
+            reason=sentence("id-names-address", "the id {text} names that address", text=text),
+            remedy=sentence(
+                "mqctl-broker-list-unique-id-looked", "mqctl broker list; a unique id is looked up with -t TOPIC"
+            ),
         )
     message = asking.cluster.ask(wanted.host, messages.message_at(wanted.physical_offset), asking.deadline)
     return [stored(message)] if message.physical_offset == wanted.physical_offset else []
@@ -109,9 +112,11 @@ def _route(asking: Asking, topic: str) -> TopicRouteData:
     try:
         return asking.cluster.name_servers.ask(route(topic), asking.deadline)
     except NotFoundError as error:
-        reason = "the name servers know no route of it"
+        reason = sentence("name-servers-know-no-route", "the name servers know no route of it")
         remedy = meant(topic, _topic_names(asking), "mqctl topic list --all")
-        raise NotFoundError(f"there is no topic {topic}", reason=reason, remedy=remedy) from error
+        raise NotFoundError(
+            sentence("no-topic", "there is no topic {topic}", topic=topic), reason=reason, remedy=remedy
+        ) from error
 
 
 def _topic_names(asking: Asking) -> list[str]:

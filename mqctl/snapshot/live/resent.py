@@ -15,6 +15,7 @@ from mqctl.model.spans import FAR
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.protocol.message_id import OffsetId
 from mqctl.snapshot.live.asking import Asking
+from mqctl.text import sentence
 
 # Index files keep times in whole seconds.
 _SLACK_MS = 2_000
@@ -85,7 +86,14 @@ def masters_in(where: TopicRouteData) -> list[str]:
 
 def _silent(address: str, error: MqctlError) -> UnreachableError:
     return UnreachableError(
-        f"broker {address} did not list the letters resent before",
+        sentence(
+            "broker-did-not-list-letters-resent",
+            "broker {address} did not list the letters resent before",
+            address=address,
+        ),
         reason=str(error),
-        remedy="nothing was sent; choose fewer letters with --since or --key, raise --timeout, or wait for the broker",
+        remedy=sentence(
+            "nothing-sent-choose-fewer-letters-since",
+            "nothing was sent; choose fewer letters with --since or --key, raise --timeout, or wait for the broker",
+        ),
     )

@@ -13,6 +13,7 @@ from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, Topic
 from mqctl.protocol import bodies_cluster as wire
 from mqctl.protocol.codes import NO_TOPIC
 from mqctl.snapshot.live.asking import Asking, refused_with
+from mqctl.text import joined, sentence
 
 
 def ask_name_servers(
@@ -25,9 +26,11 @@ def ask_name_servers(
         first = next(iter(answers.errors.values()))
         if len(addresses) == 1:
             raise first
-        reasons = "; ".join(str(error) for error in answers.errors.values())
+        reasons = joined("; ", (str(error) for error in answers.errors.values()))
         raise UnreachableError(
-            f"none of {counted(len(addresses), 'name server')} answered", reason=reasons, remedy=first.remedy
+            sentence("none-answered", "none of {addresses} answered", addresses=counted(len(addresses), "name server")),
+            reason=reasons,
+            remedy=first.remedy,
         )
     known = sorted({broker for info in answers.values.values() for broker in broker_addresses(info)})
     servers = {address: _endpoints(answers.values[address]) for address in addresses if address in answers.values}

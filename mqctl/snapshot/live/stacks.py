@@ -21,6 +21,7 @@ from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.lag import gather_live_lag
 from mqctl.snapshot.live.running import gather_running, without_stacks
 from mqctl.stacks.parse import read_dumps
+from mqctl.text import sentence
 
 Memberships = Mapping[int, tuple[GroupMembership, ...]]
 
@@ -47,16 +48,25 @@ class GroupLooks:
         if self.client_id is not None and self.client_id not in known:
             shown = on_one_line(", ".join(known)) or "nobody"
             raise NotFoundError(
-                f"there is no instance {self.client_id} of group {self.group}",
-                reason=f"online: {shown}",
+                sentence(
+                    "no-instance-group",
+                    "there is no instance {client_id} of group {group}",
+                    client_id=self.client_id,
+                    group=self.group,
+                ),
+                reason=sentence("online", "online: {shown}", shown=shown),
                 remedy=command_line("mqctl group members -g {}", self.group),
             )
         if not known:
             lag = command_line("mqctl group lag -g {}", self.group)
             raise RefusedError(
-                f"group {self.group} has no stacks",
-                reason="none of its instances is online",
-                remedy=f"{lag}; mqctl stacks find looks for processes of this machine",
+                sentence("group-no-stacks", "group {group} has no stacks", group=self.group),
+                reason=sentence("none-instances-online", "none of its instances is online"),
+                remedy=sentence(
+                    "mqctl-stacks-find-looks-processes-machine",
+                    "{lag}; mqctl stacks find looks for processes of this machine",
+                    lag=lag,
+                ),
             )
 
     def client_ids(self) -> list[str]:
@@ -78,7 +88,7 @@ class GroupLooks:
             self.gaps[name] = Gap(
                 part=Part.RUNNING_INFO,
                 cause=Cause.SILENT,
-                reason="it left the group while it was asked",
+                reason=sentence("left-group-while-asked", "it left the group while it was asked"),
                 subject=GapSubject(group=self.group, client=name),
             )
         gaps += without_stacks(running)

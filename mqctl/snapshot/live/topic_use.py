@@ -14,6 +14,7 @@ from mqctl.snapshot.live.asking import Answers, Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_offsets
 from mqctl.snapshot.live.members import gather_memberships
 from mqctl.snapshot.live.messages import all_bounds, peek
+from mqctl.text import sentence
 
 _SAMPLED = 128
 
@@ -34,10 +35,15 @@ def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse
         UnreachableError, PermissionDeniedError: one of them does not tell.
     """
     places = queue_places(holders, topic)
-    ends = all_bounds(asking, places, "nothing was changed")
+    ends = all_bounds(asking, places, sentence("nothing-changed", "nothing was changed"))
     answers = groups_of_topic(asking, holders, topic)
     for number, error in answers.errors.items():
-        problem = f"broker {holders[number].name} did not list the readers of {topic}"
+        problem = sentence(
+            "broker-did-not-list-readers",
+            "broker {brokers} did not list the readers of {topic}",
+            brokers=holders[number].name,
+            topic=topic,
+        )
         raise Gap.of(Part.GROUPS, error).as_error(problem, "wait for the broker")
     all_told(holders)
     groups = frozenset().union(*answers.values.values())

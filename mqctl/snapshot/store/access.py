@@ -37,6 +37,7 @@ from mqctl.store import config_files as configs
 from mqctl.store.access_file import AccessFileContent, access_of_files, read_access_file
 from mqctl.store.directory import is_rocksdb
 from mqctl.store.rocksdb_database import DatabaseError, rows_of
+from mqctl.text import composed
 
 _LIST, _MORE_LISTS, _YAML = "plain_acl.yml", "acl", {".yml", ".yaml"}
 _USERS, _ACLS = "config/users", "config/acls"
@@ -82,7 +83,11 @@ def _of_files(reading: Reading, files: list[Path]) -> AccessState | None:
         try:
             contents[str(path)] = read_access_file(path)
         except MqctlError as error:
-            reading.miss(Part.ACCESS, f"{path}: {error.reason or error.problem}", cause=cause_of(error))
+            reading.miss(
+                Part.ACCESS,
+                composed("{path}: {reason}", path=path, reason=error.reason or error.problem),
+                cause=cause_of(error),
+            )
             return None
     return access_of_files(contents) if contents else None
 
@@ -110,7 +115,7 @@ def _of_databases(reading: Reading) -> AccessState | None:
         )
     except (DatabaseError, FastjsonError, BodyError) as error:
         reason = error.reason if isinstance(error, BodyError) else str(error)
-        reading.miss(Part.ACCESS, f"{_USERS}, {_ACLS}: {reason}")
+        reading.miss(Part.ACCESS, composed("{users}, {acls}: {reason}", users=_USERS, acls=_ACLS, reason=reason))
         return None
 
 
@@ -200,7 +205,10 @@ def _of_users(reading: Reading) -> AccessState | None:
         users = [UserInfo.from_json(value) for value in reading.config(configs.USERS).value.values()]
         acls = [AclInfo.from_json(value) for value in reading.config(configs.ACLS).value.values()]
     except BodyError as error:
-        reading.miss(Part.ACCESS, f"{configs.USERS}, {configs.ACLS}: {error.reason}")
+        reading.miss(
+            Part.ACCESS,
+            composed("{users}, {acls}: {reason}", users=configs.USERS, acls=configs.ACLS, reason=error.reason),
+        )
         return None
     return AccessState(
         users=tuple(item.user() for item in users),

@@ -30,6 +30,7 @@ from mqctl.store import config_files as configs
 from mqctl.store.config_files import LoadedConfig
 from mqctl.store.kernel import Int64s
 from mqctl.store.layouts import EXT_ADDRESS_LIMIT
+from mqctl.text import sentence
 
 _MAX_RUNS = 64
 _MAX_COPIES_SOUGHT = 2_000
@@ -77,7 +78,10 @@ def delay_file_state(path: Path, *, levels: str | None) -> DelayState:
     """
     file = configs.read_json_file(path)
     if not path.exists():
-        raise NotFoundError(f"there is no file {path}", remedy="name the broker's config/delayOffset.json")
+        raise NotFoundError(
+            sentence("no-file", "there is no file {file}", file=path),
+            remedy=sentence("name-brokers-config-delayoffset-json", "name the broker's config/delayOffset.json"),
+        )
     if file.state.source is FileSource.NONE:
         raise _unreadable(path, file)
     recorded = configs.delay_offsets(file)
@@ -100,16 +104,25 @@ def _level_table(levels: str | None) -> DelayLevelTable:
     table = DelayLevelTable.parse(levels)
     if table.bad_item is not None:
         raise UsageError(
-            f"cannot read the delay levels {levels!r}",
-            reason=f"{table.bad_item!r} is not a number followed by s, m, h or d",
-            remedy="give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
+            sentence("cannot-read-delay-levels", "cannot read the delay levels {levels!r}", levels=levels),
+            reason=sentence(
+                "not-number-followed-s-m-h", "{bad!r} is not a number followed by s, m, h or d", bad=table.bad_item
+            ),
+            remedy=sentence(
+                "give-messagedelaylevel-broker-instance-levels-1s",
+                "give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
+            ),
         )
     return table
 
 
 def _unreadable(path: Path, file: LoadedConfig) -> BadInputError:
     remedy = f"check {path.name}.bak beside it: the broker falls back to it"
-    return BadInputError(f"could not read {path}", reason=file.state.main_problem or "", remedy=remedy)
+    return BadInputError(
+        sentence("could-not-read", "could not read {file}", file=path),
+        reason=file.state.main_problem or "",
+        remedy=remedy,
+    )
 
 
 @dataclass(frozen=True)

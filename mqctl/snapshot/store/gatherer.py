@@ -26,6 +26,7 @@ from mqctl.snapshot.store.transactions import commit_marks, transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.unread_files import unread_log_files
+from mqctl.text import sentence
 
 if TYPE_CHECKING:  # verifying is the larger half of what reads a store
     from mqctl.store.verify import Verifier, VerifyReport
@@ -62,7 +63,11 @@ def gather_store(
     report = _verified(reading.store, verifier, progress) if deep else None
     if report is None:
         for part in (Part.VERIFICATION, Part.CLOCKS):
-            reading.miss(part, "the commit log was not read through (--quick)", cause=Cause.LEFT_OUT)
+            reading.miss(
+                part,
+                sentence("commit-log-not-read-through-quick", "the commit log was not read through (--quick)"),
+                cause=Cause.LEFT_OUT,
+            )
         for each in unread_log_files(reading.store):
             reading.miss(Part.STORAGE, each.reason, subject=GapSubject(place=each.part), cause=Cause.UNREADABLE)
     damages = report.damages if report else ()
@@ -103,7 +108,11 @@ def _note_unread(reading: Reading, report: VerifyReport) -> None:
     for gap in report.unread:
         if gap.part == COMMIT_LOG:
             reading.miss(
-                Part.VERIFICATION, "there is no commit log: lost, not copied, or kept elsewhere (storePathCommitLog)"
+                Part.VERIFICATION,
+                sentence(
+                    "no-commit-log-lost-not-copied",
+                    "there is no commit log: lost, not copied, or kept elsewhere (storePathCommitLog)",
+                ),
             )
             continue
         reading.miss(Part.VERIFICATION, gap.reason, subject=GapSubject(place=gap.part), cause=Cause.UNREADABLE)

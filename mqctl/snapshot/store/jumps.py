@@ -10,6 +10,7 @@ from mqctl.model.names import OFFSET_MOVED_TOPIC
 from mqctl.model.numbers import decimal
 from mqctl.model.queue_state import OffsetJump
 from mqctl.snapshot.store.reading import Reading
+from mqctl.text import sentence
 
 _MAX_JUMPS = 10_000
 
@@ -24,7 +25,11 @@ def offset_jumps(reading: Reading) -> tuple[OffsetJump, ...]:
         for physical in entries["physical_offset"].tolist():
             jump = _jump(reading, physical)
             if jump is None:
-                reading.miss(Part.OFFSET_JUMPS, "the event cannot be read", subject=GapSubject(offset=physical))
+                reading.miss(
+                    Part.OFFSET_JUMPS,
+                    sentence("event-cannot-read", "the event cannot be read"),
+                    subject=GapSubject(offset=physical),
+                )
             else:
                 jumps.append(jump)
     return tuple(jumps)

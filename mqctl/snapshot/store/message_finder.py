@@ -16,6 +16,7 @@ from mqctl.protocol.unpacking import Unpacker
 from mqctl.store.consumequeue import is_message
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.logged import logged_queues
+from mqctl.text import sentence
 
 _OFFSET_ID_LENGTHS = (32, 56)
 
@@ -54,8 +55,16 @@ class MessageFinder:
         start = low if offset is None else offset
         if offset is not None and not low <= offset < high:
             raise NotFoundError(
-                f"no message at offset {offset} of {topic} queue {queue_id}",
-                reason=f"it holds offsets {low} to {high - 1}" if high > low else "it is empty",
+                sentence(
+                    "no-message-offset-queue",
+                    "no message at offset {offset} of {topic} queue {queue_id}",
+                    offset=offset,
+                    topic=topic,
+                    queue_id=queue_id,
+                ),
+                reason=sentence("holds-offsets", "it holds offsets {low} to {high}", low=low, high=high - 1)
+                if high > low
+                else sentence("empty", "it is empty"),
             )
         messages = FoundMessages()
         for _, entries in queue.runs(start, min(high, start + count)):
@@ -66,12 +75,32 @@ class MessageFinder:
         """Does what `by_queue` does where there is a log only, such as what a recovery set aside."""
         known = logged_queues(self.store.commit_log, topic).get(queue_id)
         if not known:
-            raise NotFoundError(f"no message of {topic} queue {queue_id} is in {self.store.path}")
+            raise NotFoundError(
+                sentence(
+                    "no-message-queue",
+                    "no message of {topic} queue {queue_id} is in {path}",
+                    topic=topic,
+                    queue_id=queue_id,
+                    path=self.store.path,
+                )
+            )
         chosen = sorted(number for number in known if number >= (offset or 0))[:count]
         if not chosen:
             raise NotFoundError(
-                f"no message at offset {offset} of {topic} queue {queue_id}",
-                reason=f"{self.store.path} holds offsets {min(known)} to {max(known)}",
+                sentence(
+                    "no-message-offset-queue",
+                    "no message at offset {offset} of {topic} queue {queue_id}",
+                    offset=offset,
+                    topic=topic,
+                    queue_id=queue_id,
+                ),
+                reason=sentence(
+                    "holds-offsets-2",
+                    "{path} holds offsets {known} to {known_2}",
+                    path=self.store.path,
+                    known=min(known),
+                    known_2=max(known),
+                ),
             )
         messages = FoundMessages()
         self._read(messages, [known[number] for number in chosen])
@@ -102,9 +131,12 @@ class MessageFinder:
         del messages.messages[count:]
         if not messages.messages and not messages.unreadable:
             raise NotFoundError(
-                f"no message of {topic} with key {key}",
-                reason="the index files name none",
-                remedy="check topic and key; the index may be younger than the message",
+                sentence("no-message-key-2", "no message of {topic} with key {key}", topic=topic, key=key),
+                reason=sentence("index-files-name-none", "the index files name none"),
+                remedy=sentence(
+                    "check-topic-key-index-may-younger",
+                    "check topic and key; the index may be younger than the message",
+                ),
             )
         return messages
 
@@ -124,9 +156,9 @@ class MessageFinder:
                     raise
         if topic is None:
             raise NotFoundError(
-                f"no message with offset id {message_id}",
-                reason="an offset message id has 32 or 56 hex digits",
-                remedy="for a unique id name its topic too: -t TOPIC --id ID",
+                sentence("no-message-offset-id", "no message with offset id {message_id}", message_id=message_id),
+                reason=sentence("offset-message-id-32-56-hex", "an offset message id has 32 or 56 hex digits"),
+                remedy=sentence("unique-id-name-topic-too-t", "for a unique id name its topic too: -t TOPIC --id ID"),
             )
         return self.by_key(topic, message_id, count)
 
@@ -136,9 +168,17 @@ class MessageFinder:
         stored = result.messages[0].message.store_host
         if stored != wanted.host:
             raise NotFoundError(
-                f"no message with offset id {message_id}",
-                reason=f"the id names broker {wanted.host}, what stands there was stored by {stored}",
-                remedy="look in the store of that broker; a unique id needs its topic: -t TOPIC",
+                sentence("no-message-offset-id", "no message with offset id {message_id}", message_id=message_id),
+                reason=sentence(
+                    "id-names-broker-what-stands-stored",
+                    "the id names broker {host}, what stands there was stored by {stored}",
+                    host=wanted.host,
+                    stored=stored,
+                ),
+                remedy=sentence(
+                    "look-store-broker-unique-id-needs",
+                    "look in the store of that broker; a unique id needs its topic: -t TOPIC",
+                ),
             )
         return result
 
@@ -149,9 +189,12 @@ class MessageFinder:
         queues = [number for name, number in known if name == topic]
         if queues:
             listed = ", ".join(map(str, queues))
-            raise NotFoundError(f"topic {topic} has no queue {queue_id}", reason=f"its queues are {listed}")
+            raise NotFoundError(
+                sentence("topic-no-queue-2", "topic {topic} has no queue {missing}", topic=topic, missing=queue_id),
+                reason=sentence("queues-2", "its queues are {listed}", listed=listed),
+            )
         raise NotFoundError(
-            f"there is no topic {topic} in {self.store.path}",
+            sentence("no-topic-2", "there is no topic {topic} in {path}", topic=topic, path=self.store.path),
             remedy=command_line("mqctl store describe --store {}", self.store.path),
         )
 

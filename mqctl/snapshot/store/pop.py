@@ -12,6 +12,7 @@ from mqctl.protocol.body import BodyError
 from mqctl.snapshot.pop_records import PopLedger, PopNotes, pop_shares
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store import config_files as configs
+from mqctl.text import sentence
 
 
 def store_pop_shares(reading: Reading, now_ms: int) -> tuple[PopShare, ...]:
@@ -29,7 +30,12 @@ def store_pop_shares(reading: Reading, now_ms: int) -> tuple[PopShare, ...]:
             except MqctlError:
                 lost += 1
     if lost or ledger.unreadable_count:
-        reading.miss(Part.POP, f"unreadable: {counted(lost + ledger.unreadable_count, 'record')} of pops")
+        reading.miss(
+            Part.POP,
+            sentence(
+                "unreadable-pops", "unreadable: {lost} of pops", lost=counted(lost + ledger.unreadable_count, "record")
+            ),
+        )
     offsets = {
         (group, topic, queue_id): offset
         for (topic, group), queues in reading.offset_table.offsets.items()
@@ -50,7 +56,14 @@ def request_modes(reading: Reading) -> MessageRequestModes:
     try:
         return MessageRequestModes.from_json(reading.config(configs.REQUEST_MODES).value)
     except BodyError:
-        reading.miss(Part.POP, f"config/{configs.REQUEST_MODES} is no table of modes")
+        reading.miss(
+            Part.POP,
+            sentence(
+                "config-no-table-modes",
+                "config/{request_modes} is no table of modes",
+                request_modes=configs.REQUEST_MODES,
+            ),
+        )
         return MessageRequestModes()
 
 
@@ -59,7 +72,14 @@ def _batches(reading: Reading) -> dict[tuple[str, str, int], OrderInfo]:
     try:
         infos = OrderInfos.from_json(reading.config(configs.ORDER_INFOS).value)
     except BodyError:
-        reading.miss(Part.POP, f"config/{configs.ORDER_INFOS} is no table of ordered queues")
+        reading.miss(
+            Part.POP,
+            sentence(
+                "config-no-table-ordered-queues",
+                "config/{order_infos} is no table of ordered queues",
+                order_infos=configs.ORDER_INFOS,
+            ),
+        )
         return {}
     for key, queues in infos.table.items():
         topic, _, group = key.partition("@")

@@ -20,6 +20,7 @@ from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Headers, Int64s
 from mqctl.store.layouts import MAGIC_V1, MAGIC_V2
 from mqctl.store.unread_files import no_entries, odd_topics, queue_file_size, why_incomplete, why_unread
+from mqctl.text import composed, sentence
 
 _PARTS = {
     configs.TOPICS: Part.TOPICS,
@@ -88,7 +89,12 @@ class Reading:
             except MqctlError as error:
                 file = self._configs[name] = configs.unread_config(name, error)
                 if name in _PARTS:
-                    self.miss(_PARTS[name], f"config/{name} {file.state.main_problem}")
+                    self.miss(
+                        _PARTS[name],
+                        sentence(
+                            "config-2", "config/{name} {main_problem}", name=name, main_problem=file.state.main_problem
+                        ),
+                    )
         return self._configs[name]
 
     @cached_property
@@ -98,7 +104,13 @@ class Reading:
         in_rocksdb = any(part.part == "config/consumerOffsets" for part in self.store.unreadable)
         if file.state.source is FileSource.NONE and not in_rocksdb:
             self.miss(
-                Part.CONSUMER_OFFSETS, f"{file.state.name} and its backup are of no use: {file.state.main_problem}"
+                Part.CONSUMER_OFFSETS,
+                sentence(
+                    "backup-no-use",
+                    "{state} and its backup are of no use: {main_problem}",
+                    state=file.state.name,
+                    main_problem=file.state.main_problem,
+                ),
             )
         return configs.consumer_offsets(file)
 
@@ -133,7 +145,12 @@ class Reading:
                     self.miss(part, why_unread(self.store, error), subject=subject, cause=cause_of(error))
         for each in odd_topics(self.store):
             subject = GapSubject(topic=each.part.rpartition("/")[2])
-            self.miss(Part.QUEUES, f"{each.part}: {each.reason}", subject=subject, cause=Cause.UNREADABLE)
+            self.miss(
+                Part.QUEUES,
+                composed("{part}: {reason}", part=each.part, reason=each.reason),
+                subject=subject,
+                cause=Cause.UNREADABLE,
+            )
         if not table and self.lacks_queues:
             self._miss_queues(Part.QUEUES)
         return table
@@ -148,7 +165,13 @@ class Reading:
 
     def _miss_queues(self, *parts: Part) -> None:
         for part in parts:
-            self.miss(part, "there is no consumequeue directory: not copied, or to be built from the log")
+            self.miss(
+                part,
+                sentence(
+                    "no-consumequeue-directory-not-copied-built",
+                    "there is no consumequeue directory: not copied, or to be built from the log",
+                ),
+            )
 
     @cached_property
     def lacks_queues(self) -> bool:

@@ -15,6 +15,7 @@ from mqctl.model.queue_state import TagSample
 from mqctl.snapshot.store.reading import Reading
 from mqctl.store.consumequeue_ext import is_address
 from mqctl.store.directory import StoreDirectory
+from mqctl.text import sentence
 
 
 def count_tags(path: Path, broker_name: str, topics: Iterable[str], names: Iterable[str]) -> list[TagSample]:
@@ -55,9 +56,12 @@ def count_tags(path: Path, broker_name: str, topics: Iterable[str], names: Itera
         )
     if not samples:
         if store.unreadable:
-            raise BadInputError(f"cannot count tags in {path}", reason=store.unreadable[0].reason)
+            raise BadInputError(
+                sentence("cannot-count-tags", "cannot count tags in {path}", path=path),
+                reason=store.unreadable[0].reason,
+            )
         raise NotFoundError(
-            f"{path} has no queue of {', '.join(sorted(wanted))}",
+            sentence("no-queue-2", "{path} has no queue of {wanted}", path=path, wanted=", ".join(sorted(wanted))),
             remedy=command_line("mqctl store describe --store {}", path),
         )
     return samples

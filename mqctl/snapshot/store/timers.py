@@ -28,6 +28,7 @@ from mqctl.store.mapped_files import Buffer, OddFileError
 from mqctl.store.texts import Spans, factorize, property_spans
 from mqctl.store.timer import DELETE, read_timer_check, timer_log
 from mqctl.store.unread_files import unread_log_files, why_unread
+from mqctl.text import sentence
 
 _OUT_MS, _DELETED_KEY = "TIMER_OUT_MS", "TIMER_DEL_UNIQKEY"
 
@@ -66,7 +67,14 @@ def timer_topics(reading: Reading) -> tuple[TimerTopicState, ...]:
         for topic, times in sorted(due.items(), key=lambda item: item[0] or "")
     ]
     if missing:
-        reading.miss(Part.DELAY_TIMERS, f"the commit log lacks {counted(missing, 'message')} of the timer log")
+        reading.miss(
+            Part.DELAY_TIMERS,
+            sentence(
+                "commit-log-lacks-timer-log",
+                "the commit log lacks {missing} of the timer log",
+                missing=counted(missing, "message"),
+            ),
+        )
         for each in unread_log_files(reading.store):
             reading.miss(Part.DELAY_TIMERS, each.reason, subject=GapSubject(place=each.part), cause=Cause.UNREADABLE)
     return tuple(rows)

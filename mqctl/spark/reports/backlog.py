@@ -18,6 +18,7 @@ from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
 from mqctl.spark.query import Cut, Query
 from mqctl.spark.reports.unread import require_queues
 from mqctl.spark.selection import Selection
+from mqctl.text import sentence
 
 _KEYS = {
     BacklogBy.GROUP: ("group",),
@@ -46,9 +47,11 @@ def backlog_rows(
     """
     if quick and (by in _RECORDS_ONLY or not wanted.store_time_ms.is_everything):
         raise UsageError(
-            "--quick reads queue entries only",
-            reason="they hold neither tags nor store times",
-            remedy="leave --quick out, or --by tag, --by time, --since and --until",
+            sentence("quick-reads-queue-entries-only", "--quick reads queue entries only"),
+            reason=sentence("hold-neither-tags-nor-store-times", "they hold neither tags nor store times"),
+            remedy=sentence(
+                "leave-quick-out-tag-time-since", "leave --quick out, or --by tag, --by time, --since and --until"
+            ),
         )
     require_queues(wanted)
     cuts = (Cut(ARRIVALS, ()),) if by is BacklogBy.TIME else ()

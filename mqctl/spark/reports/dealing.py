@@ -36,6 +36,7 @@ from mqctl.spark.reports.gathering import (
     tasks,
 )
 from mqctl.spark.selection import Selection
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -128,9 +129,13 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"could not write {path}",
+            sentence("could-not-write", "could not write {path}", path=path),
             reason=error.strerror or str(error),
-            remedy=f"set TMPDIR to a disk with room: a report keeps {TRACK.itemsize} bytes of each message with a key",
+            remedy=sentence(
+                "set-tmpdir-disk-room-report-keeps",
+                "set TMPDIR to a disk with room: a report keeps {itemsize} bytes of each message with a key",
+                itemsize=TRACK.itemsize,
+            ),
         ) from error
 
 

@@ -16,6 +16,7 @@ from mqctl.spark.reports.combining import SparkEngine
 from mqctl.spark.reports.figures import stores_read
 from mqctl.spark.selection import Selection
 from mqctl.spark.source.data_source import FORMAT, register, wanted_options
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -114,14 +115,17 @@ def _rows_of(spark: SparkSession, listed: Listed) -> DataFrame:
     from pyspark.sql import functions as f
 
     if "://" not in listed.path and not Path(listed.path).exists():
-        raise NotFoundError(f"no file {listed.path}", remedy="name a CSV file with a header, as --csv FILE")
+        raise NotFoundError(
+            sentence("no-file-2", "no file {path}", path=listed.path),
+            remedy=sentence("name-csv-file-header-csv-file", "name a CSV file with a header, as --csv FILE"),
+        )
     where = listed.path if "://" in listed.path else Path(listed.path).absolute().as_uri()
     frame = spark.read.option("header", "true").option("multiLine", "true").option("escape", '"').csv(where)
     if listed.column not in frame.columns:
         raise UsageError(
-            f"{listed.path} has no column {listed.column}",
-            reason=f"its columns: {', '.join(frame.columns[:20]) or 'none'}",
-            remedy="name one of them as --column NAME",
+            sentence("no-column", "{path} has no column {column}", path=listed.path, column=listed.column),
+            reason=sentence("columns", "its columns: {columns}", columns=", ".join(frame.columns[:20]) or "none"),
+            remedy=sentence("name-one-column-name", "name one of them as --column NAME"),
         )
     cell = f.trim(f.col(f"`{listed.column}`"))
     return frame.select(_filled(cell).alias("key"), f.lit(None).cast("bigint").alias("time_ms"))

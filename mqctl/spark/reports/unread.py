@@ -22,6 +22,7 @@ from mqctl.store.mapping_guard import RefusedPart, passed_over
 from mqctl.store.timer import read_timer_check
 from mqctl.store.unread_files import odd_topics, unread_log_files, unread_queues
 from mqctl.store.verify import COMMIT_LOG
+from mqctl.text import composed, joined, sentence
 
 QUEUES = "consumequeue"
 _SHOWN_PARTS = 3
@@ -97,7 +98,7 @@ def log_parts(path: str, store: StoreDirectory) -> list[Unread]:
 def _in_words(parts: Sequence[RefusedPart]) -> str:
     shown = ", ".join(f"bytes {low:,} to {high:,}" for low, high, _ in parts[:_SHOWN_PARTS])
     more = len(parts) - _SHOWN_PARTS
-    return f"{shown} and in {counted(more, 'more place')}" if more > 0 else shown
+    return composed("{shown} and in {more}", shown=shown, more=counted(more, "more place")) if more > 0 else shown
 
 
 def _unread(path: str, each: Unreadable) -> Unread:
@@ -117,10 +118,13 @@ def require_queues(wanted: Selection) -> None:
     }
     if len(without) == len(wanted.stores):
         raise BadInputError(
-            f"read the consume queues of {', '.join(without)}",
-            reason="; ".join(dict.fromkeys(without.values())),
-            remedy="ask the running broker instead: `mqctl group lag --namesrv`; reports on the commit log"
-            " (skew, order, duplicates, tags, capacity) do not need them",
+            sentence("read-consume-queues", "read the consume queues of {without}", without=", ".join(without)),
+            reason=joined("; ", dict.fromkeys(without.values())),
+            remedy=sentence(
+                "ask-running-broker-instead-mqctl-group",
+                "ask the running broker instead: `mqctl group lag --namesrv`; reports on the commit "
+                "log (skew, order, duplicates, tags, capacity) do not need them",
+            ),
         )
 
 

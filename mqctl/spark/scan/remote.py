@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError, StorageError
 from mqctl.store.attached import attach, detach
 from mqctl.store.directory import StoreDirectory
+from mqctl.text import sentence
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)")
 _PREFIX = "mqctl-store-"
@@ -111,9 +112,11 @@ def _listed(location: str) -> Path:
         paths = list(files.listed())
     if not paths:
         raise NotFoundError(
-            f"could not open the store {shown(location)}",
-            reason="there are no files under this address",
-            remedy="give the address of the broker's storePathRootDir",
+            sentence("could-not-open-store", "could not open the store {path}", path=shown(location)),
+            reason=sentence("no-files-under-address", "there are no files under this address"),
+            remedy=sentence(
+                "give-address-brokers-storepathrootdir", "give the address of the broker's storePathRootDir"
+            ),
         )
     directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     _clear_abandoned(directory.parent)
@@ -137,9 +140,14 @@ def _listed(location: str) -> Path:
             data = files.read(name, low, high) if low < high else b""
         if len(data) != high - low:
             raise StorageError(
-                f"could not read {where}",
-                reason=f"{len(data):,} bytes came for {low:,} to {high:,}",
-                remedy="the file has changed since it was listed: run the report again",
+                sentence("could-not-read", "could not read {file}", file=where),
+                reason=sentence(
+                    "bytes-came", "{data:,} bytes came for {low:,} to {high:,}", data=len(data), low=low, high=high
+                ),
+                remedy=sentence(
+                    "file-changed-since-listed-run-report",
+                    "the file has changed since it was listed: run the report again",
+                ),
             )
         return data
 
@@ -231,7 +239,11 @@ def _opened(location: str) -> _Files:
         from pyarrow.fs import FileSystem
     except ImportError as error:
         remedy = hint or "pip install 'mqctl[spark]'"
-        raise ConfigurationError(f"could not {problem}", reason="pyarrow is not installed", remedy=remedy) from error
+        raise ConfigurationError(
+            sentence("could-not", "could not {what}", what=problem),
+            reason=sentence("pyarrow-not-installed", "pyarrow is not installed"),
+            remedy=remedy,
+        ) from error
     with _asking(problem, hint):
         system, root = FileSystem.from_uri(location)
         return _Arrow(system, root.rstrip("/"))
@@ -262,10 +274,16 @@ def _asking(what: str, hint: str = "") -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise NotFoundError(
-            f"could not {what}", reason="there are no such files", remedy="check bucket, host and path"
+            sentence("could-not", "could not {what}", what=what),
+            reason=sentence("no-such-files", "there are no such files"),
+            remedy=sentence("check-bucket-host-path", "check bucket, host and path"),
         ) from error
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         kind = ConfigurationError if isinstance(error, ImportError | ValueError | TypeError) else StorageError
         remedy = hint or "check the address, the network and the credentials (environment of driver and executors)"
-        raise kind(f"could not {what}", reason=f"{type(error).__name__}: {text[:400]}", remedy=remedy) from error
+        raise kind(
+            sentence("could-not", "could not {what}", what=what),
+            reason=f"{type(error).__name__}: {text[:400]}",
+            remedy=remedy,
+        ) from error

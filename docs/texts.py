@@ -1,0 +1,101 @@
+"""The catalogue of sentences in Chinese, from the sources: `python docs/texts.py` brings it up to date.
+
+New sentences get an entry without a translation, sentences that are gone lose theirs, and each entry shows the English
+of today above it. `python docs/texts.py --check` lists what to translate and changes nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from mqctl.cli.usage_texts import OF_PARSER  # noqa: E402 - the checkout goes before an installed copy
+from mqctl.local.scenario_files import load_scenario, scenario_names  # noqa: E402
+from mqctl.render.translation import CATALOGUE, read_catalogue  # noqa: E402
+from mqctl.text import Text  # noqa: E402
+
+PACKAGE = ROOT / "mqctl"
+_HEAD = """\
+# Sentences of mqctl in Chinese. Keys and English come from the sources: python docs/texts.py
+msgid ""
+msgstr "Language: zh\\nMIME-Version: 1.0\\nContent-Type: text/plain; charset=UTF-8\\nContent-Transfer-Encoding: 8bit\\n"
+"""
+_ENGLISH = re.compile(r'^#\. (.*)\nmsgid "(.*)"$', re.MULTILINE)
+
+
+def sources() -> dict[str, set[str]]:
+    """Returns the English templates of each key, as the sources have them; a key should have one."""
+    known: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "sentence(" in text or "counted(" in text:
+            for key, template in _written(ast.parse(text)):
+                known.setdefault(key, set()).add(template)
+    for key, template in OF_PARSER.items():
+        known.setdefault(key, set()).add(template)
+    for name in scenario_names():
+        scenario = load_scenario(name)
+        for said in (scenario.title, *scenario.planted):
+            assert isinstance(said, Text)
+            known.setdefault(said.key, set()).add(said.template)
+    return known
+
+
+def _written(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="sentence"), args=[ast.Constant(value=str(key)), ast.Constant(value=str(template))]
+            ):
+                yield key, template
+            case ast.Call(func=ast.Name(id="counted"), args=[_, ast.Constant(value=str(one)), *_]):
+                yield f"count-{one.replace(' ', '-')}", f"{{count:,}} {one}"
+
+
+def places(template: str) -> set[str]:
+    """Returns the names of a template's places."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def catalogue_text(known: dict[str, set[str]], translations: dict[str, str]) -> str:
+    """Returns the `.po` file of these keys."""
+    entries = (
+        f"#. {json.dumps(min(templates), ensure_ascii=False)[1:-1]}\n"
+        f"msgid {json.dumps(key)}\nmsgstr {json.dumps(translations.get(key, ''), ensure_ascii=False)}\n"
+        for key, templates in sorted(known.items())
+    )
+    return "\n".join((_HEAD, *entries))
+
+
+def to_translate(known: dict[str, set[str]], catalogue: str) -> list[str]:
+    """Returns what a translator has to look at: keys that are missing or left over, and those whose English changed."""
+    translated = read_catalogue(catalogue)
+    english = {key: json.loads(f'"{template}"') for template, key in _ENGLISH.findall(catalogue)}
+    missing = [f"missing: {key}: {min(known[key])}" for key in sorted(known.keys() - translated.keys())]
+    unused = [f"not used: {key}" for key in sorted(translated.keys() - known.keys())]
+    changed = [
+        f"changed: {key}: {min(known[key])}"
+        for key in sorted(known.keys() & translated.keys())
+        if english.get(key) not in known[key]
+    ]
+    return [*missing, *unused, *changed]
+
+
+def main() -> None:
+    """Brings the catalogue up to date, or lists what to translate."""
+    known, catalogue = sources(), CATALOGUE.read_text(encoding="utf-8")
+    sys.stdout.writelines(f"{line}\n" for line in to_translate(known, catalogue))
+    if "--check" not in sys.argv:
+        CATALOGUE.write_text(catalogue_text(known, read_catalogue(catalogue)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
