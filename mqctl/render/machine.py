@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mqctl.errors import UsageError
 from mqctl.render.document import Document, Table
-from mqctl.text import encoded
+from mqctl.text import encoded, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,9 +111,21 @@ def _yaml_pieces(plain: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def write_csv(document: Document, stream: TextIO) -> None:
-    """Writes the records with a heading line; raw values, empty where there is none."""
-    columns = document.csv_columns or next(block.columns for block in document.blocks if isinstance(block, Table))
+    """Writes the records with a heading line; raw values, empty where there is none. An answer without a table is one
+    record of its fields that are no lists and no objects."""
+    columns = document.csv_columns or next((block.columns for block in document.blocks if isinstance(block, Table)), ())
     writer = csv.writer(stream, lineterminator="\n")
+    if not columns:
+        fields = msgspec.to_builtins(document.value)
+        plain = {name: value for name, value in fields.items() if not isinstance(value, dict | list)}
+        if not plain:
+            raise UsageError(
+                sentence("answer-has-no-rows", "this answer has no rows for -o csv"),
+                remedy=sentence("choose-json", "use -o json"),
+            )
+        writer.writerow(plain)
+        writer.writerow([_shown(value, on_terminal=stream.isatty()) for value in plain.values()])
+        return
     writer.writerow([column.key for column in columns])
     for record in document.records:
         values = (getattr(record, column.key) for column in columns)

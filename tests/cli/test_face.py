@@ -100,3 +100,13 @@ def test_static_completion_knows_commands_and_choices(mqctl: Run) -> None:
     words = [line.split("\t")[0] for line in mqctl("__complete", "").stdout.splitlines()]
     assert words == list(catalog.children(()))
     assert mqctl("__complete", "completion", "z").stdout == "zsh\t\n"
+
+
+def test_an_answer_without_a_table_is_one_row_of_csv(mqctl: Run) -> None:
+    assert mqctl("filter", "test", "a > 1", "--prop", "a=2", "-o", "csv").stdout.splitlines() == [
+        "expression,expression_type,verdict,reason",
+        "a > 1,SQL92,delivered,",
+    ]
+    refused = mqctl("explain", "kafka", "partition", "-o", "csv")
+    assert (refused.exit_code, refused.stdout) == (64, "")
+    assert "this answer has no rows for -o csv" in refused.stderr
