@@ -9,7 +9,7 @@ import msgspec
 
 from mqctl.model.numbers import decimal
 from mqctl.model.replay import SCHEMA
-from mqctl.text import sentence
+from mqctl.text import encoded, sentence
 
 _REQUIRED = ("topic", "broker_name", "queue_id", "begin_offset", "end_offset")
 
@@ -64,7 +64,7 @@ def read_ranges(data: bytes, *, is_csv: bool) -> RangeFile:
 
 def write_ranges(plan: RangeFile) -> bytes:
     """Writes a replay plan."""
-    return msgspec.json.format(msgspec.json.encode(plan), indent=2)
+    return msgspec.json.format(msgspec.json.encode(plan, enc_hook=encoded), indent=2)
 
 
 def _from_csv(data: bytes) -> RangeFile:

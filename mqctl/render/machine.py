@@ -116,7 +116,7 @@ def write_csv(document: Document, stream: TextIO) -> None:
     columns = document.csv_columns or next((block.columns for block in document.blocks if isinstance(block, Table)), ())
     writer = csv.writer(stream, lineterminator="\n")
     if not columns:
-        fields = msgspec.to_builtins(document.value)
+        fields = msgspec.to_builtins(document.value, enc_hook=encoded)
         plain = {name: value for name, value in fields.items() if not isinstance(value, dict | list)}
         if not plain:
             raise UsageError(

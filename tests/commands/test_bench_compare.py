@@ -12,6 +12,7 @@ import pytest
 
 from mqctl.model.bench import BENCH_SCHEMA, BenchKind, BenchRun, BenchSecond, Workload
 from mqctl.model.bench_comparison import BenchVerdict, compare_runs
+from mqctl.text import encoded
 from tests.conftest import Outcome
 
 Run = Callable[..., Outcome]
@@ -61,7 +62,7 @@ def noisy(mean: float, spread: float, seed: int, seconds: int = 60) -> list[floa
 
 
 def saved(place: Path, run: BenchRun) -> Path:
-    document = {"schema": BENCH_SCHEMA, **msgspec.to_builtins(run)}
+    document = {"schema": BENCH_SCHEMA, **msgspec.to_builtins(run, enc_hook=encoded)}
     place.write_bytes(msgspec.json.encode(document))
     return place
 

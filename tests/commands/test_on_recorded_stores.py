@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from docs.schemas import LIVE, SCHEMAS
+from mqctl.text import encoded
 from tests.conftest import GOLDEN, Outcome
 
 Run = Callable[..., Outcome]
@@ -249,7 +250,7 @@ def test_the_machine_form_is_the_documented_one(mqctl: Run, golden_store: Store,
     document = machine_form(mqctl, golden_store, tmp_path, schema).json
     assert document.pop("schema") == schema
     value: object = msgspec.convert(document, SCHEMAS[schema])
-    assert json.loads(msgspec.json.encode(value)) == document
+    assert json.loads(msgspec.json.encode(value, enc_hook=encoded)) == document
 
 
 @pytest.mark.parametrize("form", ["ndjson", "yaml", "csv", "wide"])

@@ -10,6 +10,7 @@ import msgspec
 
 from mqctl.drill.plan import plan_names
 from mqctl.model.drill_verdict import DrillVerdict
+from mqctl.text import encoded
 from tests.drill.written import Written
 from tests.live.conftest import Run
 
@@ -21,7 +22,7 @@ def test_a_kept_drill_ends_with_0_and_the_machine_form_is_the_documented_one(mqc
     document = outcome.json
     assert document.pop("schema") == "drill.verdict/1"
     verdict = msgspec.convert(document, DrillVerdict, strict=True)
-    assert json.loads(msgspec.json.encode(verdict)) == document
+    assert json.loads(msgspec.json.encode(verdict, enc_hook=encoded)) == document
 
 
 def test_a_broken_promise_ends_with_2_and_shows_the_lines(mqctl: Run, tmp_path: Path) -> None:

@@ -253,13 +253,13 @@ class Round:
         topic, key = self.topic("tx"), f"{self.name}-None"
         assert [message.body for message in all_of(peer, topic, 0)] == [f"{self.name}-{_COMMIT}".encode()]
         assert heartbeat(peer, f"{self.name}-producer").code == 0
-        asked: dict[str, tuple[int, int]] = {}
-        while key not in asked:
+        checked: dict[str, tuple[int, int]] = {}
+        while key not in checked:
             check = peer.asked(RequestCode.CHECK_TRANSACTION_STATE)
             halves = int(check.ext("tranStateTableOffset") or -1), int(check.ext("commitLogOffset") or -1)
-            asked[decode_message(check.body).properties["UNIQ_KEY"]] = halves
-        assert not asked.keys() & {f"{self.name}-{_COMMIT}", f"{self.name}-{_ROLLBACK}"}, "they have ended"
-        assert peer.call(end_of_half(*asked[key], key, _COMMIT, checked=True)).code == 0
+            checked[decode_message(check.body).properties["UNIQ_KEY"]] = halves
+        assert not checked.keys() & {f"{self.name}-{_COMMIT}", f"{self.name}-{_ROLLBACK}"}, "they have ended"
+        assert peer.call(end_of_half(*checked[key], key, _COMMIT, checked=True)).code == 0
         eventually(lambda: end_of(peer, topic) == 2)
         assert all_of(peer, topic, 0)[-1].body == key.encode()
 

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from mqctl.render.backlog import BacklogReport
+from mqctl.text import encoded
 from tests.conftest import REPOSITORY, Outcome
 from tests.requires import need_extra
 from tests.spark.plain_backlog import plain_backlog
@@ -32,7 +33,7 @@ def test_json_figures_equal_group_lag_and_the_slow_reference(mqctl: Run, golden_
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     document = json.loads(outcome.stdout)
     assert document.pop("schema") == "report.backlog/1"
-    assert json.loads(msgspec.json.encode(msgspec.convert(document, BacklogReport))) == document
+    assert json.loads(msgspec.json.encode(msgspec.convert(document, BacklogReport), enc_hook=encoded)) == document
     rows = {(row["group"], row["topic"], row["queue_id"]): row for row in document["rows"]}
     truth = plain_backlog(store)
     assert {where: row["lag_count"] for where, row in rows.items()} == {

@@ -25,6 +25,7 @@ from mqctl.snapshot.archive import load_snapshot
 from mqctl.spark.engines import Engine
 from mqctl.spark.reports.run import NAMES, RunSettings, run_report
 from mqctl.spark.selection import Selection
+from mqctl.text import encoded
 from tests.conftest import Outcome
 from tests.requires import need_extra
 
@@ -113,7 +114,7 @@ def test_a_run_is_written_and_compared(mqctl: Run, planted: tuple[Path, Planted]
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     document = outcome.json
     assert document.pop("schema") == "report.run/1"
-    assert json.loads(msgspec.json.encode(msgspec.convert(document, RunReported))) == document
+    assert json.loads(msgspec.json.encode(msgspec.convert(document, RunReported), enc_hook=encoded)) == document
     text = page.read_text()
     assert all(row["finding"].replace("'", "&#x27;") in text for row in document["findings"])
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/", "")
@@ -124,7 +125,7 @@ def test_a_run_is_written_and_compared(mqctl: Run, planted: tuple[Path, Planted]
     assert mqctl(*common, "-t", "orders", "--save", second).exit_code == 0
     changed = mqctl("report", "diff", first, second, "--only", "skew", "-o", "json").json
     assert changed.pop("schema") == "report.diff/1"
-    assert json.loads(msgspec.json.encode(msgspec.convert(changed, RunDiff))) == changed
+    assert json.loads(msgspec.json.encode(msgspec.convert(changed, RunDiff), enc_hook=encoded)) == changed
     gone = {row["subject"] for row in changed["changes"] if row["section"] == "topics" and row["after"] is None}
     assert gone == {"topic events", "topic payments"}
     assert not any("orders" in row["subject"] for row in changed["changes"] if row["section"] == "topics")

@@ -18,6 +18,16 @@ from tests.stacks.samples import DUMPS
 LABELS: dict[str, list[str]] = json.loads((DUMPS / "labels.json").read_text(encoding="utf-8"))
 
 
+_SAMPLES = 5
+_MOVING = {"ConsumeMessageThread_serialisation_1"}
+"""Threads that a sample may find between two of their calls; no other does anything but wait or count."""
+
+
+def only_dump(text: str) -> StackDump:
+    (dump,) = read_dumps(text, source="jstack")
+    return dump
+
+
 def wrong(dump: StackDump) -> dict[str, str]:
     """Returns the consume threads that are called by something else than what they do."""
     classifier = Classifier()
@@ -36,12 +46,15 @@ def wrong(dump: StackDump) -> dict[str, str]:
 )
 def test_a_java_process_is_read_right_from_jstack_and_through_the_broker(tmp_path: Path) -> None:
     with java_program(tmp_path) as (pid, remote):
-        (dump,) = read_dumps(jstack(pid), source="jstack")
+        dumps = [only_dump(jstack(pid))]
+        while (in_all := set.intersection(*(set(wrong(each)) for each in dumps))) and len(dumps) < _SAMPLES:
+            dumps.append(only_dump(jstack(pid)))
         (other,) = read_dumps(remote, source="remote")
+    dump = dumps[0]
     assert len(dump.threads) > 34
     assert not dump.truncated
-    assert wrong(dump) == {}
-    assert wrong(other) == {}
+    assert in_all == set()
+    assert wrong(other).keys() <= _MOVING
     report = report_threads([dump])
     assert [sorted(circle) for circle in report.deadlocks] == [
         ["ConsumeMessageThread_deadlock_1", "ConsumeMessageThread_deadlock_2"]

@@ -22,6 +22,7 @@ from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.snapshot.archive import load_snapshot
 from mqctl.snapshot.leftovers import left_in, texts_of
 from mqctl.snapshot.redaction import redacted
+from mqctl.text import encoded
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.conftest import Consume, Run
@@ -141,7 +142,7 @@ def _gone(before: Any, after: Any) -> Iterator[str]:
 def _plain(snapshot: ClusterSnapshot) -> Any:
     import msgspec
 
-    return msgspec.to_builtins(snapshot)
+    return msgspec.to_builtins(snapshot, enc_hook=encoded)
 
 
 octet = st.integers(0, 255)
