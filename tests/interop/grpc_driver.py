@@ -60,8 +60,10 @@ class Clients:
 
         class Checker(TransactionChecker):  # type: ignore[misc]
             def check(self, message: Any) -> Any:
-                report("checked", body=message.body.decode())
-                return TransactionResolution.Value(command["check"])
+                body = message.body.decode()
+                report("checked", body=body)
+                # A broker may ask before it was told: the answer is what it is told.
+                return TransactionResolution.Value("ROLLBACK" if body == "rollback" else command["check"])
 
         checker = Checker() if command.get("check") else None
         self._start("producer", Producer(self._configuration, command["topics"], checker))
