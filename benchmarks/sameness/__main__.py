@@ -40,6 +40,7 @@ from benchmarks.sameness.running import (
 
 RULES = HERE / "sameness.toml"
 CACHE = REPOSITORY / "build" / "sameness"
+_MOST_KEPT = 20
 _SEEDS = {"base": 1, "this": 2}
 
 
@@ -128,6 +129,8 @@ def _keep(file: Path, commands: list[str], answers: Sequence[Answer]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     document = {"commands": commands, "answers": [answer.__dict__ for answer in answers]}
     file.write_bytes(lzma.compress(json.dumps(document).encode(), preset=1))
+    for old in sorted(file.parent.glob("*.json.xz"), key=lambda it: it.stat().st_mtime)[:-_MOST_KEPT]:
+        old.unlink()
 
 
 def without_case(table: Table, commands: Mapping[str, Sequence[str]], answers: Sequence[Answer]) -> list[str]:
