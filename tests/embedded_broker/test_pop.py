@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -235,6 +237,26 @@ def test_many_acknowledgements_in_one_request_and_late_ones(cluster: EmbeddedClu
     retry = pop_retry_topic("G", "T")
     assert number(peer.call(GetMaxOffset(topic=retry, queue_id=0)), "offset") == 2
     assert number(peer.call(GetMaxOffset(topic=revive_topic("DefaultCluster"), queue_id=0)), "offset") > 0
+
+
+def test_a_bit_set_of_megabytes_acknowledges_what_its_queue_holds(cluster: EmbeddedCluster, peer: Peer) -> None:
+    fill(peer, 5)
+    (_, receipt), *_ = popped(pop(peer))
+    batch = BatchAck(
+        bits=b64encode(b"\xff" * (2 << 20)).decode(), consumer_group="G", invisible_ms=receipt.invisible_ms,
+        pop_ms=receipt.pop_ms, queue_id=0, revive_queue=receipt.revive_queue, start_offset=0, topic="T",
+    )  # fmt: skip
+    before = rss_kib()
+    assert peer.call(BatchAckMessage(), BatchAcks(acks=(batch,), broker_name="broker-a").to_bytes()).code == 0
+    assert rss_kib() - before < 256 << 10, "16 million offsets take a GiB"
+    cluster.advance(20 * SECOND)
+    assert bodies(pop(peer)) == []
+    assert committed(peer) == 5
+
+
+def rss_kib() -> int:
+    """Returns the most memory that this process has had, in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def test_an_ordered_queue_gives_out_one_batch_at_a_time(cluster: EmbeddedCluster, peer: Peer) -> None:
