@@ -257,7 +257,7 @@ def rest(stage: Stage, group: str) -> None:
             pause.wait(0.5)
 
 
-@pytest.mark.parametrize("slug", rest_is_long(sorted(CASES), "backlog", "delay-late", "transaction-pending"))
+@pytest.mark.parametrize("slug", rest_is_long(sorted(CASES), "backlog", "transaction-pending"))
 def test_a_playbook_finds_what_its_scenario_planted(
     play: Callable[[str], tuple[Stage, Callable[..., Outcome]]], slug: str
 ) -> None:

@@ -38,9 +38,7 @@ def expected(finding: Any, look: DoctorRun) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    "name", rest_is_long(scenario_names(), "backlog", "hot-key", "pop-stuck", "stuck-consumer", "tag-loss")
-)
+@pytest.mark.parametrize("name", rest_is_long(scenario_names(), "pop-stuck", "stuck-consumer", "tag-loss"))
 def test_doctor_shows_what_is_declared(name: str, mqctl: Callable[..., Outcome], tmp_path: Path) -> None:
     scenario = load_scenario(name)
     if any(consumer.client == "grpc" for consumer in scenario.consumers):

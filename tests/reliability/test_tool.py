@@ -21,6 +21,7 @@ def test_rounds_of_commands_that_die_leave_all_in_order() -> None:
     assert figures.taken_back + figures.finished + figures.done + figures.untouched >= 6
 
 
+@pytest.mark.long
 def test_the_checks_see_a_journal_that_was_not_on_the_disk() -> None:
     """A mqctl that forgets to sync is found out: its change was sent, and the power failure took the record."""
     seeds = range(17, 57)  # the first finds it; where commands have other instants, a later one does
@@ -29,7 +30,12 @@ def test_the_checks_see_a_journal_that_was_not_on_the_disk() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "before"), [("offset skip", (5, 8)), ("local down", (0, 1)), ("delay repair", (2, 4))]
+    ("kind", "before"),
+    [
+        ("offset skip", (5, 8)),
+        pytest.param("local down", (0, 1), marks=pytest.mark.long),
+        pytest.param("delay repair", (2, 4), marks=pytest.mark.long),
+    ],
 )
 def test_a_disk_that_fails_near_the_end_of_a_command(kind: str, before: tuple[int, ...]) -> None:
     """The change is done then: a skip does not end as if it were not, and `local down` says what is left to do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from mqctl.cli.connection.target import cluster_target
 from mqctl.cli.options.common import at_ms
 from mqctl.cli.terminal.progress import step_progress
 from mqctl.errors import UsageError
+from mqctl.model.gap import Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
@@ -60,12 +62,14 @@ def read_snapshot(
     quick: bool = False,
     live: LiveOptions | None = None,
     verifier: Verifier | None = None,
+    parts: Collection[Part] = tuple(Part),
 ) -> ClusterSnapshot:
     """Gathers from `store`, loads `snapshot`, or asks a live cluster.
 
     Args:
         live: what to ask when neither of the two is given; None where a command takes no live cluster.
         verifier: verifies a store; None does it in this process.
+        parts: what to read of a store, as `gather_store` has it.
 
     Raises:
         UsageError: two sources, or none, or an option that does not fit the source.
@@ -98,7 +102,20 @@ def read_snapshot(
 
         return load_snapshot(snapshot)
     if store is not None:
-        return _from_store(store, at, now, levels=levels, broker_name=broker_name, quick=quick, verifier=verifier)
+        from mqctl.snapshot.store.gatherer import gather_store
+
+        moment = at_ms(at, now)
+        with step_progress() as progress:
+            return gather_store(
+                store,
+                at_ms=moment,
+                levels=levels,
+                broker_name=broker_name,
+                deep=not quick,
+                progress=progress,
+                verifier=verifier,
+                parts=parts,
+            )
     if live is None:
         raise UsageError(
             sentence("name-one-source", "name one source"),
@@ -124,31 +141,6 @@ def _refuse_store_options(
         raise UsageError(
             sentence("levels-broker-name-quick-need-store", "--at, --levels, --broker-name and --quick need --store"),
             reason=reason,
-        )
-
-
-def _from_store(
-    store: Path,
-    at: str | None,
-    now: datetime,
-    *,
-    levels: str | None,
-    broker_name: str | None,
-    quick: bool,
-    verifier: Verifier | None,
-) -> ClusterSnapshot:
-    from mqctl.snapshot.store.gatherer import gather_store
-
-    moment = at_ms(at, now)
-    with step_progress() as progress:
-        return gather_store(
-            store,
-            at_ms=moment,
-            levels=levels,
-            broker_name=broker_name,
-            deep=not quick,
-            progress=progress,
-            verifier=verifier,
         )
 
 

@@ -70,6 +70,7 @@ def read_delay(source: DelaySource) -> ClusterSnapshot:
         now=now,
         levels=source.levels,
         quick=source.snapshot is None,
+        parts=(Part.DELAY,),
     )
 
 

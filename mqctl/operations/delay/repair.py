@@ -14,6 +14,7 @@ from mqctl.execute import delay_files
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, StepRecord
 from mqctl.model.counts import counted
 from mqctl.model.delay_state import DelayState
+from mqctl.model.gap import Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import decimal
 from mqctl.model.step_plan import Step, StepPlan
@@ -159,7 +160,9 @@ def _planned(request: RepairRequest) -> tuple[StepPlan, str]:
 
 def _state(request: RepairRequest) -> DelayState:
     moment = at_ms(request.at, datetime.now().astimezone())
-    snapshot = gather_store(request.store, at_ms=moment, levels=request.levels, deep=False)
+    snapshot = gather_store(
+        request.store, at_ms=moment, levels=request.levels, deep=False, parts=(Part.DELAY,)
+    )
     state = snapshot.brokers[0].delay
     if state is None or all(level.queue is None for level in state.levels):
         reason = sentence(

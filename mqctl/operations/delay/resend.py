@@ -14,6 +14,7 @@ from mqctl.errors import DeadlineError, MqctlError, UnreachableError, UsageError
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, UNKNOWN, StepPart, StepRecord
 from mqctl.model.delay_level import DEFAULT_LEVELS, DelayLevelTable
 from mqctl.model.delay_state import DelayState
+from mqctl.model.gap import Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import BrokerSnapshot
@@ -129,7 +130,7 @@ def _state(request: StrandedRequest, live: DelayState, levels: str) -> DelayStat
         return live
     from mqctl.snapshot.store.gatherer import gather_store
 
-    return gather_store(request.store, levels=levels, deep=False).brokers[0].delay or live
+    return gather_store(request.store, levels=levels, deep=False, parts=(Part.DELAY,)).brokers[0].delay or live
 
 
 def _stranded(

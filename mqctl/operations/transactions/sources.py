@@ -51,7 +51,9 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
                 remedy=sentence("name-one-source", "name one source"),
             )
         quick = source.store is not None and not source.deep
-        return read_snapshot(store=source.store, snapshot=source.snapshot, at=source.at, now=now, quick=quick)
+        return read_snapshot(
+            store=source.store, snapshot=source.snapshot, at=source.at, now=now, quick=quick, parts=(Part.TRANSACTIONS,)
+        )
     if source.at:
         raise UsageError(
             sentence("needs-store", "--at needs --store"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mqctl.errors import MqctlError
 from mqctl.model.config_file import ConfigFileState, FileSource
@@ -13,16 +15,9 @@ from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.progress import Progress
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointState, CheckpointStatus
-from mqctl.snapshot.store.access import store_access
-from mqctl.snapshot.store.delay import delay_file_state, delay_state
-from mqctl.snapshot.store.health import storage_state
-from mqctl.snapshot.store.jumps import offset_jumps
-from mqctl.snapshot.store.lag import may_pop
 from mqctl.snapshot.store.moment import mtime_ms, store_origin
-from mqctl.snapshot.store.pop import store_pop_shares
 from mqctl.snapshot.store.queues import offset_states, queue_states
 from mqctl.snapshot.store.reading import Reading
-from mqctl.snapshot.store.transactions import commit_marks, transaction_state
 from mqctl.store import config_files as configs
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.unread_files import unread_log_files
@@ -41,6 +36,7 @@ def gather_store(
     deep: bool = True,
     progress: Progress | None = None,
     verifier: Verifier | None = None,
+    parts: Collection[Part] = tuple(Part),
 ) -> ClusterSnapshot:
     """Reads everything that the rules can use from the store directory `path`.
 
@@ -51,6 +47,8 @@ def gather_store(
         deep: also verify every record and entry, and look at every message's clocks and transaction bits.
         progress: called with the part at hand and how much of how much is done, during verification.
         verifier: verifies the store; None does it in this process.
+        parts: which of delays, transactions, storage, access, pop and offset jumps to read; others stay empty, and no
+            gap names them. What they stand on, topics, groups, queues and offsets, is read in any case.
 
     Raises:
         NotFoundError: there is no such directory.
@@ -58,8 +56,7 @@ def gather_store(
     """
     reading = Reading(StoreDirectory.open(path))
     reading.note_unreadable_formats()
-    files = config_states(reading)
-    checkpoint = checkpoint_state(reading)
+    config_states(reading)  # notes what cannot be read of them, first of all
     report = _verified(reading.store, verifier, progress) if deep else None
     if report is None:
         for part in (Part.VERIFICATION, Part.CLOCKS):
@@ -85,15 +82,47 @@ def gather_store(
         groups=configs.group_configs(reading.config(configs.GROUPS)),
         queues=queues,
         consumer_offsets=offset_states(reading),
-        offset_jumps=offset_jumps(reading),
-        delay=delay_state(reading, levels=levels, observed_at_ms=origin.observed_at_ms),
-        transactions=transaction_state(reading, commit_marks(reading) if deep else None),
-        storage=storage_state(reading, files=files, checkpoint=checkpoint, report=report),
-        access=store_access(reading),
-        pop=store_pop_shares(reading, origin.observed_at_ms) if may_pop(reading) else (),
-        unavailable=tuple(reading.gaps),
     )
-    return ClusterSnapshot(origin=origin, brokers=(broker,))
+    broker = replace(broker, **dict(_further(reading, parts, levels, origin.observed_at_ms, report, deep=deep)))
+    return ClusterSnapshot(origin=origin, brokers=(replace(broker, unavailable=tuple(reading.gaps)),))
+
+
+def _further(
+    reading: Reading,
+    parts: Collection[Part],
+    levels: str | None,
+    observed_at_ms: int,
+    report: VerifyReport | None,
+    *,
+    deep: bool,
+) -> Iterator[tuple[str, Any]]:
+    """Reads parts that few commands ask for, by the fields that hold them; each imports what reads it."""
+    if Part.OFFSET_JUMPS in parts:
+        from mqctl.snapshot.store.jumps import offset_jumps
+
+        yield "offset_jumps", offset_jumps(reading)
+    if Part.DELAY in parts:
+        from mqctl.snapshot.store.delay import delay_state
+
+        yield "delay", delay_state(reading, levels=levels, observed_at_ms=observed_at_ms)
+    if Part.TRANSACTIONS in parts:
+        from mqctl.snapshot.store.transactions import commit_marks, transaction_state
+
+        yield "transactions", transaction_state(reading, commit_marks(reading) if deep else None)
+    if Part.STORAGE in parts:
+        from mqctl.snapshot.store.health import storage_state
+
+        files, checkpoint = config_states(reading), checkpoint_state(reading)
+        yield "storage", storage_state(reading, files=files, checkpoint=checkpoint, report=report)
+    if Part.ACCESS in parts:
+        from mqctl.snapshot.store.access import store_access
+
+        yield "access", store_access(reading)
+    if Part.POP in parts:
+        from mqctl.snapshot.store.lag import may_pop
+        from mqctl.snapshot.store.pop import store_pop_shares
+
+        yield "pop", store_pop_shares(reading, observed_at_ms) if may_pop(reading) else ()
 
 
 def _verified(store: StoreDirectory, verifier: Verifier | None, progress: Progress | None) -> VerifyReport:
@@ -125,6 +154,8 @@ def gather_delay_file(path: Path, *, levels: str | None = None, at_ms: int | Non
         NotFoundError: there is no such file.
         BadInputError: it is no JSON object of fastjson's dialect.
     """
+    from mqctl.snapshot.store.delay import delay_file_state
+
     state = delay_file_state(path, levels=levels)
     origin = Origin(
         kind=OriginKind.DELAY_FILE,
