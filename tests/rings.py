@@ -56,10 +56,14 @@ def share_of(items: Iterable[pytest.Item], share: str) -> tuple[list[pytest.Item
 def rest_is_long(cases: Iterable[Any], *first: object) -> list[Any]:
     """Returns parameters for `parametrize`: those named in `first` run in the first ring, all others are long.
 
+    Args:
+        cases: values of one parameter, or tuples of several.
+
     Raises:
         ValueError: a name in `first` is no case; it would silently leave the first ring without one.
     """
     every = list(cases)
     if missing := [name for name in first if name not in every]:
         raise ValueError(f"{missing} is none of {every}")
-    return [case if case in first else pytest.param(case, marks=pytest.mark.long) for case in every]
+    values = [(case, case if isinstance(case, tuple) else (case,)) for case in every]
+    return [case if case in first else pytest.param(*several, marks=pytest.mark.long) for case, several in values]

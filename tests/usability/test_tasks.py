@@ -17,7 +17,6 @@ from tests.browser import DESK, page_of
 from tests.client.consuming import wait_until
 from tests.conftest import REPOSITORY, Outcome
 from tests.live.conftest import Run
-from tests.rings import rest_is_long
 from tests.usability.night import night
 
 # A cluster of 2,000 groups is no quick start.
@@ -291,7 +290,8 @@ def hold(seen: Outcome, wanted: Step) -> None:
     assert [text for text in wanted.leaves if text not in screen] == [], (wanted.line, screen)
 
 
-@pytest.mark.parametrize("task", rest_is_long(TASKS, "overview", "tags that differ"))
+@pytest.mark.long  # what the night shift costs is a fortieth of the first ring; each room has tests of its own
+@pytest.mark.parametrize("task", TASKS)
 def test_a_task_is_answered_within_two_screens(ask: Run, task: str) -> None:
     for each in TASKS[task]:
         hold(ask(*shlex.split(each.line)), each)
@@ -325,13 +325,10 @@ def test_what_a_colleague_gets_names_no_machine(ask: Run, shift: EmbeddedCluster
     assert shown.stdout.index("\norders ") < shown.stdout.index("\n%DLQ%audit")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line",
-    rest_is_long(
-        ["report run --no-spark", "report skew --no-spark", "report backlog --no-spark", "store describe", "doctor"],
-        "report run --no-spark",
-        "doctor",
-    ),
+    ["report run --no-spark", "report skew --no-spark", "report backlog --no-spark", "store describe", "doctor"],
 )
 def test_the_store_of_thousands_of_groups_is_answered_within_two_screens(
     ask: Run, shift: EmbeddedCluster, line: str
@@ -340,6 +337,7 @@ def test_the_store_of_thousands_of_groups_is_answered_within_two_screens(
     assert ("--limit all" in said or "-o json for all" in said, len(said.splitlines()) <= TWO_SCREENS) == (True, True)
 
 
+@pytest.mark.long
 def test_the_page_for_a_ticket_says_its_verdict_first(ask: Run, shift: EmbeddedCluster, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     offsets = shift.data_dir / "broker-a" / "config" / "consumerOffset.json"
@@ -388,12 +386,14 @@ def test_a_page_of_a_live_cluster_and_of_a_snapshot_needs_no_recording(
     hold(ask("doctor", "--html", tmp_path / "no" / "t.html"), step("no directory", "its directory", code=74, most=3))
 
 
+@pytest.mark.long
 def test_a_page_of_a_store_takes_a_group_that_has_dead_letters_alone(ask: Run, shift: EmbeddedCluster) -> None:
     store = ("--store", shift.data_dir / "broker-b", "--store", shift.data_dir / "broker-a", "--no-spark")
     hold(ask("report", "run", *store, "-g", "audit"), step("report run", "audit: ", "dead letters", most=20))
     hold(ask("report", "run", *store, "-g", "nobody"), step("report run", "no consumer group nobody", code=66, most=4))
 
 
+@pytest.mark.long
 def test_a_page_fits_two_screens_and_paper(ask: Run, tmp_path: Path) -> None:
     page = tmp_path / "ticket.html"
     ask("doctor", _SLOW, "billing", "svc-0003", "--html", page)
@@ -406,6 +406,7 @@ def test_a_page_fits_two_screens_and_paper(ask: Run, tmp_path: Path) -> None:
         assert (shown.evaluate(_CLIPPED), len(re.findall(rb"/Type /Page\b", shown.pdf(format="A4"))) <= 2) == ([], True)
 
 
+@pytest.mark.long
 def test_a_broker_that_is_killed_is_nowhere_fine(ask: Run, shift: EmbeddedCluster) -> None:
     assert ask("broker", "list").exit_code == 0  # a look before, as monitors have it
     shift.broker("broker-b").kill()
