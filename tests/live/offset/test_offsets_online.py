@@ -38,6 +38,7 @@ from tests.live.members import (
     until,
 )
 from tests.live.offset.test_offsets import BEFORE, DO, RESET, TARGETS, offsets, planned
+from tests.rings import rest_is_long
 
 MODES = [ConsumeMode.CONCURRENT, ConsumeMode.ORDERLY]
 _COMMIT, _READ_BACK, _RESET, _CHANGES = 15, 14, 222, (15, 17, 25, 200, 222, 314)
@@ -82,10 +83,8 @@ def refused(outcome: Outcome, said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "mode"),
     [
-        *((name, MODES[0]) for name in sorted(TARGETS)),
-        ("earliest", MODES[1]),
-        pytest.param("now", MODES[1], marks=pytest.mark.long),
-        ("offset", MODES[1]),
+        *rest_is_long([(name, MODES[0]) for name in sorted(TARGETS)], ("latest", MODES[0]), ("long ago", MODES[0])),
+        *rest_is_long([(name, MODES[1]) for name in ("earliest", "now", "offset")], ("offset", MODES[1])),
     ],
 )
 def test_every_target_moves_exactly_as_planned_or_is_refused(
