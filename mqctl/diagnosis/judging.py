@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from mqctl.diagnosis.audience import Audience, GroupKind
 from mqctl.diagnosis.causes import with_causes
+from mqctl.diagnosis.releases import changes_with_releases, not_known
 from mqctl.diagnosis.rule import Case, ClusterCase, Rule, Unknown, Verdict
 from mqctl.diagnosis.settings import Settings
 from mqctl.errors import UsageError
@@ -207,6 +208,9 @@ def _matches(code: str, patterns: tuple[str, ...]) -> bool:
 def _judge(entry: Rule, case: Case, audience: Audience) -> Iterator[Finding | NotJudged]:
     if entry.judge is None:
         return
+    if changes_with_releases(entry) and (unknown := not_known(case.broker)):
+        yield _unproven(entry, case.broker, unknown)
+        return
     for part in entry.needs:
         gap = case.broker.lacks(part)
         if gap is not None:
@@ -222,11 +226,20 @@ def _judge_cluster(entry: Rule, case: ClusterCase, audience: Audience) -> Iterat
     """Judges what is there: a broker that could not be asked is named, and the others are compared all the same."""
     if entry.cluster_judge is None:
         return
+    brokers = case.snapshot.brokers if changes_with_releases(entry) else ()
+    unknown = [_unproven(entry, broker, why) for broker in brokers if (why := not_known(broker))]
+    if unknown:  # it compares brokers: without those nothing is left that it was tried on
+        yield from unknown
+        return
     for broker in case.snapshot.brokers:
         gaps = _missed(entry, broker.unavailable, audience)
         if gaps:
             yield _gap(entry, gaps, broker=broker.name)
     yield from _outcomes(entry, entry.cluster_judge(case), audience)
+
+
+def _unproven(entry: Rule, broker: BrokerSnapshot, why: Why) -> NotJudged:
+    return NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.BROKER, broker=broker.name), why=why)
 
 
 def _missed(entry: Rule, gaps: Iterable[Gap], audience: Audience) -> list[Gap]:

@@ -157,6 +157,8 @@ class Reason(StrEnum):
     ALL_GROUPS = "all_groups"
     TOO_MANY_OVERDUE = "too_many_overdue"
     FILE = "file"
+    NEWER_RELEASE = "newer_release"
+    ODD_RELEASE = "odd_release"
 
 
 @dataclass(frozen=True, slots=True)

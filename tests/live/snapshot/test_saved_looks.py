@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,21 @@ def test_a_broker_that_was_silent_then_is_unknown_now(live: Run, cluster: Embedd
         "broker-a": True,
         "broker-b": False,
     }
+
+
+def test_a_release_that_nobody_knows_is_no_all_clear(live: Run, saved: Path, tmp_path: Path) -> None:
+    """Relabelled: rules that hold on any release are judged, the others are named with the broker and its release."""
+    healthy = live("doctor", "--snapshot", saved, "--skip", "MQ6*", "-o", "json")
+    assert (healthy.exit_code, healthy.json["not_judged"]) == (0, []), healthy.stdout
+    text = gzip.decompress(saved.read_bytes()).decode()
+    version = next(row["version"] for row in live("broker", "list", "-o", "json").json["brokers"])
+    newer = tmp_path / "newer.snap"
+    assert f'"{version}"' in text
+    newer.write_bytes(gzip.compress(text.replace(f'"{version}"', '"V6_1_0"').encode()))
+    seen = live("doctor", "--snapshot", newer, "--skip", "MQ6*", "-o", "json")
+    assert (seen.exit_code, seen.json["findings"]) == (3, [])
+    (cause,) = seen.json["not_judged_causes"]
+    assert cause["subjects"] == ["broker-a", "broker-b"]
+    assert "MQ110" in cause["codes"] and not {"MQ202", "MQ401"} & {*cause["codes"]}
+    said = live("doctor", "--snapshot", newer).stdout
+    assert "its release 6.1.0 is newer than those that mqctl knows (to 5.5.0)" in said

@@ -50,6 +50,8 @@ PHRASES = {
     "why_rooms": "it allocates by rooms: --room-rule says which name is in which room",
     "why_too_many_overdue": "too many overdue messages to look for their delivered copies",
     "why_file": "{file} {problem}",
+    "why_newer_release": "its release {release} is newer than those that mqctl knows (to {newest}), and this changes with releases",
+    "why_odd_release": "it names its release {release}, which mqctl does not know (to {newest}), and this changes with releases",
     **{f"part_{part}": str(part) for part in Part},
     **{f"cause_{cause}": str(cause) for cause in Cause},
 }

@@ -96,6 +96,8 @@ PHRASES = {
     "why_rooms": "按机房分配；用 --room-rule 说明名称如何对应机房",
     "why_too_many_overdue": "到期未投递的消息太多，没有逐条查找已投递的副本",
     "why_file": "{file} 无法读取：{problem}",
+    "why_newer_release": "其版本 {release} 比 mqctl 所知的版本（至 {newest}）更新，而此项随版本变化",
+    "why_odd_release": "它自报版本 {release}，mqctl 不认识该版本（所知至 {newest}），而此项随版本变化",
     **{f"part_{part}": text for part, text in PARTS.items()},
     **{f"cause_{cause}": text for cause, text in _CAUSES.items()},
 }
