@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 
 from mqctl.diagnosis.audience import Audience, GroupKind
 from mqctl.diagnosis.causes import with_causes
-from mqctl.diagnosis.releases import changes_with_releases, not_known
 from mqctl.diagnosis.rule import Case, ClusterCase, Rule, Unknown, Verdict
 from mqctl.diagnosis.settings import Settings
+from mqctl.diagnosis.unknown import UnknownKinds, changes_with_releases, of_broker
 from mqctl.errors import UsageError
 from mqctl.model.finding import (
     Confidence,
@@ -85,7 +85,9 @@ def diagnose(
     if snapshot.past is not None:
         outcomes += _without_earlier(rules, chosen, whole)
     audience = Audience(snapshot, live=snapshot.origin.kind is OriginKind.LIVE)
+    unknown = UnknownKinds(snapshot)
     for entry in chosen:
+        outcomes += _of_unknown_kinds(entry, unknown)
         outcomes += [_gap(entry, [gap], broker=None) for gap in _missed(entry, snapshot.unavailable, audience)]
         if entry.cluster_judge is not None:
             outcomes += _judge_cluster(entry, whole, audience)
@@ -93,11 +95,19 @@ def diagnose(
         case = _case(broker, snapshot, used)
         for entry in chosen:
             outcomes += _judge(entry, case, audience)
-    findings = _each_once([item for item in outcomes if isinstance(item, Finding)])
+    findings = _each_once([item for item in outcomes if isinstance(item, Finding) and not unknown.why(item.subject)])
     findings = with_causes(findings, snapshot, used)
     gaps = [item for item in outcomes if isinstance(item, NotJudged)]
     findings.sort(key=lambda item: (-item.severity.rank, item.code in SYMPTOMS, item.code))
     return Diagnosis(findings=tuple(findings), not_judged=tuple(gaps), rules_run=tuple(entry.code for entry in chosen))
+
+
+def _of_unknown_kinds(entry: Rule, unknown: UnknownKinds) -> Iterator[NotJudged]:
+    """Yields the topics and the groups that a rule would judge, if anybody knew what they are."""
+    for topic, why in unknown.topics.items() if entry.topics else ():
+        yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.TOPIC, topic=topic), why=why)
+    for group, why in unknown.groups.items() if entry.groups else ():
+        yield NotJudged(code=entry.code, subject=Subject(kind=SubjectKind.GROUP, group=group), why=why)
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:
@@ -208,7 +218,7 @@ def _matches(code: str, patterns: tuple[str, ...]) -> bool:
 def _judge(entry: Rule, case: Case, audience: Audience) -> Iterator[Finding | NotJudged]:
     if entry.judge is None:
         return
-    if changes_with_releases(entry) and (unknown := not_known(case.broker)):
+    if changes_with_releases(entry) and (unknown := of_broker(case.broker)):
         yield _unproven(entry, case.broker, unknown)
         return
     for part in entry.needs:
@@ -227,7 +237,7 @@ def _judge_cluster(entry: Rule, case: ClusterCase, audience: Audience) -> Iterat
     if entry.cluster_judge is None:
         return
     brokers = case.snapshot.brokers if changes_with_releases(entry) else ()
-    unknown = [_unproven(entry, broker, why) for broker in brokers if (why := not_known(broker))]
+    unknown = [_unproven(entry, broker, why) for broker in brokers if (why := of_broker(broker))]
     if unknown:  # it compares brokers: without those nothing is left that it was tried on
         yield from unknown
         return

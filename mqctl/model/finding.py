@@ -159,6 +159,8 @@ class Reason(StrEnum):
     FILE = "file"
     NEWER_RELEASE = "newer_release"
     ODD_RELEASE = "odd_release"
+    ODD_SETTING = "odd_setting"
+    ODD_ATTRIBUTE = "odd_attribute"
 
 
 @dataclass(frozen=True, slots=True)

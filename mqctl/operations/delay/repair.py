@@ -160,9 +160,7 @@ def _planned(request: RepairRequest) -> tuple[StepPlan, str]:
 
 def _state(request: RepairRequest) -> DelayState:
     moment = at_ms(request.at, datetime.now().astimezone())
-    snapshot = gather_store(
-        request.store, at_ms=moment, levels=request.levels, deep=False, parts=(Part.DELAY,)
-    )
+    snapshot = gather_store(request.store, at_ms=moment, levels=request.levels, deep=False, parts=(Part.DELAY,))
     state = snapshot.brokers[0].delay
     if state is None or all(level.queue is None for level in state.levels):
         reason = sentence(

@@ -52,6 +52,8 @@ PHRASES = {
     "why_file": "{file} {problem}",
     "why_newer_release": "its release {release} is newer than those that mqctl knows (to {newest}), and this changes with releases",
     "why_odd_release": "it names its release {release}, which mqctl does not know (to {newest}), and this changes with releases",
+    "why_odd_setting": "it runs with {setting}={value}, which mqctl does not know, and this depends on it",
+    "why_odd_attribute": "it has the attribute {attribute}={value}, which mqctl does not know",
     **{f"part_{part}": str(part) for part in Part},
     **{f"cause_{cause}": str(cause) for cause in Cause},
 }

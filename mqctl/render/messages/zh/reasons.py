@@ -98,6 +98,8 @@ PHRASES = {
     "why_file": "{file} 无法读取：{problem}",
     "why_newer_release": "其版本 {release} 比 mqctl 所知的版本（至 {newest}）更新，而此项随版本变化",
     "why_odd_release": "它自报版本 {release}，mqctl 不认识该版本（所知至 {newest}），而此项随版本变化",
+    "why_odd_setting": "它以 {setting}={value} 运行，mqctl 不认识这一取值，而此项取决于它",
+    "why_odd_attribute": "它带有属性 {attribute}={value}，mqctl 不认识该属性",
     **{f"part_{part}": text for part, text in PARTS.items()},
     **{f"cause_{cause}": text for cause, text in _CAUSES.items()},
 }
