@@ -66,6 +66,11 @@ def measured(root: Path, options: argparse.Namespace) -> dict[str, Section]:
         last = history.last_commits(root, _SUBJECTS)
         return {"commits": len(last), f"longer than {history.SUBJECT} characters": history.subjects(last)}
 
+    def sharpness(root: Path) -> Section:
+        file = root / "benchmarks" / "mutation" / "scores.json"
+        kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        return {f"{room}, seed {of['seed']}": 100 * of["noticed"] / of["planted"] for room, of in kept.items()}
+
     parts: dict[str, Callable[[], Mapping[str, Section]]] = {
         "trips": lambda: {f"trip: {name}": numbers for name, numbers in trips.trips(root).items()},
         "rules": lambda: {
@@ -76,6 +81,7 @@ def measured(root: Path, options: argparse.Namespace) -> dict[str, Section]:
         "lines": lambda: {"lines of code by room": lines()},
         "code": lambda: {"code": code()},
         "subjects": lambda: {"subjects of the last commits": subjects()},
+        "mutation": lambda: {"planted faults noticed, percent": sharpness(root)},
     }
     taken: dict[str, Section] = {}
     for name, take in parts.items():
@@ -129,7 +135,7 @@ def _parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-_PARTS = ("trips", "rules", "rooms", "lines", "code", "subjects", "startup")
+_PARTS = ("trips", "rules", "rooms", "lines", "code", "subjects", "mutation", "startup")
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pytest
 from hypothesis import given
@@ -148,6 +149,103 @@ def test_what_a_broker_refuses(expression: str) -> None:
         compile_sql(expression)
     assert 0 <= refused.value.position <= len(expression)
     assert "character" in refused.value.reason
+
+
+INT, LONG = 1 << 31, 1 << 63
+
+
+@each(
+    "expression, value, expected",
+    [
+        ("a = 2147483647", str(INT - 1), True),
+        ("a < 0", str(-INT), True),
+        ("a = 5", str(INT), THROWS),
+        ("a = 5", str(-INT - 1), THROWS),
+        ("a = 2147483648", str(INT), True),
+        ("a = 5L", str(INT), THROWS),  # small numbers are narrow, however they are written
+        ("a = 2147483648L", str(INT), True),
+        ("a > 2147483648", str(LONG - 1), True),
+        ("a < 2147483648", str(-LONG), True),
+        ("a = 2147483648", str(LONG), THROWS),
+        ("a = 2147483648", str(-LONG - 1), THROWS),
+        ("a = 9223372036854775807", str(LONG - 1), True),
+        ("a = 5", "+5", True),
+        ("a = 5", "++5", THROWS),
+        ("a = 5", "", THROWS),
+        ("a = 5.0", "", THROWS),
+        ("a = 5.0", "5d", True),
+        ("a = 5.0", "5F", True),
+        ("a = 5.0", "fd", THROWS),
+        ("a > 5", "5", False),
+        ("a >= 5", "5", True),
+        ("a < 5", "5", False),
+        ("a <= 5", "5", True),
+        ("a BETWEEN 5 AND 6", "4", False),
+        ("a BETWEEN 5 AND 6", "5", True),
+        ("a BETWEEN 5 AND 6", "6", True),
+        ("a BETWEEN 5 AND 6", "7", False),
+        ("a NOT BETWEEN 5 AND 6", "4", True),
+        ("a NOT BETWEEN 5 AND 6", "5", False),
+        ("a NOT BETWEEN 5 AND 6", "6", False),
+        ("a NOT BETWEEN 5 AND 6", "7", True),
+    ],
+)
+def test_numbers_at_their_bounds(expression: str, value: str, expected: bool | str) -> None:
+    assert outcome(expression, {"a": value}) == expected
+
+
+@each("wide, value", [(False, str(INT)), (True, str(LONG))])
+def test_a_number_that_java_cannot_read_is_said_with_its_width(wide: bool, value: str) -> None:
+    compiled = compile_sql(f"a = {INT if wide else INT - 1}")
+    with pytest.raises(EvaluationError) as thrown:
+        compiled.evaluate({"a": value})
+    assert f"cannot read '{value}' as a whole number of {64 if wide else 32} bits" in str(thrown.value)
+    assert thrown.value.reason == "Java throws NumberFormatException"
+
+
+DEEPEST, LONGEST = 79, 200
+
+
+@each(
+    "least, most",
+    [
+        ("(" * DEEPEST + "a = '5'" + ")" * DEEPEST, "(" * (DEEPEST + 1) + "a = '5'" + ")" * (DEEPEST + 1)),
+        ("NOT " * DEEPEST + "a", "NOT " * (DEEPEST + 1) + "a"),
+        ("a" + " IS NULL" * LONGEST, "a" + " IS NULL" * (LONGEST + 1)),
+        ("a" + " = a" * LONGEST, "a" + " = a" * (LONGEST + 1)),
+        # each condition of a chain has a depth of its own
+        (" AND ".join(["a" + " IS NULL" * LONGEST] * 3), "a = '5' AND a" + " IS NULL" * (LONGEST + 1)),
+        (" OR ".join(["(" * DEEPEST + "a = '5'" + ")" * DEEPEST] * 3), "a = '5' OR " + "(" * (DEEPEST + 1) + "a"),
+    ],
+)
+def test_how_deeply_conditions_may_nest(least: str, most: str) -> None:
+    compile_sql(least).matches({"a": "5"})
+    with pytest.raises(SqlSyntaxError) as refused:
+        compile_sql(most)
+    assert re.match("nested too deeply|too long a chain of comparisons", refused.value.reason)
+
+
+@each(
+    "expression, position, reason",
+    [
+        ("a = ", 4, "at character 5, found the end"),
+        ("a IN (1)", 6, "at character 7, found '1)'"),
+        ("(a = 5", 6, "expected ) at character 7, found the end"),
+        ("a IS 5", 5, "expected NULL at character 6, found '5'"),
+        ("a = 'open" + "x" * 30, 4, 'found "\'openxxxxxxxxxxxxxxx"'),
+    ],
+)
+def test_a_refusal_says_where_and_what_stands_there(expression: str, position: int, reason: str) -> None:
+    with pytest.raises(SqlSyntaxError) as refused:
+        compile_sql(expression)
+    assert (refused.value.position, reason in refused.value.reason) == (position, True), refused.value.reason
+    assert repr(expression) in str(refused.value)
+
+
+def test_a_refusal_quotes_the_beginning_of_what_is_very_long() -> None:
+    with pytest.raises(SqlSyntaxError) as refused:
+        compile_sql("a = " + "(" * 5_000)
+    assert len(str(refused.value)) < 1_000
 
 
 def test_what_follows_is_told() -> None:

@@ -1,0 +1,1 @@
+"""How sharp the tests of the pure rooms are: small faults are planted at random, and counted where they are seen."""
