@@ -204,6 +204,12 @@ class StoreDirectory:
         problems = self._converted.problems if self._converted is not None else {}
         return [Unreadable(part, reason) for part, reason in (reasons | problems).items() if reason]
 
+    @property
+    def left_out(self) -> list[Unreadable]:
+        """Queues in a RocksDB whose entries are not all read: rows that no broker writes say something else."""
+        left_out = self._converted.left_out if self._converted is not None else {}
+        return [Unreadable(part, reason) for part, reason in left_out.items()]
+
     def queue_ids(self) -> list[tuple[str, int]]:
         """Lists (topic, queue id) of every consume queue directory, sorted; empty for a RocksDB consume queue."""
         return [] if self.consume_queue_kind == "rocksdb" else _queues(self.place_of("consumequeue"))

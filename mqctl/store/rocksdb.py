@@ -19,8 +19,9 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import field
 from functools import cache
@@ -31,7 +32,7 @@ from typing import Any
 
 from mqctl.errors import StorageError
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.store.layouts import QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
+from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
 from mqctl.store.plain_files import reading_error
 from mqctl.store.rocksdb_database import DatabaseError, Families, open_copy
 from mqctl.text import sentence
@@ -44,9 +45,15 @@ CONFIGS = {
 }
 """Folders of databases, and the files that hold the same where none is used."""
 _FILE_ENTRIES = 300_000
-_SEPARATOR_BYTES = 1
+_MOST_QUEUES, _MOST_LEFT_OUT = 1 << 20, 1_000
+_SHOWN_BYTES = 80
+_LONGEST_TOPIC_BYTES = 255
+"""Of a retry topic, 5.x; names of directories end there as well."""
+_OFFSETS = range((1 << 63) // QUEUE_ENTRY_BYTES - _FILE_ENTRIES)
+"""Queue offsets whose entry has a place in a file."""
+_SEPARATOR = b"\1"
 _TOPIC_SIZE = Struct(">i")
-_QUEUE_AND_OFFSET = Struct(">ixq")
+_QUEUE_AND_OFFSET = Struct(">icq")
 _QUEUE = Struct(">i")
 _ENTRY = Struct(">qiqq")
 _BOUND = Struct(">qq")
@@ -64,10 +71,12 @@ class Converted:
     Attributes:
         root: folder in which the files stand below `consumequeue` and `config`.
         problems: why databases, by their folders below the store, or column families in them, could not be read.
+        left_out: queues, by their directories below the store, whose entries are not all among the files, and why.
     """
 
     root: Path
     problems: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def can_read() -> bool:
@@ -111,16 +120,10 @@ def _state_of(store: Path, parts: tuple[str, ...]) -> str:
 @cache
 def _made(store: Path, parts: tuple[str, ...], state: str) -> Converted:
     """Converts once for all processes of a user that read this state; the last of them removes the files at its end."""
-    home = Path(tempfile.gettempdir()) / f"mqctl-rocksdb-{os.getuid()}"
-    root = home / state
+    home = Path(tempfile.gettempdir())
     try:
-        home.mkdir(mode=0o700, exist_ok=True)
-        if home.stat().st_uid != os.getuid():
-            raise StorageError(
-                sentence("could-not-use", "could not use {path}", path=home),
-                reason=sentence("somebody-elses", "it is somebody else's"),
-                remedy=sentence("set-tmpdir", "set TMPDIR"),
-            )
+        home = _home(home)
+        root = home / state
         _sweep(home)
         while not _hold(root):
             _make(store, parts, root)
@@ -133,10 +136,23 @@ def _made(store: Path, parts: tuple[str, ...], state: str) -> Converted:
             reason=f"{error.strerror or error} at {error.filename or home}",
             remedy=sentence("see-tmpdir-room-20-bytes-message", "see that TMPDIR has room for 20 bytes a message"),
         ) from error
-    return Converted(root, note["problems"])
+    return Converted(root, note["problems"], note["left_out"])
 
 
 _NOTE, _LOCK = "mqctl.json", "mqctl.lock"
+
+
+def _home(temporary: Path) -> Path:
+    """Returns the folder that a user's processes share, or one of this process where somebody else took that name."""
+    home = temporary / f"mqctl-rocksdb-{os.getuid()}"
+    with suppress(FileExistsError):
+        home.mkdir(mode=0o700)
+    status = home.lstat()
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
+        return home
+    own, holder = Path(tempfile.mkdtemp(prefix=f"{home.name}-", dir=temporary)), os.getpid()
+    atexit.register(lambda: shutil.rmtree(own, ignore_errors=True) if os.getpid() == holder else None)
+    return own
 
 
 def _hold(root: Path) -> bool:
@@ -175,8 +191,9 @@ def _make(store: Path, parts: tuple[str, ...], root: Path) -> None:
     try:
         with (scratch / _LOCK).open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            problems = _convert(store, parts, scratch)
-            (scratch / _NOTE).write_text(json.dumps({"problems": problems}), encoding="utf-8")
+            problems, left_out = _convert(store, parts, scratch)
+            note = {"problems": problems, "left_out": left_out}
+            (scratch / _NOTE).write_text(json.dumps(note), encoding="utf-8")
             with suppress(FileExistsError):
                 scratch.rename(root)
     except OSError as error:
@@ -186,8 +203,8 @@ def _make(store: Path, parts: tuple[str, ...], root: Path) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _convert(store: Path, parts: tuple[str, ...], root: Path) -> dict[str, str]:
-    problems = {}
+def _convert(store: Path, parts: tuple[str, ...], root: Path) -> tuple[dict[str, str], dict[str, str]]:
+    problems, left_out = {}, {}
     for part in parts:
         try:
             with open_copy(store / part, root) as families:
@@ -195,7 +212,7 @@ def _convert(store: Path, parts: tuple[str, ...], root: Path) -> dict[str, str]:
                 for name in sorted(set(families.names) - known):
                     problems[f"{part}/{name}"] = "a column family that is not known here"
                 if part == QUEUES:
-                    _write_queues(families, root / QUEUES)
+                    left_out = _Queues(root / QUEUES).write(families)
                 else:
                     _write_config(part, families, root / "config")
                     newest = max(each.stat().st_mtime for each in (store / part).iterdir())
@@ -203,85 +220,190 @@ def _convert(store: Path, parts: tuple[str, ...], root: Path) -> dict[str, str]:
         except DatabaseError as error:
             problems[part] = str(error)
             shutil.rmtree(root / part, ignore_errors=True)
-    return problems
+    return problems, left_out
 
 
-def _write_queues(families: Families, root: Path) -> None:
-    """Writes consume queue files; each queue's begin at its lowest offset."""
-    written: dict[tuple[str, int], _QueueFiles] = {}
-    for key, value in families.rows("default"):
-        topic, rest = _topic_of(key)
-        if topic is None or len(rest) != _QUEUE_AND_OFFSET.size or len(value) < _ENTRY.size:
-            continue
-        queue_id, offset = _QUEUE_AND_OFFSET.unpack(rest)
-        place = (topic, queue_id)
-        files = written.get(place)
-        if files is None:
-            for other in written.values():
-                other.close()
-            files = written[place] = _QueueFiles(root / topic / str(queue_id), offset)
-        files.put(offset, value)
-    for files in written.values():
-        files.close()
-    for topic, queue_id, end in _ends(families):
-        if (topic, queue_id) not in written:
-            _QueueFiles(root / topic / str(queue_id), end).close()
+class _UnfitRowError(Exception):
+    """A row that no broker writes, with the queue that it names and what is wrong with it."""
 
 
-def _topic_of(key: bytes) -> tuple[str | None, bytes]:
-    if len(key) < _TOPIC_SIZE.size + 2 * _SEPARATOR_BYTES:
-        return None, b""
-    (size,) = _TOPIC_SIZE.unpack_from(key)
-    begin = _TOPIC_SIZE.size + _SEPARATOR_BYTES
-    name = key[begin : begin + size]
-    fits = len(name) == size and b"/" not in name and name not in (b".", b"..", b"") and b"\0" not in name
-    return (name.decode("utf-8", "replace") if fits else None), key[begin + size + _SEPARATOR_BYTES :]
+class _Queues:
+    """Writes consume queue files: no more than a broker's files of as many entries would take, whatever a row says."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._rows = self._fillers = 0
+        self._written: set[tuple[str, int]] = set()
+        self._left_out: dict[str, str] = {}
+
+    def write(self, families: Families) -> dict[str, str]:
+        """Writes the files of all queues and returns what is not among them.
+
+        Raises:
+            DatabaseError: the rows are damaged, or more than a database of a broker has.
+        """
+        self._write_entries(families)
+        ends: dict[tuple[str, int], int] = {}
+        for key, value in families.rows("offset"):
+            try:
+                place, end = _end_of(key, value)
+            except _UnfitRowError as error:
+                self._leave_out(*error.args)
+                continue
+            # The highest is that of the last message, the lowest that of the first.
+            ends[place] = max(ends.get(place, 0), end)
+            self._check_count(len(ends))
+        for place, end in sorted(ends.items()):
+            if place[0] != _CHECKPOINT_TOPIC and place not in self._written:
+                self._files_of(place, end).close()
+        return self._left_out
+
+    def _write_entries(self, families: Families) -> None:
+        """Writes entries, queue by queue as their keys are sorted; a queue's files begin at its lowest offset."""
+        last, files = None, None
+        for key, value in families.rows("default"):
+            self._rows += 1
+            try:
+                place, offset = _entry_of(key, value)
+            except _UnfitRowError as error:
+                self._leave_out(*error.args)
+                continue
+            if files is None or place != last:
+                if files is not None:
+                    files.close()
+                last, files = place, self._files_of(place, offset)
+            if self._is_wide(offset - files.end):
+                self._leave_out(
+                    _directory_of(place),
+                    f"queue offsets {files.end} to {offset - 1} hold no entries, and those before them are left out",
+                )
+                files.begin_anew(offset)
+            files.put(offset, value)
+        if files is not None:
+            files.close()
+
+    def _files_of(self, place: tuple[str, int], first: int) -> _QueueFiles:
+        self._written.add(place)
+        self._check_count(len(self._written))
+        return _QueueFiles(self._root / place[0] / str(place[1]), first)
+
+    def _check_count(self, queues: int) -> None:
+        if queues > _MOST_QUEUES:
+            raise DatabaseError(f"the RocksDB database has more than {_MOST_QUEUES:,} queues")
+
+    def _is_wide(self, gap: int) -> bool:
+        """Tells whether offsets that were left out are too many to be filled: all together no more than there are rows.
+
+        A compaction takes expired entries out of some tables and leaves older ones in others, so some gaps are sound.
+        """
+        if self._fillers + gap > self._rows + _FILE_ENTRIES:
+            return True
+        self._fillers += gap
+        return False
+
+    def _leave_out(self, part: str, reason: str) -> None:
+        self._left_out.setdefault(part, reason)
+        if len(self._left_out) > _MOST_LEFT_OUT:
+            raise DatabaseError(f"the RocksDB database has more than {_MOST_LEFT_OUT:,} queues of no broker: {reason}")
 
 
-def _ends(families: Families) -> Iterator[tuple[str, int, int]]:
-    """Yields (topic, queue id, offset of the next message) of every queue that the table of bounds names."""
-    ends: dict[tuple[str, int], int] = {}
-    for key, value in families.rows("offset"):
-        topic, rest = _topic_of(key)
-        kind, number = rest[:3], rest[4:]
-        if topic in (None, _CHECKPOINT_TOPIC) or len(number) != _QUEUE.size or len(value) < _BOUND.size:
-            continue
-        offset = _BOUND.unpack_from(value)[1]
-        place = (str(topic), int(_QUEUE.unpack(number)[0]))
-        # The highest is that of the last message, the lowest that of the first.
-        ends[place] = max(ends.get(place, 0), offset + 1 if kind == b"max" else offset)
-    for (topic, queue_id), end in sorted(ends.items()):
-        yield topic, queue_id, end
+def _directory_of(place: tuple[str, int]) -> str:
+    return f"{QUEUES}/{place[0]}/{place[1]}"
+
+
+def _entry_of(key: bytes, value: bytes) -> tuple[tuple[str, int], int]:
+    """Returns a queue and the queue offset of one of its entries. Raises _UnfitRowError."""
+    topic, rest = _topic_of(key)
+    if len(rest) != _QUEUE_AND_OFFSET.size or len(value) < _ENTRY.size:
+        raise _UnfitRowError(f"{QUEUES}/{topic}", f"an entry of {len(rest)} and {len(value)} bytes is of no queue")
+    queue_id, separator, offset = _QUEUE_AND_OFFSET.unpack(rest)
+    if separator != _SEPARATOR:
+        raise _UnfitRowError(f"{QUEUES}/{topic}", "the key of an entry has other separators than a broker's")
+    return _checked(topic, queue_id, offset)
+
+
+def _end_of(key: bytes, value: bytes) -> tuple[tuple[str, int], int]:
+    """Returns a queue and the offset of its next message, as a row of the table of bounds has it.
+
+    Raises _UnfitRowError.
+    """
+    topic, rest = _topic_of(key)
+    kind, number = rest[:3], rest[4:]
+    if len(number) != _QUEUE.size or len(value) < _BOUND.size:
+        raise _UnfitRowError(f"{QUEUES}/{topic}", f"a bound of {len(rest)} and {len(value)} bytes is of no queue")
+    offset = _BOUND.unpack_from(value)[1]
+    return _checked(topic, _QUEUE.unpack(number)[0], offset + 1 if kind == b"max" else offset)
+
+
+def _checked(topic: str, queue_id: int, offset: int) -> tuple[tuple[str, int], int]:
+    if queue_id < 0:
+        raise _UnfitRowError(f"{QUEUES}/{topic}/{queue_id}", "no queue has such a number")
+    if offset not in _OFFSETS:
+        raise _UnfitRowError(f"{QUEUES}/{topic}/{queue_id}", f"{offset} is the offset of no entry")
+    return (topic, queue_id), offset
+
+
+def _topic_of(key: bytes) -> tuple[str, bytes]:
+    """Returns the topic that begins a key, and what follows it. Raises _UnfitRowError."""
+    begin = _TOPIC_SIZE.size + len(_SEPARATOR)
+    size = _TOPIC_SIZE.unpack_from(key)[0] if len(key) >= begin else -1
+    name, end = key[begin : begin + size], begin + size
+    if size < 0 or (key[begin - 1 : begin], key[end : end + 1]) != (_SEPARATOR, _SEPARATOR):
+        raise _UnfitRowError(f"{QUEUES}/{_shown(key)}", "a key that begins with no topic")
+    if size > _LONGEST_TOPIC_BYTES:
+        raise _UnfitRowError(
+            f"{QUEUES}/{_shown(name)}", f"a topic's name of {size:,} bytes, at most {_LONGEST_TOPIC_BYTES} are possible"
+        )
+    if b"/" in name or b"\0" in name or name in (b".", b"..", b""):
+        raise _UnfitRowError(f"{QUEUES}/{_shown(name)}", "a name that no directory can have")
+    try:
+        return name.decode(), key[end + len(_SEPARATOR) :]
+    except UnicodeDecodeError:
+        raise _UnfitRowError(f"{QUEUES}/{_shown(name)}", "a topic's name that is not UTF-8") from None
+
+
+def _shown(name: bytes) -> str:
+    return name[:_SHOWN_BYTES].decode("utf-8", "backslashreplace")
 
 
 class _QueueFiles:
-    """The files of one queue while they are written, entry by entry in ascending order."""
+    """The files of one queue while they are written, entry by entry in ascending order.
+
+    Attributes:
+        end: offset behind the last entry.
+    """
 
     def __init__(self, directory: Path, first: int) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
-        self._first = first
-        self._next = first
         self._file: Any = None
+        self._first = self.end = first
+        self._begin()
+
+    def begin_anew(self, first: int) -> None:
+        """Forgets the entries so far: the queue begins at `first`."""
+        for file in self._directory.iterdir():
+            file.unlink()
+        self._first = self.end = first
         self._begin()
 
     def _begin(self) -> None:
         self.close()
-        path = self._directory / f"{self._next * QUEUE_ENTRY_BYTES:020d}"
+        path = self._directory / f"{self.end * QUEUE_ENTRY_BYTES:020d}"
         self._file = path.open("wb")
         self._file.truncate(_FILE_ENTRIES * QUEUE_ENTRY_BYTES)
 
     def put(self, offset: int, value: bytes) -> None:
         """Appends an entry; offsets that were left out are filled as brokers fill the start of a first file."""
-        while self._next < offset:
+        while self.end < offset:
             self._append(_FILLER)
         self._append(value[:QUEUE_ENTRY_BYTES])
 
     def _append(self, entry: bytes) -> None:
-        if self._next > self._first and (self._next - self._first) % _FILE_ENTRIES == 0:
+        if self.end > self._first and (self.end - self._first) % _FILE_ENTRIES == 0:
             self._begin()
         self._file.write(entry)
-        self._next += 1
+        self.end += 1
 
     def close(self) -> None:
         if self._file is not None:
@@ -289,30 +411,25 @@ class _QueueFiles:
             self._file = None
 
 
-_FILLER = QUEUE_ENTRY_STRUCT.pack(0, 0x7FFFFFFF, 0)
+_FILLER = QUEUE_ENTRY_STRUCT.pack(0, FILLER_SIZE, 0)
 
 
 def _write_config(part: str, families: Families, root: Path) -> None:
     """Writes the file that holds the same as a database of settings."""
     root.mkdir(exist_ok=True)
-    rows = {key.decode("utf-8", "replace"): _text(value) for key, value in families.rows("default")}
+    rows = families.texts("default")
     if part == "config/topics":
         document = {"topicConfigTable": rows}
     elif part == "config/subscriptionGroups":
-        forbidden = {key.decode("utf-8", "replace"): _text(value) for key, value in families.rows("forbidden")}
-        document = {"subscriptionGroupTable": rows, "forbiddenTable": forbidden}
+        document = {"subscriptionGroupTable": rows, "forbiddenTable": families.texts("forbidden")}
     else:
         document = {"offsetTable": {key: _offsets(text) for key, text in rows.items()}}
-    versions = [_text(value) for key, value in families.rows("kvDataVersion") if key == b"kvDataVersionKey"]
-    parts = [f'"dataVersion":{text}' for text in versions]
+    version = families.texts("kvDataVersion").get("kvDataVersionKey")
+    parts = [] if version is None else [f'"dataVersion":{version or "null"}']
     for name, table in document.items():
-        items = ",".join(f"{json.dumps(key)}:{text}" for key, text in table.items())
+        items = ",".join(f"{json.dumps(key)}:{text or 'null'}" for key, text in table.items())
         parts.append(f"{json.dumps(name)}:{{{items}}}")
     (root / CONFIGS[part]).write_text("{" + ",".join(parts) + "}", encoding="utf-8")
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace") or "null"
 
 
 def _offsets(text: str) -> str:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.store.plain_files import open_regular
+from mqctl.store.plain_files import LARGEST_BYTES, open_regular
 
 _TRIES = 5
+_FEW_ROWS = 1 << 20
 _LARGEST_COPIED_BYTES = 4 << 30
 """Of a manifest or a log: many times what RocksDB lets them grow to."""
 
@@ -24,26 +25,54 @@ class DatabaseError(Exception):
 
 @dataclass
 class Families:
-    """The column families of an open database; a context that closes it."""
+    """The column families of an open database; a context that closes it.
+
+    Attributes:
+        size_bytes: of the database's files.
+    """
 
     names: list[str]
     database: Any
     folder: Path
     source: Path
+    size_bytes: int
 
     def rows(self, name: str) -> Iterator[tuple[bytes, bytes]]:
-        """Yields keys and values in the keys' order; raises DatabaseError at a damaged block, where `items()` ends."""
+        """Yields keys and values in the keys' order.
+
+        Raises:
+            DatabaseError: at a damaged block, where `items()` ends; or there are more rows than a broker's files of
+                this size can have: a row takes several bytes in them, however well it is compressed.
+        """
         if name not in self.names:
             return
         rows = self.database.get_column_family(name).iter()
         rows.seek_to_first()
+        count, most = 0, self.size_bytes + _FEW_ROWS
         while rows.valid():
+            count += 1
+            if count > most:
+                raise DatabaseError(f"the RocksDB database unpacks to more than {most:,} rows")
             yield rows.key(), rows.value()
             rows.next()
         try:
             rows.status()
         except Exception as error:
             raise DatabaseError(f"the RocksDB database is damaged: {_told(error, self.folder, self.source)}") from error
+
+    def texts(self, name: str) -> dict[str, str]:
+        """Returns a family of settings whole, by its keys.
+
+        Raises:
+            DatabaseError: it is damaged, or larger than a file of settings may be.
+        """
+        texts, size = {}, 0
+        for key, value in self.rows(name):
+            size += len(key) + len(value)
+            if size > LARGEST_BYTES:
+                raise DatabaseError(f"the RocksDB database unpacks to more than {LARGEST_BYTES >> 20} MiB")
+            texts[key.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
+        return texts
 
     def __enter__(self) -> Families:
         return self
@@ -69,7 +98,7 @@ def open_copy(database: Path, root: Path) -> Families:
             names = Rdict.list_cf(str(folder), options)
             families = {name: Options(raw_mode=True) for name in names}
             opened = Rdict(str(folder), options=options, column_families=families, access_type=AccessType.read_only())
-            return Families(names, opened, folder, database)
+            return Families(names, opened, folder, database, sum(each.stat().st_size for each in folder.iterdir()))
         except (OSError, Exception) as error:  # noqa: BLE001 - the library raises nothing narrower
             problem = _told(error, folder, database)
             shutil.rmtree(folder, ignore_errors=True)
@@ -81,10 +110,10 @@ def _told(error: Exception, copy: Path, database: Path) -> str:
     return " ".join(str(error).replace("\\n", " ").replace(str(copy), str(database)).split())
 
 
-def rows_of(database: Path) -> dict[str, bytes]:
+def rows_of(database: Path) -> dict[str, str]:
     """Returns what the default family of a small database holds, by key. Raises DatabaseError."""
     with tempfile.TemporaryDirectory(prefix="mqctl-rocksdb-") as root, open_copy(database, Path(root)) as families:
-        return {key.decode("utf-8", "replace"): value for key, value in families.rows("default")}
+        return families.texts("default")
 
 
 def _copy(database: Path, folder: Path) -> None:

@@ -37,15 +37,15 @@ def unread_log_files(store: StoreDirectory) -> Iterator[Unreadable]:
 
 
 def odd_topics(store: StoreDirectory) -> list[Unreadable]:
-    """Returns what stands among the directories of topics, and is a link that leads nowhere, a pipe or a socket."""
+    """Returns what stands among the topics, and is none: a link that leads nowhere, a pipe, a row of no broker."""
     root = store.place_of("consumequeue")
     try:
         with os.scandir(root) as entries:
             others = sorted(entry.path for entry in entries if not entry.is_dir(follow_symlinks=False))
     except OSError:
-        return []  # whoever lists the queues says why
+        return store.left_out  # whoever lists the queues says why
     looked = [(Path(path), *look_at(Path(path))) for path in others if not Path(path).is_dir()]
-    return [Unreadable(store.relative(path), reason) for path, _, reason in looked if reason]
+    return [*store.left_out, *(Unreadable(store.relative(path), reason) for path, _, reason in looked if reason)]
 
 
 def queue_file_size(queues: Iterable[ConsumeQueue]) -> int | None:

@@ -52,7 +52,7 @@ _NUMBERS_ALREADY = {
     "mqctl/snapshot": ("store/health.py",),
     "mqctl/spark": ("reports/gathering.py", "runs.py"),
     "mqctl/stacks": ("processes.py",),
-    "mqctl/store": ("directory.py", "ext_queue.py", "record_writer.py", "rocksdb.py"),
+    "mqctl/store": ("directory.py", "ext_queue.py", "record_writer.py"),
 }  # fmt: skip
 """Modules that round, or give a number another kind: clocks, codes, flags, floats for charts, bytes unpacked."""
 

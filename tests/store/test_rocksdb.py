@@ -19,7 +19,9 @@ import pytest
 import rocksdict
 
 from mqctl.cli.catalog import ENTRIES, options_of
+from mqctl.model.damage import DamageCode
 from mqctl.protocol.fastjson import loads
+from mqctl.snapshot.store.reading import Reading
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.verify import verify
 from tests.conftest import Outcome
@@ -445,3 +447,113 @@ def test_entries_in_rocksdb_are_held_against_the_log(mqctl: Run, tmp_path: Path)
         ("queue_missing_record", "commitlog/00000000000000000000"),
         ("queue_behind_log", "commitlog/00000000000000000000"),
     }
+
+
+INT64 = struct.Struct(">q")
+ENTRY = struct.pack(">qiqq", 0, 100, 0, 5)
+
+
+def entry_key(topic: bytes, queue_id: int, offset: int, separator: bytes = b"\1") -> bytes:
+    parts = (struct.pack(">i", len(topic)), topic, struct.pack(">i", queue_id), INT64.pack(offset))
+    return separator.join(parts)
+
+
+def bound_key(topic: bytes, queue_id: int) -> bytes:
+    return b"\1".join((struct.pack(">i", len(topic)), topic, b"max", struct.pack(">i", queue_id)))
+
+
+ODD_ENTRIES = {
+    "a gap of a terabyte": ({entry_key(b"T", 0, 0): ENTRY, entry_key(b"T", 0, 1 << 40): ENTRY}, "consumequeue/T/0"),
+    "many gaps": ({entry_key(b"T", 0, 200_000 * i): ENTRY for i in range(1_000)}, "consumequeue/T/0"),
+    "gaps of many queues": ({entry_key(b"T", i // 2, i % 2 * 299_999): ENTRY for i in range(100)}, "consumequeue/T/2"),
+    "two names that decode to one": (
+        {entry_key(name, queue, offset): ENTRY for name in (b"\xfe", b"\xff") for queue in (0, 1) for offset in (0, 1)},
+        "consumequeue/\\xfe",
+    ),
+    "two keys of one place": (
+        {entry_key(b"T", 0, 0, b"\1"): ENTRY, entry_key(b"U", 0, 0): ENTRY, entry_key(b"T", 0, 1, b"\2"): ENTRY},
+        "consumequeue/",
+    ),
+    "a name of 300 bytes": ({entry_key(b"x" * 300, 0, 0): ENTRY}, "consumequeue/" + "x" * 80),
+    "a name that leaves": ({entry_key(b"../../x", 0, 0): ENTRY}, "consumequeue/../../x"),
+    "a queue below zero": ({entry_key(b"T", -5, 0): ENTRY}, "consumequeue/T/-5"),
+    "an offset below zero": ({entry_key(b"T", 0, -7): ENTRY}, "consumequeue/T/0"),
+    "an offset without a place": ({entry_key(b"T", 0, (1 << 63) // 20): ENTRY}, "consumequeue/T/0"),
+    "no entry": ({entry_key(b"T", 0, 0): b"short"}, "consumequeue/T"),
+    "no key": ({b"T": ENTRY}, "consumequeue/T"),
+}  # fmt: skip
+"""Rows that no broker writes, by what is wrong with them, and the queue that is named for them."""
+
+
+def used_bytes(root: Path) -> int:
+    return sum(path.lstat().st_blocks * 512 for path in root.rglob("*"))
+
+
+@each("what", ODD_ENTRIES)
+def test_rows_that_no_broker_writes_are_named_and_the_other_queues_are_read(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, named = ODD_ENTRIES[what]
+    temporary = tmp_path / what / "tmp"
+    temporary.mkdir(parents=True)
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    store = StoreDirectory.open(in_rocksdb(tmp_path / what / "store", change=lambda entries: entries.update(rows)))
+    assert [store.consume_queue("Orders", queue).max_offset for queue in (0, 1)] == [20, 20]
+    left_out = {each.part: each.reason for each in store.left_out}
+    assert any(part.startswith(named) for part in left_out), left_out
+    assert used_bytes(temporary) < 32 << 20
+    reading = Reading(store)
+    reading.bounds  # noqa: B018 - a property that notes gaps
+    assert {gap.subject.topic for gap in reading.gaps if gap.subject} >= {part.split("/")[1] for part in left_out}
+    assert DamageCode.UNREADABLE_FILE in {each.code for each in verify(store).damages}
+
+
+def test_bounds_that_no_broker_writes_are_named(tmp_path: Path) -> None:
+    store = in_rocksdb(tmp_path / "store")
+    shutil.rmtree(store / "consumequeue")
+    last = struct.pack(">qq", 0, 1 << 62)
+    rows = {bound_key(b"x" * 300, 0): last, bound_key(b"\xfe", 0): last, bound_key(b"T", -1): last, b"max": last}
+    database(store / "consumequeue", {"default": {}, "offset": rows | {bound_key(b"T", 1): last}})
+    opened = StoreDirectory.open(store)
+    assert opened.queue_ids() == []
+    assert len(opened.left_out) == 5
+
+
+def test_a_gap_that_is_not_filled_begins_its_queue_anew(tmp_path: Path) -> None:
+    rows = {entry_key(b"T", 0, offset): ENTRY for offset in (0, 1, 1 << 40, (1 << 40) + 1)}
+    store = StoreDirectory.open(in_rocksdb(tmp_path / "store", change=lambda entries: entries.update(rows)))
+    queue = store.consume_queue("T", 0)
+    assert (queue.min_file_offset, queue.max_offset) == (1 << 40, (1 << 40) + 2)
+    assert "queue offsets 2 to 1099511627775 hold no entries" in store.left_out[0].reason
+
+
+def test_what_unpacks_to_more_than_its_files_can_hold_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mqctl.store.rocksdb_database._FEW_ROWS", -(1 << 40))
+    store = StoreDirectory.open(in_rocksdb(tmp_path / "store"))
+    assert "unpacks to more than" in {each.part: each.reason for each in store.unreadable}["consumequeue"]
+
+
+def test_settings_that_unpack_to_more_than_a_file_of_settings_are_not_read(tmp_path: Path) -> None:
+    store = in_rocksdb(tmp_path / "store")
+    shutil.rmtree(store / "config" / "topics")
+    rows = {b"%d" % number: b" " * (16 << 20) for number in range(17)}
+    database(store / "config" / "topics", {"default": rows, "kvDataVersion": {}})
+    assert sum(file.stat().st_size for file in (store / "config" / "topics").iterdir()) < 16 << 20
+    opened = StoreDirectory.open(store)
+    assert "256 MiB" in {each.part: each.reason for each in opened.unreadable}["config/topics"]
+
+
+def test_files_are_put_into_a_folder_of_our_own_where_a_link_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere, temporary = tmp_path / "elsewhere", tmp_path / "tmp"
+    for made in (elsewhere, temporary):
+        made.mkdir()
+    (temporary / f"mqctl-rocksdb-{os.getuid()}").symlink_to(elsewhere)
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    store = StoreDirectory.open(in_rocksdb(tmp_path / "store"))
+    assert store.consume_queue("Orders", 0).max_offset == 20
+    assert list(elsewhere.iterdir()) == []
+    assert [path.stat().st_mode & 0o777 for path in temporary.iterdir() if not path.is_symlink()] == [0o700]

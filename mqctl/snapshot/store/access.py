@@ -102,7 +102,7 @@ def _of_databases(reading: Reading) -> AccessState | None:
         return None
     root = reading.store.path
     try:
-        users, acls = ([_Stored(loads(value)) for value in _rows(root / part)] for part in (_USERS, _ACLS))
+        users, acls = ([_Stored(loads(value.encode())) for value in _rows(root / part)] for part in (_USERS, _ACLS))
         return AccessState(
             users=tuple(
                 AccessUser(item.text("username"), item.word("userType", _KINDS), item.word("userStatus", _STATUSES))
@@ -119,7 +119,7 @@ def _of_databases(reading: Reading) -> AccessState | None:
         return None
 
 
-def _rows(database: Path) -> Iterator[bytes]:
+def _rows(database: Path) -> Iterator[str]:
     """Yields the values of a database; of one that is not there none: a broker without authorization has no entries."""
     if database.exists():
         yield from rows_of(database).values()

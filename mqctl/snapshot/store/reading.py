@@ -144,7 +144,7 @@ class Reading:
                 for part in (Part.QUEUES, *_TOLD_BY.get(topic, ())):
                     self.miss(part, why_unread(self.store, error), subject=subject, cause=cause_of(error))
         for each in odd_topics(self.store):
-            subject = GapSubject(topic=each.part.rpartition("/")[2])
+            subject = GapSubject(topic=each.part.split("/")[1])
             self.miss(
                 Part.QUEUES,
                 composed("{part}: {reason}", part=each.part, reason=each.reason),
