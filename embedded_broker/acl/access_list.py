@@ -23,6 +23,7 @@ from embedded_broker.clock import Clock, Periodic
 from mqctl.errors import ConfigurationError, MqctlError, StorageError
 from mqctl.protocol.acl import ACCESS_KEY, signature_matches
 from mqctl.protocol.frame import RemotingCommand
+from mqctl.store.own_files import write_whole
 
 log = logging.getLogger("embedded_broker")
 
@@ -55,8 +56,8 @@ class AccessList:
         self._patterns: dict[str, Matches] = {}
         self._watch: Periodic | None = None
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            self.file.touch(mode=0o600, exist_ok=True)
+            if not self.file.exists():
+                write_whole(self.file, b"", mode=0o600)
         except OSError as error:
             raise StorageError(f"could not make {self.file}", reason=error.strerror or str(error)) from error
         self._load_all()

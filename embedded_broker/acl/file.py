@@ -6,8 +6,6 @@ the file when it is written again; comments do not.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from embedded_broker.acl.rules import SHORTEST_KEY, Account, permission, permiss
 from mqctl.errors import ConfigurationError, StorageError
 from mqctl.model.numbers import decimal
 from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
+from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import read_named
 
 WHITE, ACCOUNTS, VERSION = "globalWhiteRemoteAddresses", "accounts", "dataVersion"
@@ -67,12 +66,8 @@ def write_node(file: Path, node: Node) -> None:
     import yaml
 
     try:
-        mode = file.stat().st_mode & 0o777 if file.exists() else _OWNER_ONLY
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            yaml.safe_dump(node, stream, sort_keys=False, allow_unicode=True)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(file)
+        text = yaml.safe_dump(node, sort_keys=False, allow_unicode=True)
+        write_whole(file, text.encode(), mode=None if file.exists() else _OWNER_ONLY)
     except OSError as error:
         raise StorageError(f"could not write {file}", reason=error.strerror or str(error)) from error
 

@@ -20,6 +20,7 @@ from mqctl.store.checkpoint import Checkpoint, format_checkpoint
 from mqctl.store.disk import Disk, datasync, sync_path
 from mqctl.store.index_writer import IndexFiles
 from mqctl.store.log_writer import CommitLogWriter
+from mqctl.store.own_files import open_own
 
 log = logging.getLogger("embedded_broker")
 
@@ -221,7 +222,7 @@ class Flusher:
         path = Path(self._path)
         try:
             is_new = not path.exists()
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = open_own(path, 0o644)
             try:
                 os.pwrite(descriptor, format_checkpoint(times), 0)
                 datasync(descriptor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqctl.store.log_writer import CommitLogWriter
+from mqctl.store.own_files import changing_stream
 
 
 def zero_unsynced(log: CommitLogWriter, durable: int, end: int) -> None:
@@ -18,7 +19,7 @@ def zero_unsynced(log: CommitLogWriter, durable: int, end: int) -> None:
         path, at = Path(log.path(durable)), durable % log.file_bytes
         length = min(end - durable, log.file_bytes - at)
         if path.exists():
-            with path.open("r+b") as file:
+            with changing_stream(path) as file:
                 file.seek(at)
                 file.write(bytes(max(0, min(length, path.stat().st_size - at))))
         durable += length

@@ -31,6 +31,7 @@ from mqctl.store.ext_queue import ExtQueues
 from mqctl.store.index_writer import Finding, IndexFiles
 from mqctl.store.layouts import CHECKPOINT
 from mqctl.store.log_writer import CommitLogWriter
+from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import read_file
 from mqctl.store.queue_writer import ConsumeQueues, QueueWriter
 from mqctl.store.record_writer import (
@@ -196,10 +197,7 @@ class Storage:
 
     def _mark_running(self) -> None:
         """Leaves `abort` behind. Were it lost with the power, the next start would take this for a clean stop's end."""
-        abort = self.directory / "abort"
-        abort.write_bytes(str(os.getpid()).encode() if self.settings.is_v5 else b"")
-        sync_path(str(abort))
-        sync_path(str(self.directory))
+        write_whole(self.directory / "abort", str(os.getpid()).encode() if self.settings.is_v5 else b"", mode=0o644)
 
     def _distrust(self) -> None:
         """Takes away the checkpoint, which vouches for queues that are to be made anew."""

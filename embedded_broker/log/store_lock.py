@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from mqctl.errors import RefusedError, StorageError
+from mqctl.store.own_files import open_own
 
 
 class StoreLock:
@@ -30,7 +31,7 @@ class StoreLock:
         path = self._directory / "lock"
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = open_own(path, 0o644)
         except OSError as error:
             raise StorageError(f"could not make {path}", reason=error.strerror or str(error)) from error
         try:

@@ -1,4 +1,7 @@
-"""Writing the files under `config/` as brokers do: beside the old one, which stays as `.bak`, then renamed."""
+"""Writing the files under `config/` as brokers do: beside the old one, which stays as `.bak`, then renamed.
+
+The name beside is none that anybody can guess, where a broker's is the file's with `.tmp`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from pathlib import Path
 
 from mqctl.errors import StorageError
 from mqctl.protocol.fastjson import dump_bytes
-from mqctl.store.disk import sync_path
+from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import read_whole
 
 
@@ -28,29 +31,10 @@ def write_config(
 
 def write_raw(directory: Path, name: str, data: bytes, *, durable: bool = False, private: bool = False) -> None:
     """Writes one configuration file whose bytes are given. Raises StorageError."""
-    path = directory / name
-    fresh, backup = directory / f"{name}.tmp", directory / f"{name}.bak"
+    path, mode = directory / name, 0o600 if private else 0o644
     try:
-        is_new = not directory.exists()
-        directory.mkdir(parents=True, exist_ok=True)
-        if durable and is_new:
-            sync_path(str(directory.parent))
-        _write(fresh, data, private=private)
-        if durable:
-            sync_path(str(fresh))
         if path.exists():
-            _write(backup, read_whole(path), private=private)
-            if durable:
-                sync_path(str(backup))
-        fresh.replace(path)
-        if durable:
-            sync_path(str(directory))
+            write_whole(directory / f"{name}.bak", read_whole(path), mode=mode, durable=durable)
+        write_whole(path, data, mode=mode, durable=durable)
     except OSError as error:
         raise StorageError(f"could not write {path}", reason=error.strerror or str(error)) from error
-
-
-def _write(path: Path, data: bytes, *, private: bool) -> None:
-    if private:
-        path.unlink(missing_ok=True)
-        path.touch(mode=0o600)
-    path.write_bytes(data)

@@ -58,7 +58,7 @@ def _build() -> str:
     from contextlib import suppress
     from pathlib import Path
 
-    from mqctl.store.whole_file import write_whole
+    from mqctl.store.own_files import write_whole
 
     state = _state_of_sources()  # before: what is edited meanwhile is not in the table
     place = Path(_PLACE)

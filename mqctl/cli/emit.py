@@ -72,10 +72,14 @@ def emit(document: Document, output: Output) -> None:
         raise BrokenPipeError
     tee = os.environ.get("MQCTL_TEE_JSON")
     if tee:
-        from mqctl.render.machine import write_json
+        from io import StringIO
 
-        with Path(tee).open("w", encoding="utf-8") as copy:
-            write_json(document, copy)
+        from mqctl.render.machine import write_json
+        from mqctl.store.own_files import write_named
+
+        copy = StringIO()
+        write_json(document, copy)
+        write_named(Path(tee), copy.getvalue().encode())
     try:
         _write(document, output)
         sys.stdout.flush()

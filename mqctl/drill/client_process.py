@@ -12,6 +12,7 @@ import msgspec
 
 from mqctl.drill.client_lines import READY, STOP, DrillTask
 from mqctl.errors import DeadlineError, StorageError
+from mqctl.store.own_files import new_stream
 from mqctl.text import encoded, sentence
 
 OURS = (sys.executable, "-m", "mqctl.drill.client")
@@ -37,7 +38,7 @@ class ClientProcess:
         self._said = said
         self._ready = Event()
         try:
-            with self.log.open("wb") as errors:
+            with new_stream(self.log) as errors:
                 self._process = subprocess.Popen(
                     words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
                 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from mqctl.errors import StorageError
+from mqctl.store.own_files import open_own
 from mqctl.text import sentence
 
 _PREFIX = "mqctl-drill-"
@@ -31,7 +32,7 @@ class Scratch:
         try:
             self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
             made = self.path / f"{_LOCK}.new"
-            self._lock = os.open(made, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            self._lock = open_own(made)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             made.rename(self.path / _LOCK)  # nobody sees it before it is held
         except OSError as error:
@@ -64,7 +65,7 @@ def _abandoned(directory: Path) -> bool:
     with suppress(OSError):
         if directory.is_symlink() or directory.stat().st_uid != os.getuid():
             return False
-        lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        lock = os.open(directory / _LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         finally:

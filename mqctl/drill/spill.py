@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mqctl.drill.history import Rows
 from mqctl.drill.scratch import Scratch
 from mqctl.errors import BadInputError, StorageError
+from mqctl.store.own_files import appending_stream
 from mqctl.text import sentence
 
 _MOST_BUFFERED = 500_000
@@ -76,7 +77,7 @@ class Spill:
             if self._scratch is None:
                 self._scratch = Scratch()
             for key, parts in self._held.items():
-                with self._file(key).open("ab") as stream:
+                with appending_stream(self._file(key)) as stream:
                     for part in parts:
                         stream.write(part.tobytes())
         except OSError as error:

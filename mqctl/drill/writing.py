@@ -17,6 +17,7 @@ from mqctl.drill.history import HEAD, Kind, event_line
 from mqctl.errors import BadInputError, MqctlError, StorageError
 from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal
+from mqctl.store.own_files import new_stream
 from mqctl.text import sentence
 
 _FATES = {"f": Kind.FAILED, "u": Kind.UNKNOWN, "t": Kind.COMMITTED, "r": Kind.ROLLED_BACK}
@@ -119,7 +120,7 @@ class HistoryWriter:
         self._actors: dict[str, int] = {}
         refuse_existing(path)
         try:
-            self._stream = path.open("xb")
+            self._stream = new_stream(path)
         except OSError as error:
             raise StorageError(
                 sentence("could-not-write", "could not write {path}", path=path), reason=error.strerror or str(error)

@@ -19,6 +19,7 @@ import msgspec
 from mqctl.errors import RefusedError
 from mqctl.execute.record_files import who
 from mqctl.model.command_line import shell_words
+from mqctl.store.own_files import make_directory, write_whole
 from mqctl.store.plain_files import read_whole
 from mqctl.text import composed, encoded, sentence
 
@@ -112,7 +113,7 @@ def held_alone(
     from filelock import FileLock, Timeout
 
     note = lock.with_name(f"{lock.name}.holder")
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(lock.parent)
     held = FileLock(lock)
     try:
         try:
@@ -143,7 +144,7 @@ def held_alone(
                 )
             )
         mine = Holder(who=who(), pid=os.getpid(), since_s=datetime.now(UTC).timestamp())
-        note.write_bytes(msgspec.json.encode(mine, enc_hook=encoded))
+        write_whole(note, msgspec.json.encode(mine, enc_hook=encoded), durable=False)
         yield
     finally:
         with suppress(OSError):  # what was done under the lock is done; the next holder says that this note was left

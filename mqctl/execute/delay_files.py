@@ -10,8 +10,8 @@ from pathlib import Path
 
 from mqctl.errors import PermissionDeniedError, RefusedError, StorageError
 from mqctl.protocol.fastjson import dump_bytes
+from mqctl.store.own_files import open_own, open_within, replace_within
 from mqctl.store.plain_files import open_regular, read_whole
-from mqctl.store.whole_file import open_within, replace_within
 from mqctl.text import sentence
 
 FILES = ("config/delayOffset.json", "config/delayOffset.json.bak")
@@ -43,7 +43,7 @@ def alone(store: Path) -> Iterator[None]:
     """
     path = store / "lock"
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+        descriptor = open_own(path, 0o644)
     except PermissionError as error:
         raise PermissionDeniedError(
             sentence("could-not-open", "could not open {path}", path=path),

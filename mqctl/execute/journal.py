@@ -42,8 +42,8 @@ from mqctl.execute.records import (
 )
 from mqctl.model.forms import JOURNAL, UPGRADE, newer_than_known
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.store.own_files import appending_stream, write_whole
 from mqctl.store.plain_files import read_whole
-from mqctl.store.whole_file import write_whole
 from mqctl.text import encoded, sentence
 
 R = TypeVar("R", bound=AnyRecord)
@@ -134,7 +134,7 @@ class Drawer(Generic[R]):
             StorageError: the disk is full; nothing more may be sent then.
         """
         try:
-            with self._file(record.id).open("ab") as stream:
+            with appending_stream(self._file(record.id)) as stream:
 
                 def save(index: int) -> None:
                     part = record.parts[index] if index >= 0 else None

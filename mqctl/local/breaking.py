@@ -30,6 +30,7 @@ from mqctl.local.planting import Planting
 from mqctl.local.processes import Child
 from mqctl.local.state import ControlAddress, Ready
 from mqctl.model.numbers import decimal
+from mqctl.store.own_files import changing_stream
 from mqctl.text import sentence
 
 _TIMEOUT_S = 30.0
@@ -133,7 +134,7 @@ def damage_store(store: Path, fault: DamageFile) -> None:
         if fault.how == "remove":
             file.unlink()
             return
-        with file.open("r+b") as stream:
+        with changing_stream(file) as stream:
             at = fault.offset if fault.offset >= 0 else _written_bytes(file) + fault.offset
             stream.seek(at)
             if fault.how == "cut":

@@ -19,6 +19,7 @@ from mqctl.local.scenario import Scenario
 from mqctl.local.stage import Stage, Tell
 from mqctl.local.state import LocalCluster, process_started_ms
 from mqctl.local.supervisor import Supervisor
+from mqctl.store.own_files import make_directory, new_stream
 from mqctl.text import sentence
 
 DETACH_SECONDS = 180
@@ -112,12 +113,12 @@ def detach_keeper(directory: Path, name: str, words: Sequence[str]) -> LocalClus
     supervisor = Supervisor(directory)
     supervisor.states.file(name)
     supervisor.refuse_second(name)
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
     log = directory / f"{name}.log"
     process: subprocess.Popen[bytes] | None = None
     try:
         # An interruption while it starts would leave a process that nobody knows.
-        with log.open("wb") as output, _held_back():
+        with new_stream(log, instead=True) as output, _held_back():
             process = subprocess.Popen(
                 [sys.executable, "-m", "mqctl", *words],
                 stdin=subprocess.DEVNULL,

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from mqctl.errors import DeadlineError, StorageError
+from mqctl.store.own_files import new_stream
 from mqctl.text import sentence
 
 _READY_SECONDS = 60
@@ -28,7 +29,7 @@ class Child:
         self.name = name
         self.log = directory / f"{name}.log"
         try:
-            with self.log.open("wb") as errors:
+            with new_stream(self.log, instead=True) as errors:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", module, *words],
                     stdin=subprocess.PIPE,

@@ -28,6 +28,7 @@ from mqctl.local.scenario import ClusterDeclared, ConsumerDeclared, DoctorRun, S
 from mqctl.local.state import Ready
 from mqctl.model.command_line import shell_words
 from mqctl.model.numbers import decimal
+from mqctl.store.own_files import write_whole
 from mqctl.text import encoded, joined, sentence
 
 _JOIN_SECONDS = 60
@@ -138,7 +139,7 @@ class Stage:
         if any(item.client == "grpc" for item in scenario.consumers):
             check_library()
         self._downstream.start()
-        self._listeners.write_bytes((files("mqctl.local") / "behaviours.py").read_bytes())
+        write_whole(self._listeners, (files("mqctl.local") / "behaviours.py").read_bytes(), durable=False)
         for number, declared in enumerate(scenario.clusters):
             self._start_cluster(number, declared)
         names = ", ".join(broker for cluster in scenario.clusters for broker in cluster.brokers)

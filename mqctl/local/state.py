@@ -12,8 +12,8 @@ from mqctl.errors import BadInputError, StorageError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.numbers import decimal
 from mqctl.model.remark import of_decoder
+from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import read_whole
-from mqctl.store.whole_file import write_whole
 from mqctl.text import encoded, sentence
 
 DEFAULT_NAME = "default"

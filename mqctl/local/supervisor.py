@@ -19,6 +19,7 @@ from mqctl.execute.alone import Told, held_alone
 from mqctl.local.state import LocalCluster, LocalStates, Ready, process_started_ms
 from mqctl.model.command_line import command_line
 from mqctl.model.names_alike import meant
+from mqctl.store.own_files import make_directory, new_stream
 from mqctl.text import sentence
 
 READY_SECONDS = 30
@@ -152,8 +153,8 @@ class Supervisor:
         # Until it is written down where `local down` finds it, it ends with this process, however that ends.
         command = [sys.executable, "-m", "embedded_broker", "--until-released", *options.words()]
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with log.open("wb") as errors:
+            make_directory(self._directory)
+            with new_stream(log, instead=True) as errors:
                 return subprocess.Popen(
                     command,
                     stdin=subprocess.PIPE,

@@ -18,6 +18,7 @@ import msgspec
 
 from mqctl.errors import StorageError
 from mqctl.model.command_line import shell_words
+from mqctl.store.own_files import write_whole
 from mqctl.text import sentence
 
 TEE_VARIABLE = "MQCTL_TEE_JSON"
@@ -71,7 +72,7 @@ def run_child(
         tee = Path(directory) / "document.json"
         shown = Path(directory) / "plan.json"
         if plan is not None:
-            shown.write_bytes(plan)
+            write_whole(shown, plan, durable=False)
         # What asks has its steps confirmed by people, not by a plan that was shown before.
         variables = {TEE_VARIABLE: str(tee)} if asks else {TEE_VARIABLE: str(tee), PLAN_VARIABLE: str(shown)}
         process = _started(words, {**environment, **variables}, stdin=None if asks else subprocess.DEVNULL)

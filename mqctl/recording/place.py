@@ -11,8 +11,8 @@ from typing import Protocol
 
 from mqctl.errors import ConfigurationError, MqctlError, StorageError
 from mqctl.recording.kinds import RecordedPiece, RowKind, piece_of
+from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import LARGEST_BYTES, read_whole
-from mqctl.store.whole_file import write_whole
 from mqctl.text import sentence
 
 

@@ -19,7 +19,7 @@ from mqctl.model.counts import counted
 from mqctl.model.numbers import decimal
 from mqctl.model.remark import of_decoder, on_one_line
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.store.whole_file import write_whole
+from mqctl.store.own_files import write_whole
 from mqctl.text import composed, encoded, sentence
 
 SCHEMA = f"snapshot/{forms.SNAPSHOT}"

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mqctl.errors import BadInputError, StorageError
+from mqctl.store.own_files import make_directory, new_stream
 from mqctl.text import sentence
 
 _TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
@@ -24,7 +25,7 @@ def save_sections(name: str, report: object, directory: Path) -> list[Path]:
         StorageError: it cannot be written.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         if any(directory.iterdir()):
             raise BadInputError(
                 sentence("write-parquet-files-into", "write Parquet files into {directory}", directory=directory),
@@ -33,7 +34,8 @@ def save_sections(name: str, report: object, directory: Path) -> list[Path]:
         written = []
         for section, rows in sections(report).items():
             path = directory / f"{name}.{section}.parquet"
-            pq.write_table(as_table(rows, _row_type(report, section)), path)
+            with new_stream(path) as stream:
+                pq.write_table(as_table(rows, _row_type(report, section)), stream)
             written.append(path)
     except OSError as error:
         raise StorageError(

@@ -129,7 +129,7 @@ class Disk:
         """Opens a file and keeps it open. Raises OSError."""
         self._forget(path)
         try:
-            opened = os.open(path, flags, 0o644)
+            opened = os.open(path, flags | os.O_NOFOLLOW, 0o644)
         except OSError as error:
             if error.errno != errno.EMFILE or len(self._files) <= _FEWEST_FILES:
                 raise

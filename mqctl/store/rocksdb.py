@@ -33,6 +33,7 @@ from typing import Any
 from mqctl.errors import StorageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.layouts import FILLER_SIZE, QUEUE_ENTRY_BYTES, QUEUE_ENTRY_STRUCT
+from mqctl.store.own_files import new_stream, write_whole
 from mqctl.store.plain_files import reading_error
 from mqctl.store.rocksdb_database import DatabaseError, Families, open_copy
 from mqctl.text import sentence
@@ -189,11 +190,11 @@ def _sweep(home: Path) -> None:
 def _make(store: Path, parts: tuple[str, ...], root: Path) -> None:
     scratch = Path(tempfile.mkdtemp(dir=root.parent))
     try:
-        with (scratch / _LOCK).open("wb") as lock:
+        with new_stream(scratch / _LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             problems, left_out = _convert(store, parts, scratch)
             note = {"problems": problems, "left_out": left_out}
-            (scratch / _NOTE).write_text(json.dumps(note), encoding="utf-8")
+            write_whole(scratch / _NOTE, json.dumps(note).encode(), durable=False)
             with suppress(FileExistsError):
                 scratch.rename(root)
     except OSError as error:
@@ -390,7 +391,7 @@ class _QueueFiles:
     def _begin(self) -> None:
         self.close()
         path = self._directory / f"{self.end * QUEUE_ENTRY_BYTES:020d}"
-        self._file = path.open("wb")
+        self._file = new_stream(path)
         self._file.truncate(_FILE_ENTRIES * QUEUE_ENTRY_BYTES)
 
     def put(self, offset: int, value: bytes) -> None:
@@ -429,7 +430,7 @@ def _write_config(part: str, families: Families, root: Path) -> None:
     for name, table in document.items():
         items = ",".join(f"{json.dumps(key)}:{text or 'null'}" for key, text in table.items())
         parts.append(f"{json.dumps(name)}:{{{items}}}")
-    (root / CONFIGS[part]).write_text("{" + ",".join(parts) + "}", encoding="utf-8")
+    write_whole(root / CONFIGS[part], ("{" + ",".join(parts) + "}").encode(), durable=False)
 
 
 def _offsets(text: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.store.own_files import new_stream
 from mqctl.store.plain_files import LARGEST_BYTES, open_regular
 
 _TRIES = 5
@@ -131,5 +132,5 @@ def _copy_file(source: Path, target: Path) -> None:
     with os.fdopen(descriptor, "rb") as file:
         if os.fstat(descriptor).st_size > _LARGEST_COPIED_BYTES:
             raise OSError(errno.EFBIG, f"it is larger than {_LARGEST_COPIED_BYTES >> 30} GiB", str(source))
-        with target.open("wb") as copy:
+        with new_stream(target) as copy:
             shutil.copyfileobj(file, copy, 1 << 20)

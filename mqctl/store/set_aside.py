@@ -130,7 +130,7 @@ def write_acknowledgement(root: Path, place: str, text: str | None) -> None:
     Raises:
         StorageError: the operating system refuses.
     """
-    from mqctl.store.whole_file import sync_directory, write_whole
+    from mqctl.store.own_files import sync_directory, write_whole
 
     path = root / place / ACKNOWLEDGED
     try:

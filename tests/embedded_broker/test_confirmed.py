@@ -88,12 +88,14 @@ def test_what_cannot_be_written_is_an_error_and_no_change(
     synced: EmbeddedCluster, file: str, request_: Request, body: bytes, state: State
 ) -> None:
     before = state(synced)
-    in_the_way = synced.broker().store / "config" / f"{file}.tmp"
-    in_the_way.mkdir()
+    config = synced.broker().store / "config"
+    away = config.rename(config.with_name("away"))
+    config.touch()  # a file where the directory was
     with Peer(synced.broker().address) as peer:
         answer = peer.call(request_, body)
         assert (answer.code, file in (answer.remark or "")) == (ResponseCode.SYSTEM_ERROR, True)
         assert state(synced) == before
-        in_the_way.rmdir()
+        config.unlink()
+        away.rename(config)
         assert peer.call(request_, body).code == 0
     assert state(synced) != before

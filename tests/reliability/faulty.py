@@ -168,6 +168,20 @@ class FaultyFiles:
         self._undo.setdefault(path, []).append((position, before.ljust(len(data), b"\0"), bytes(data)))
         return int(self._real["pwrite"](descriptor, data, position))
 
+    def write(self, descriptor: int, data: bytes) -> int:
+        """Whole small files, which are written under a new name before they take the place of another."""
+        path = self._path(descriptor)
+        if path is None:
+            return int(self._real["write"](descriptor, data))
+        if self._is_time("write"):
+            part = data[: self.random.randrange(len(data))] if data and self._kind == errno.ENOSPC else b""
+            if not part:
+                raise self._error(path)
+            data = part
+        self.touched.add(path)
+        self._old.setdefault(path, [None])
+        return int(self._real["write"](descriptor, data))
+
     def _synced(self, name: str) -> Callable[[int], None]:
         def sync(descriptor: int) -> None:
             path = self._path(descriptor)
@@ -177,7 +191,7 @@ class FaultyFiles:
             self._real[name](descriptor)
             if path is not None:
                 self._settle(path)
-                if path in self._old:
+                if path in self._old or path in self._new:  # an empty one was not written
                     self._old[path] = []
                 self._settle_names(path)
 
@@ -360,13 +374,14 @@ def faulty_files(root: Path, random: Random) -> Iterator[FaultyFiles]:
     """Puts the layer under this process for files below `root`."""
     layer = FaultyFiles(root.resolve(), random)
     layer._real = {
-        "pwrite": os.pwrite, "fsync": os.fsync, "fdatasync": os.fdatasync, "ftruncate": os.ftruncate,
+        "pwrite": os.pwrite, "write": os.write, "fsync": os.fsync, "fdatasync": os.fdatasync, "ftruncate": os.ftruncate,
         "replace": os.replace, "write_bytes": Path.write_bytes, "open": os.open, "mkdir": os.mkdir,
         "unlink": os.unlink, "rmdir": os.rmdir,
     }  # fmt: skip
     datasync = layer._synced("fdatasync")
     with (
         patch.object(os, "pwrite", layer.pwrite),
+        patch.object(os, "write", layer.write),
         patch.object(os, "fsync", layer._synced("fsync")),
         patch.object(os, "fdatasync", datasync),
         patch.object(disk_module, "datasync", datasync),

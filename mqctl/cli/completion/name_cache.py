@@ -12,7 +12,7 @@ from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import ask_groups, ask_producers, list_brokers, masters_of
 from mqctl.snapshot.live.members import gather_memberships
-from mqctl.store.whole_file import write_whole
+from mqctl.store.own_files import write_whole
 
 _LIMIT = "5s"
 _MOST_GROUPS = 200

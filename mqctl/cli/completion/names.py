@@ -119,11 +119,12 @@ def _refresh(place: Path, before: list[str]) -> None:
     """Starts the process that asks, unless one was started a moment ago."""
     import subprocess
 
+    from mqctl.store.own_files import write_whole
+
     asking = asking_mark(place)
     if _age_s(asking) < _ASKING_S:
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    asking.touch()
+    write_whole(asking, b"", durable=False)
     words = [sys.executable, "-m", "mqctl", REFRESH_WORD, str(place), *connection_words(before)]
     nothing = subprocess.DEVNULL
     subprocess.Popen(words, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)

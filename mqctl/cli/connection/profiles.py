@@ -145,7 +145,7 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
         RefusedError: another command holds it, and it is said who.
     """
     from mqctl.execute.alone import held_alone
-    from mqctl.store.whole_file import write_whole
+    from mqctl.store.own_files import write_whole
 
     file = directory / FILE_NAME
     remedy = "wait for it, then look at mqctl profile list"

@@ -19,8 +19,8 @@ from mqctl.model.route import MASTER_ID
 from mqctl.protocol.bodies_cluster import QueueOffsets
 from mqctl.protocol.body import BodyError
 from mqctl.protocol.requests_client import UpdateConsumerOffset
+from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import read_whole
-from mqctl.store.whole_file import write_whole
 from mqctl.text import sentence
 
 LOCAL_DIRECTORY = ".rocketmq_offsets"

@@ -19,6 +19,7 @@ from mqctl.errors import ConfigurationError, ExitCode, NotFoundError
 from mqctl.local.state import LocalCluster
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.store.own_files import new_stream
 
 _USUAL_S = 8.0
 _END_S = 10.0
@@ -92,7 +93,7 @@ class Behind:
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._directory = tempfile.TemporaryDirectory()
         self._files = [Path(self._directory.name) / name for name in ("stdout", "stderr")]
-        with self._files[0].open("wb") as output, self._files[1].open("wb") as errors:
+        with new_stream(self._files[0]) as output, new_stream(self._files[1]) as errors:
             self._process = subprocess.Popen(
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
             )

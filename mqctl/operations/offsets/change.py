@@ -30,7 +30,7 @@ from mqctl.render.change_words import way_back
 from mqctl.render.document import Document
 from mqctl.render.offsets import change_document, plan_document
 from mqctl.snapshot.live.asking import Asking
-from mqctl.store.whole_file import write_whole
+from mqctl.store.own_files import write_whole
 from mqctl.text import sentence
 
 # A member pauses for ten seconds after each callback of a broker, one after the other (`resetOffset` of 4.9.8), takes
@@ -197,7 +197,7 @@ def export_plan(document: Document, path: Path) -> None:
 def write_file(path: Path, data: bytes) -> None:
     """Writes a file for the user, whole or not at all, its directory too. Raises StorageError."""
     try:
-        write_whole(path.resolve(), data, sweep=escape(path.name))
+        write_whole(path, data, sweep=escape(path.name))
     except OSError as error:
         problem, remedy = (
             sentence("could-not-write-plan", "could not write the plan to {path}", path=path),

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from mqctl.errors import BadInputError
+from mqctl.store.own_files import write_named
 from mqctl.store.plain_files import read_named
 from mqctl.text import encoded, sentence
 
@@ -35,12 +36,8 @@ def shown_before(part: str, plan: T, kind: type[T], *, execute: bool) -> T | Non
     path = Path(name)
     if not execute:
         parts = _parts(path) if path.is_file() else {}
-        path.write_bytes(
-            msgspec.json.encode(
-                {**parts, part: msgspec.Raw(msgspec.json.encode(plan, order="sorted", enc_hook=encoded))},
-                enc_hook=encoded,
-            )
-        )
+        shown = {**parts, part: msgspec.Raw(msgspec.json.encode(plan, order="sorted", enc_hook=encoded))}
+        write_named(path, msgspec.json.encode(shown, enc_hook=encoded))
         return None
     try:
         return msgspec.json.decode(_parts(path)[part], type=kind)

@@ -10,6 +10,7 @@ from mqctl.errors import StorageError, UsageError
 from mqctl.model.lang import Lang
 from mqctl.model.playbook_run import PlaybookRun
 from mqctl.render.playbook_runs import markdown, run_document
+from mqctl.store.own_files import write_named
 from mqctl.text import sentence
 
 _FORMS = (".md", ".json")
@@ -34,7 +35,7 @@ def write_reports(run: PlaybookRun, lang: Lang, files: Sequence[Path]) -> None:
     """Writes the report to each file, in the form that its name tells. Raises StorageError."""
     for file in files:
         try:
-            file.write_text(_text(run, lang, file), encoding="utf-8")
+            write_named(file, _text(run, lang, file).encode())
         except OSError as error:
             raise StorageError(
                 sentence(

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mqctl.cli.places import state_dir
+from mqctl.store.own_files import write_whole
 
 _LONGEST_BYTES = 4_096
 
@@ -25,7 +26,7 @@ def _note_of(location: str) -> Path:
 def noted(location: str, place: str) -> Iterator[None]:
     """Keeps a note of where a recorder writes while the body runs."""
     note = _note_of(location)
-    note.write_text(place if "://" in place else str(Path(place).absolute()), encoding="utf-8")
+    write_whole(note, (place if "://" in place else str(Path(place).absolute())).encode(), durable=False)
     try:
         yield
     finally:

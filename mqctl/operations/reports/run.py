@@ -26,6 +26,7 @@ from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import dlq_topic, group_of, retry_topic
+from mqctl.store.own_files import write_named
 from mqctl.text import composed, joined, sentence
 
 if TYPE_CHECKING:
@@ -395,7 +396,7 @@ def write_text(path: Path, text: str) -> None:
         StorageError: it cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8")
+        write_named(path, text.encode())
     except OSError as error:
         raise StorageError(
             sentence("could-not-write", "could not write {path}", path=path), reason=error.strerror or str(error)

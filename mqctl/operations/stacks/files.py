@@ -10,6 +10,7 @@ from mqctl.model.stack_look import StackEvidence, StackInstance
 from mqctl.protocol.yaml_text import UnreadableYaml, load_yaml
 from mqctl.stacks.classify import Classifier
 from mqctl.stacks.rules import user_rules
+from mqctl.store.own_files import make_directory, new_stream
 from mqctl.store.plain_files import read_named, refused
 from mqctl.text import sentence
 
@@ -69,9 +70,9 @@ def save_raw(evidence: StackEvidence, target: Path) -> list[Path]:
 def _write(file: Path, instance: StackInstance) -> None:
     text = "\n".join(raw if raw.endswith("\n") else f"{raw}\n" for raw in instance.raws)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+        make_directory(file.parent)
+        with new_stream(file) as stream:
+            stream.write(text.encode())
     except FileExistsError as error:
         raise StorageError(
             sentence("could-not-write", "could not write {path}", path=file),

@@ -36,6 +36,7 @@ from mqctl.spark.reports.gathering import (
     tasks,
 )
 from mqctl.spark.selection import Selection
+from mqctl.store.own_files import new_stream
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _writing(path: Path) -> Iterator[Callable[[bytes | memoryview], None]]:
             file.write(data)
 
     with _naming(path):
-        file = path.open("wb")
+        file = new_stream(path, instead=True)
     try:
         yield write
     finally:

@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError, StorageError
 from mqctl.store.attached import attach, detach
 from mqctl.store.directory import StoreDirectory
+from mqctl.store.own_files import new_stream
 from mqctl.text import sentence
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)")
@@ -128,7 +129,7 @@ def _listed(location: str) -> Path:
         if path.parent not in made:
             path.parent.mkdir(parents=True, exist_ok=True)
             made.add(path.parent)
-        with path.open("wb") as file:
+        with new_stream(path, instead=True) as file:
             file.truncate(size)
         seconds = moment.timestamp() if isinstance(moment, datetime) else moment
         if isinstance(seconds, int | float):  # reports without --at query when configuration was written

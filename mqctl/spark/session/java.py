@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mqctl.errors import ConfigurationError
 from mqctl.model.numbers import decimal
+from mqctl.store.own_files import write_whole
 from mqctl.text import composed, joined, sentence
 
 MINIMUM_JAVA = 17
@@ -101,7 +102,7 @@ def shim_home(java: Java, directory: Path) -> Path:
     binaries = home / "bin"
     binaries.mkdir(parents=True)
     script = binaries / "java"
-    script.write_text(
+    text = (
         "#!/bin/sh\n"
         "for argument do\n"
         "  shift\n"
@@ -109,7 +110,7 @@ def shim_home(java: Java, directory: Path) -> Path:
         "done\n"
         f'exec {shlex.quote(str(java.home / "bin" / "java"))} "$@"\n'
     )
-    script.chmod(0o700)
+    write_whole(script, text.encode(), mode=0o700, durable=False)
     return home
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from mqctl.errors import ConfigurationError
 from mqctl.spark.session.java import Java, find_java, shim_home
+from mqctl.store.own_files import make_directory, new_stream
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _start(settings: SessionSettings, java: Java, scratch: Path) -> SparkSession
 
     conf = SparkConf(loadDefaults=False).setAll(list(_conf(settings, java, scratch).items()))
     log = scratch / "spark.log"
-    with log.open("wb") as sink, _child_environment(settings, java, scratch):
+    with new_stream(log) as sink, _child_environment(settings, java, scratch):
         try:
             gateway = launch_gateway(conf, popen_kwargs={"stdout": sink, "stderr": sink})
         except PySparkException as error:
@@ -242,7 +243,7 @@ def _class_data_options(java: Java, cache_dir: Path) -> list[str]:
     ]
     archive = cache_dir / f"spark-{key}.jsa"
     try:
-        cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(cache_dir)
         _adopt(archive)
     except OSError:  # no room or no right to write there: start without
         return []
