@@ -21,6 +21,7 @@ from embedded_broker.proxy.settings import SettingsRefused
 from embedded_broker.proxy.statuses import PROXY_ERROR, Refused, ok
 from embedded_broker.proxy.telemetry import Session
 from embedded_broker.proxy.transactions import end_transaction
+from embedded_broker.proxy.unread import MOST_UNREAD_BYTES, SMALL_BYTES, CallAnswer
 from embedded_broker.remoting.listener import PortError
 from mqctl.errors import MqctlError
 from mqctl.protocol.requests_client import RecallMessage, RecallMessageReply
@@ -49,6 +50,8 @@ _OPTIONS = (
 )
 
 Serve = Callable[[Parts, Any, Caller], Awaitable[Any]]
+_LONG = frozenset({"QueryRoute", "QueryAssignment"})
+"""Methods whose answers grow with the queues of a topic: one of a connection at a time."""
 
 
 class Endpoint:
@@ -177,7 +180,7 @@ class _Methods(grpc.GenericRpcHandler):  # type: ignore[misc]
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._handlers = {f"/{_SERVICE}/{name}": self._unary(*entry) for name, entry in _UNARY.items()}
+        self._handlers = {f"/{_SERVICE}/{name}": self._unary(name, *entry) for name, entry in _UNARY.items()}
         self._handlers[f"/{_SERVICE}/ReceiveMessage"] = grpc.unary_stream_rpc_method_handler(
             self._receive, pb.ReceiveMessageRequest.FromString, pb.ReceiveMessageResponse.SerializeToString
         )
@@ -190,19 +193,31 @@ class _Methods(grpc.GenericRpcHandler):  # type: ignore[misc]
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
         return self._handlers.get(handler_call_details.method)
 
-    def _unary(self, serve: Serve, request_type: Any, response_type: Any) -> grpc.RpcMethodHandler:
-        async def call(request: Any, context: grpc.aio.ServicerContext) -> Any:
-            caller = _caller(context)
+    def _unary(self, name: str, serve: Serve, request_type: Any, response_type: Any) -> grpc.RpcMethodHandler:
+        room = MOST_UNREAD_BYTES if name in _LONG else SMALL_BYTES
+
+        async def call(request: Any, context: grpc.aio.ServicerContext) -> bytes:
+            caller, answer = _caller(context), self._answer_of(context)
             try:
                 self._admit(request, caller)
-                return await serve(self._parts, request, caller)
+                await answer.wait_for_room(room, request.ByteSize())
+                response = await serve(self._parts, request, caller)
             except Refused as refused:
-                return response_type(status=refused.status)
+                response = response_type(status=refused.status)
             except MqctlError as error:
                 log.warning("%s of %s refused: %s", request_type.__name__, caller.peer, error)
-                return response_type(status=pb.Status(code=pb.Code.INTERNAL_SERVER_ERROR, message=str(error)))
+                response = response_type(status=pb.Status(code=pb.Code.INTERNAL_SERVER_ERROR, message=str(error)))
+            data: bytes = response if isinstance(response, bytes) else response.SerializeToString()
+            answer.set_size(len(data))
+            return data
 
-        return grpc.unary_unary_rpc_method_handler(call, request_type.FromString, response_type.SerializeToString)
+        return grpc.unary_unary_rpc_method_handler(call, request_type.FromString, None)
+
+    def _answer_of(self, context: grpc.aio.ServicerContext) -> CallAnswer:
+        """Returns the room of a call's answer, which is given back when the call has ended."""
+        answer = self._parts.unread.of_call(context.peer())
+        context.add_done_callback(lambda _: answer.release())
+        return answer
 
     def _admit(self, request: Any, caller: Caller) -> None:
         """Passes when a call has a client id, and its user may call. Raises Refused."""
@@ -212,10 +227,11 @@ class _Methods(grpc.GenericRpcHandler):  # type: ignore[misc]
     async def _receive(
         self, request: pb.ReceiveMessageRequest, context: grpc.aio.ServicerContext
     ) -> AsyncIterator[pb.ReceiveMessageResponse]:
-        caller = _caller(context)
+        caller, answer = _caller(context), self._answer_of(context)
         try:
             self._admit(request, caller)
-            async for response in receive_message(self._parts, request, caller):
+            await answer.wait_for_room(0, request.ByteSize())  # a long poll holds nothing until messages come
+            async for response in receive_message(self._parts, request, caller, answer.set_size):
                 yield response
         except Refused as refused:
             yield pb.ReceiveMessageResponse(status=refused.status)

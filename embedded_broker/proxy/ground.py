@@ -148,14 +148,9 @@ class ProxyGround:
             pb.Code.TOPIC_NOT_FOUND, f"CODE: 17  DESC: No topic route info in name server for the topic: {topic}{_FAQ}"
         )
 
-    def writable(self, topic: str) -> list[QueuePlace]:
-        """Returns the queues of a topic that take messages. Raises Refused."""
-        return [
-            QueuePlace(data.broker_name, number)
-            for data in self.route(topic)
-            if data.perm & PERM_WRITE
-            for number in range(data.write_queue_nums)
-        ]
+    def writable(self, topic: str) -> list[QueueData]:
+        """Returns what can be written of a topic, broker by broker. Raises Refused."""
+        return [data for data in self.route(topic) if data.perm & PERM_WRITE and data.write_queue_nums]
 
     def readable(self, topic: str) -> list[QueueData]:
         """Returns what can be read of a topic, broker by broker. Raises Refused."""

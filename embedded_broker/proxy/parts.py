@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from embedded_broker.proxy.ground import Members, ProxyGround
 from embedded_broker.proxy.halves import KnownHalves
 from embedded_broker.proxy.questions import Questions
 from embedded_broker.proxy.renewal import KeptHandles
+from embedded_broker.proxy.unread import UnreadAnswers
 
 if TYPE_CHECKING:
     from embedded_broker.proxy.callers import Caller
@@ -23,6 +25,8 @@ class Parts:
     Attributes:
         halves: half messages that may be ended here.
         kept: handles whose time is lengthened.
+        unread: what clients have not read yet.
+        long_work: held by the one call whose answer is made in slices.
     """
 
     def __init__(self, members: Members) -> None:
@@ -32,6 +36,8 @@ class Parts:
         self.kept = KeptHandles(self.ground)
         self.questions = Questions(self.ground, self.halves, self.kept)
         self.clients = GrpcClients(self.ground, self.questions.ask, self.kept.free)
+        self.unread = UnreadAnswers()
+        self.long_work = asyncio.Lock()
         self._turns: Counter[str] = Counter()
 
     def channel_of(self, caller: Caller) -> Channel:

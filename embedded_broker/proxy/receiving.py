@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from math import floor
 from typing import TYPE_CHECKING
 
@@ -44,15 +44,20 @@ _NO_SETTINGS = (
 
 
 async def receive_message(
-    parts: Parts, request: pb.ReceiveMessageRequest, caller: Caller
+    parts: Parts, request: pb.ReceiveMessageRequest, caller: Caller, note_size: Callable[[int], None]
 ) -> AsyncIterator[pb.ReceiveMessageResponse]:
-    """Yields a status, the messages, and the moment of delivery. Raises Refused before anything else."""
+    """Yields a status, the messages, and the moment of delivery. Raises Refused before anything else.
+
+    Args:
+        note_size: is given how many bytes of messages are to be yielded.
+    """
     channel = parts.channel_of(caller)
     try:
         messages = await _received(parts, request, caller, channel)
     except asyncio.CancelledError:
         channel.close()  # nobody is there any more to take messages: none must be taken
         raise
+    note_size(sum(message.ByteSize() for message in messages))
     yield pb.ReceiveMessageResponse(status=ok())
     for message in messages:
         yield pb.ReceiveMessageResponse(message=message)

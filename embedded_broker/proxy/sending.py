@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from mqctl.protocol.requests_client import SendBatchMessage, SendMessage, SendMe
 if TYPE_CHECKING:
     from embedded_broker.proxy.callers import Caller
     from embedded_broker.proxy.parts import Parts
+    from mqctl.protocol.bodies_cluster import QueueData
     from mqctl.protocol.frame import RemotingCommand
 
 _MOST_PROPERTIES, _MOST_PROPERTY_BYTES, _LONGEST_GROUP = 128, 16 * 1024, 64
@@ -89,12 +91,21 @@ def _fill(
 
 def _place(parts: Parts, topic: str, message_group: str) -> QueuePlace:
     """Returns the queue of a send: by its message group, else each in turn. Raises Refused."""
-    places = parts.ground.writable(topic)
-    if not places:
+    writable = parts.ground.writable(topic)
+    count = sum(data.write_queue_nums for data in writable)
+    if not count:
         raise Refused(pb.Code.FORBIDDEN, f"{PROXY_ERROR}no writable queue")
-    if message_group:
-        return places[consistent_hash(_java_hash(message_group), len(places))]
-    return places[parts.next_turn(topic) % len(places)]
+    number = consistent_hash(_java_hash(message_group), count) if message_group else parts.next_turn(topic) % count
+    return _numbered(writable, number)
+
+
+def _numbered(writable: Sequence[QueueData], number: int) -> QueuePlace:
+    """Returns the queue of this number, counted broker by broker."""
+    for data in writable:
+        if number < data.write_queue_nums:
+            return QueuePlace(data.broker_name, number)
+        number -= data.write_queue_nums
+    raise ValueError(number)
 
 
 def consistent_hash(value: int, buckets: int) -> int:

@@ -11,6 +11,7 @@ from embedded_broker.handlers.heartbeat import MOST_BYTES, MOST_GROUPS
 from embedded_broker.proxy import messages as pb
 from embedded_broker.proxy.settings import SettingsRefused, merged_settings
 from embedded_broker.proxy.statuses import Refused, ok
+from embedded_broker.proxy.unread import MOST_UNREAD_BYTES
 
 if TYPE_CHECKING:
     from embedded_broker.proxy.callers import Caller
@@ -32,6 +33,7 @@ class Session:
     def __init__(self, parts: Parts, caller: Caller) -> None:
         self._parts, self._caller = parts, caller
         self._queue: asyncio.Queue[pb.TelemetryCommand | None] = asyncio.Queue(_MOST_QUEUED)
+        self._queued_bytes = 0
         self._client: GrpcClient | None = None
         self._drops = False
 
@@ -41,7 +43,7 @@ class Session:
         try:
             async for command in commands:
                 await self._take(command)
-            if not self._queue.full():  # otherwise it reads nothing, and what waits is for nobody
+            if not self._is_full():  # otherwise it reads nothing, and what waits is for nobody
                 self._queue.put_nowait(None)
                 await writer
         finally:
@@ -52,16 +54,21 @@ class Session:
     async def _write(self, write: Write) -> None:
         while (command := await self._queue.get()) is not None:
             await write(command)
+            self._queued_bytes -= command.ByteSize()
+
+    def _is_full(self) -> bool:
+        return self._queue.full() or self._queued_bytes > MOST_UNREAD_BYTES
 
     def _send(self, command: pb.TelemetryCommand) -> bool:
         """Puts a command on the stream, unless the client reads none."""
-        try:
-            self._queue.put_nowait(command)
-        except asyncio.QueueFull:
+        size = command.ByteSize()
+        if self._is_full():
             if not self._drops:
                 log.warning("client %s reads nothing of its telemetry: commands are dropped", self._caller.client_id)
             self._drops = True
             return False
+        self._queue.put_nowait(command)
+        self._queued_bytes += size
         return True
 
     async def _take(self, command: pb.TelemetryCommand) -> None:

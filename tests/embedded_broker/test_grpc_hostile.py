@@ -7,18 +7,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import grpc
+import psutil
 import pytest
 import trustme
 
 from embedded_broker import EmbeddedCluster
+from embedded_broker.cluster import RunningCluster
 from embedded_broker.handlers.heartbeat import MOST_GROUPS
 from embedded_broker.proxy import messages as pb
+from embedded_broker.proxy.unread import MOST_UNREAD_BYTES
 from embedded_broker.remoting.server import Limits
 from embedded_broker.remoting.tls import ServerTls
 from mqctl.protocol.bodies_access import UserInfo
 from mqctl.protocol.bodies_client import ConsumerRunningInfo
+from mqctl.protocol.fastjson import dump_bytes
+from mqctl.protocol.requests_admin import UpdateAndCreateSubscriptionGroup
 from mqctl.protocol.requests_client import GetConsumerRunningInfo
 from tests.client.consuming import wait_until
 from tests.embedded_broker.grpc_wire import SERVICE, GrpcWire, HalfOpen, headers, settings
@@ -188,6 +194,107 @@ def test_a_stream_that_asks_and_never_reads_loses_answers_and_nothing_else(
     wait_until(lambda: shared.on_loop(lambda running: len(asyncio.all_tasks())) <= before, "the stream is gone")
     assert caplog.text.count("reads nothing") == 1
     assert "QueueFull" not in caplog.text
+
+
+WIDE = 16_384
+"""Queues of a topic whose route has a million bytes."""
+
+
+@pytest.fixture(scope="module")
+def wide(shared: EmbeddedCluster) -> str:
+    return make_topic(shared, "Wide", queues=WIDE)
+
+
+def framed(message: Any) -> bytes:
+    said: bytes = message.SerializeToString()
+    return b"\0" + len(said).to_bytes(4, "big") + said
+
+
+def unread_bytes(cluster: EmbeddedCluster) -> list[int]:
+    """What the connections of a cluster's endpoint have not read, and ask for, now."""
+
+    def look(running: RunningCluster) -> list[int]:
+        assert running.grpc is not None
+        endpoint = running.grpc._running
+        assert endpoint is not None
+        return [each.unread_bytes for each in endpoint.parts.unread._connections.values()]
+
+    return cluster.on_loop(look)
+
+
+def rss_bytes() -> int:
+    return psutil.Process().memory_info().rss
+
+
+def test_who_reads_no_answer_gets_no_further_ones(wire: GrpcWire, shared: EmbeddedCluster, wide: str) -> None:
+    """A connection keeps 4 MiB, and what was being made; gRPC itself would keep what 300 routes are: 300 MB."""
+    request = pb.QueryRouteRequest(topic=pb.Resource(name=wide))
+    wire.call("QueryRoute", request, CLIENT)
+    before = rss_bytes()
+    with HalfOpen(shared.grpc, "QueryRoute", 300, said=framed(request), ends=True):
+        wait_until(lambda: max(unread_bytes(shared)) > MOST_UNREAD_BYTES // 2, "answers lie there")
+        for _ in range(20):
+            assert is_served(wire)
+        assert max(unread_bytes(shared)) <= 2 * MOST_UNREAD_BYTES
+        assert rss_bytes() - before < 64 << 20
+    wait_until(lambda: not unread_bytes(shared), "all is forgotten with the connection")
+
+
+def test_who_asks_much_at_once_and_reads_gets_all(wire: GrpcWire, shared: EmbeddedCluster, wide: str) -> None:
+    request = pb.QueryRouteRequest(topic=pb.Resource(name=wide))
+    call = wire.channel.unary_unary(
+        f"{SERVICE}QueryRoute", pb.QueryRouteRequest.SerializeToString, pb.QueryRouteResponse.FromString
+    )
+    asked_for = [call.future(request, metadata=headers(CLIENT), timeout=60) for _ in range(40)]
+    assert {len(each.result().message_queues) for each in asked_for} == {WIDE}
+    wait_until(lambda: not unread_bytes(shared), "nothing is left")
+
+
+def test_requests_that_wait_for_room_are_bounded(shared: EmbeddedCluster, wide: str) -> None:
+    """Of the requests whose answers nobody reads 16 MiB are kept; the others are refused at once."""
+    request = pb.QueryRouteRequest(topic=pb.Resource(name=wide), endpoints=pb.Endpoints(scheme=pb.AddressScheme.IPv4))
+    request.endpoints.addresses.extend(pb.Address(host="h" * 100, port=1) for _ in range(8))
+    before = rss_bytes()
+    with HalfOpen(shared.grpc, "QueryRoute", 3_000, said=framed(request), ends=True):
+        wait_until(lambda: max(unread_bytes(shared), default=0) > MOST_UNREAD_BYTES // 2, "answers lie there")
+        with GrpcWire(shared.grpc) as healthy:
+            assert is_served(healthy)
+        assert rss_bytes() - before < 128 << 20
+    wait_until(lambda: not unread_bytes(shared), "all is forgotten with the connection")
+
+
+def test_addresses_that_a_route_would_repeat_for_each_queue_are_bounded(wire: GrpcWire, wide: str) -> None:
+    request = pb.QueryRouteRequest(topic=pb.Resource(name=wide))
+    request.endpoints.addresses.extend(pb.Address(host="h" * 1_000, port=1) for _ in range(1_000))
+    before = rss_bytes()
+    assert wire.call("QueryRoute", request, CLIENT).status.code == pb.Code.BAD_REQUEST
+    assert rss_bytes() - before < 64 << 20
+
+
+@pytest.mark.parametrize("orders", [False, True])
+def test_answers_about_many_queues_are_those_of_the_library(
+    wire: GrpcWire, shared: EmbeddedCluster, wide: str, orders: bool
+) -> None:
+    """Their bytes are put together by hand: read and written again by the library they are the same."""
+    topic, group = pb.Resource(name=wide), pb.Resource(name=f"wide-{orders}")
+    with Peer(shared.broker().address) as peer:
+        body = dump_bytes({"groupName": group.name, "consumeMessageOrderly": orders})
+        assert peer.call(UpdateAndCreateSubscriptionGroup(), body).code == 0
+    endpoints = pb.Endpoints(scheme=pb.AddressScheme.IPv4, addresses=[pb.Address(host="here", port=8081)])
+    for method, request in (
+        ("QueryRoute", pb.QueryRouteRequest(topic=topic, endpoints=endpoints)),
+        ("QueryAssignment", pb.QueryAssignmentRequest(topic=topic, group=group, endpoints=endpoints)),
+    ):
+        call = wire.channel.unary_unary(SERVICE + method, type(request).SerializeToString, lambda data: data)
+        data = call(request, metadata=headers(CLIENT), timeout=60)
+        answer = getattr(pb, f"{method}Response").FromString(data)
+        assert answer.SerializeToString() == data
+        queues = (
+            answer.message_queues if method == "QueryRoute" else [each.message_queue for each in answer.assignments]
+        )
+        assert [queue.id for queue in queues] == (list(range(WIDE)) if orders or method == "QueryRoute" else [-1])
+        assert {queue.topic.name for queue in queues} == {wide}
+        assert {queue.broker.endpoints.addresses[0].host for queue in queues} == {"here"}
 
 
 def test_settings_of_more_topics_than_a_heartbeat_may_name_are_refused(wire: GrpcWire) -> None:
