@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from embedded_broker.broker import Broker
-from embedded_broker.handlers.pop_checks import pop_of
-from embedded_broker.pop.assignments import assignments
+from embedded_broker.handlers.pop_checks import FEW_QUEUES, pop_of
+from embedded_broker.handlers.queue_tables import in_portions
+from embedded_broker.pop.assignments import assigned, mode_of
+from embedded_broker.pop.service import Pop
 from embedded_broker.remoting.handler_table import Call, handles
+from embedded_broker.remoting.slices import Steps, at_once
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.queue import MessageQueue
-from mqctl.protocol.bodies_pop import AssignmentQuery, MessageRequestMode
+from mqctl.protocol.bodies_cluster import QueueData
+from mqctl.protocol.bodies_pop import Assignment, AssignmentQuery, Assignments, MessageRequestMode
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_pop import GetAllMessageRequestMode, QueryAssignment, SetMessageRequestMode
@@ -19,10 +25,28 @@ def query_assignment(broker: Broker, _request: QueryAssignment, call: Call) -> N
     query = AssignmentQuery.from_bytes(call.command.body)
     pop = pop_of(broker)
 
-    def answer(queues: tuple[MessageQueue, ...]) -> None:
-        call.respond(call.answer(body=assignments(pop.ground, pop.modes, query, queues).to_bytes()))
+    def answer(readable: tuple[QueueData, ...]) -> None:
+        steps = _assigned(pop, query, readable, call)
+        if sum(data.read_queue_nums for data in readable) <= FEW_QUEUES:
+            call.resume(lambda: at_once(steps))
+        else:
+            call.resume(lambda: broker.slices.answer(call, steps))
 
-    pop.routes.queues(query.topic, answer)
+    pop.routes.readable(query.topic, answer)
+
+
+def _assigned(pop: Pop, query: AssignmentQuery, readable: tuple[QueueData, ...], call: Call) -> Steps:
+    """Makes the answer; without queues where the broker cannot say: the client keeps what it has."""
+    mode = mode_of(pop.ground, pop.modes, query)
+    queues = yield from assigned(pop.ground, mode.mode, mode.pop_share_queue_num, query, readable)
+    if queues is None:
+        return call.answer(body=Assignments().to_bytes())
+
+    def encode(portion: Sequence[MessageQueue]) -> bytes:
+        made = tuple(Assignment(message_queue=queue, mode=mode.mode) for queue in portion)
+        return Assignments(message_queue_assignments=made).to_bytes()
+
+    return call.answer(body=(yield from in_portions(queues, encode, b'"messageQueueAssignments":[]')))
 
 
 @handles(SetMessageRequestMode)

@@ -7,11 +7,15 @@ Source: `AdminBrokerProcessor`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from embedded_broker.broker import Broker
 from embedded_broker.consumers.clients import ConsumerGroup
 from embedded_broker.handlers.durable import confirmed_offsets
+from embedded_broker.handlers.queue_tables import EMPTY_TABLE, in_portions
 from embedded_broker.log.store import Boundary
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles, sends
+from embedded_broker.remoting.slices import Steps, at_once
 from mqctl.errors import BadInputError
 from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_cluster import (
@@ -35,6 +39,7 @@ from mqctl.protocol.requests_client import GetConsumerStatus, ResetOffset
 from mqctl.store.config_files import DELAY_OFFSETS
 
 _STATUS_TIMEOUT_MS = 5_000
+_FEW_QUEUES = 256
 # Clients before V3_0_7_SNAPSHOT do not know request 220.
 _RESETS_SINCE = 28
 _LATEST = _ALL_QUEUES = -1
@@ -55,9 +60,17 @@ sends(ResetOffset, GetConsumerStatus)
 
 
 @handles(InvokeBrokerToResetOffset)
-def reset_offset(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) -> RemotingCommand:
-    if broker.release.is_v5 and broker.settings.use_server_side_reset_offset:
-        return _reset_here(broker, request, call)
+def reset_offset(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) -> RemotingCommand | None:
+    is_here = broker.release.is_v5 and broker.settings.use_server_side_reset_offset
+    steps = _reset_here(broker, request, call) if is_here else _reset_by_members(broker, request, call)
+    topic = broker.topics.find(request.topic)
+    if topic is None or max(topic.read_queue_count, topic.write_queue_count) <= _FEW_QUEUES:
+        return at_once(steps)
+    broker.slices.answer(call, steps)
+    return None
+
+
+def _reset_by_members(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) -> Steps:
     topic = broker.topics.find(request.topic)
     if topic is None:
         code = ResponseCode.TOPIC_NOT_EXIST if broker.release.is_v5 else ResponseCode.SYSTEM_ERROR
@@ -65,6 +78,7 @@ def reset_offset(broker: Broker, request: InvokeBrokerToResetOffset, call: Call)
         return call.answer(code, remark=remark)
     table: dict[MessageQueue, int] = {}
     for number in range(topic.write_queue_count):
+        yield
         stored = broker.offsets.query(request.group, topic.name, number)
         if stored == _LATEST:
             remark = f"THe consumer group <{request.group}> not exist"
@@ -116,7 +130,7 @@ def _tell_members(
     return call.answer(remark=NO_REMARK_SET, body=plain)
 
 
-def _reset_here(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) -> RemotingCommand:
+def _reset_here(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) -> Steps:
     """5.x with useServerSideResetOffset: the broker changes its own table, and tells the next pull of each queue.
 
     Source: `AdminBrokerProcessor.resetOffsetInner` of 5.3.3. A given offset may be one beyond the end; what an instant
@@ -138,6 +152,7 @@ def _reset_here(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) 
         wanted[queue_id] = request.offset
     else:
         for number in [queue_id] if queue_id >= 0 else range(topic.read_queue_count):
+            yield
             if request.timestamp < 0:
                 wanted[number] = broker.storage.max_offset(topic.name, number)
             else:
@@ -147,8 +162,12 @@ def _reset_here(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) 
     with confirmed_offsets(broker, request.group, topic.name):
         for number, offset in wanted.items():
             broker.offsets.reset(request.group, topic.name, number, offset)
-    table = {MessageQueue(topic.name, broker.name, number): offset for number, offset in wanted.items()}
-    return call.answer(body=QueueOffsets(offset_table=table).to_bytes(is_v5=True))
+
+    def encode(portion: Sequence[tuple[int, int]]) -> bytes:
+        table = {MessageQueue(topic.name, broker.name, number): offset for number, offset in portion}
+        return QueueOffsets(offset_table=table).to_bytes(is_v5=True)
+
+    return call.answer(body=(yield from in_portions(wanted.items(), encode, EMPTY_TABLE)))
 
 
 @handles(InvokeBrokerToGetConsumerStatus)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from embedded_broker.consumers.sql_filters import TAG, matches
 from embedded_broker.consumers.subscriptions import wanted_by
 from embedded_broker.handlers.send_checks import missing_topic_remark
+from embedded_broker.pop.taking import queue_count
 from embedded_broker.remoting.refusals import Refusal
+from embedded_broker.remoting.slices import at_once
 from embedded_broker.tables.attributes import check_served
 from mqctl.filter.sql_tokens import SqlSyntaxError
 from mqctl.filter.tags import TagExpressionError
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
     from embedded_broker.pop.service import Pop
     from embedded_broker.pop.taking import PopOptions
     from embedded_broker.remoting.handler_table import Call, Words
+    from embedded_broker.remoting.slices import Steps
     from mqctl.errors import MqctlError
     from mqctl.model.config import TopicConfig
+    from mqctl.protocol.frame import RemotingCommand
     from mqctl.protocol.header import ExtHeader
     from mqctl.protocol.requests_pop import PopMessage
 
@@ -34,6 +38,8 @@ log = logging.getLogger("embedded_broker")
 
 _TOO_LATE_MS = 500
 _MOST = 32
+FEW_QUEUES = 256
+_AGAIN_MS = 1_000
 
 
 def with_empty(reply: ExtHeader) -> Words:
@@ -61,6 +67,30 @@ def pop_of(broker: Broker) -> Pop:
     """Returns what the broker keeps of POP consumption; a release without it does not know the requests."""
     assert broker.pop is not None
     return broker.pop
+
+
+def in_slices(broker: Broker, call: Call, options: PopOptions, steps: Steps) -> RemotingCommand | None:
+    """Returns what a look at a topic's queues ends with; where they are many, it is answered in slices.
+
+    Raises:
+        Refusal: too much long work waits already.
+    """
+    if queue_count(pop_of(broker).ground, options) <= FEW_QUEUES:
+        return at_once(steps)
+    broker.slices.answer(call, steps)
+    return None
+
+
+def looks_again_ms(broker: Broker, written_to: int, until_ms: int) -> int:
+    """Returns when a look that found nothing is to be had again, at the latest.
+
+    Args:
+        written_to: where the log ended when the look began: what came since may be in a queue it had passed.
+        until_ms: when the request has waited long enough.
+    """
+    if broker.storage.log.position == written_to:
+        return until_ms
+    return min(until_ms, broker.clock.now_ms() + _AGAIN_MS)
 
 
 def check_readable(broker: Broker, what: str) -> None:

@@ -13,12 +13,16 @@ from embedded_broker.handlers.pop_checks import (
     check_readable,
     entry_test,
     filters_of,
+    in_slices,
+    looks_again_ms,
     pop_of,
     with_empty,
 )
 from embedded_broker.pop.polls import Polling, PopRequest
+from embedded_broker.pop.service import Pop
 from embedded_broker.pop.taking import PopOptions, Taken, look, take
 from embedded_broker.remoting.handler_table import Call, handles
+from embedded_broker.remoting.slices import Steps
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.receipts import ORDER_REVIVE_QUEUE, msg_offset_info, start_offset_info
@@ -37,10 +41,15 @@ def pop_message(broker: Broker, request: PopMessage, call: Call) -> RemotingComm
 def _popped(broker: Broker, request: PopMessage, call: Call, born_ms: int) -> RemotingCommand | None:
     """Answers a pop now, or has it wait and returns None. Raises Refusal."""
     check_pop(broker, request, call, born_ms)
+    options = _options(broker, request)
+    return in_slices(broker, call, options, _taken(broker, request, call, options, born_ms))
+
+
+def _options(broker: Broker, request: PopMessage) -> PopOptions:
     wants, wants_record = filters_of(broker, request)
     pop = pop_of(broker)
     ordered = bool(request.order)
-    options = PopOptions(
+    return PopOptions(
         group=request.consumer_group,
         topic=request.topic,
         queue_id=request.queue_id,
@@ -55,14 +64,22 @@ def _popped(broker: Broker, request: PopMessage, call: Call, born_ms: int) -> Re
         wants=wants,
         wants_record=wants_record,
     )
-    taken = take(pop, options, log)
+
+
+def _taken(broker: Broker, request: PopMessage, call: Call, options: PopOptions, born_ms: int) -> Steps:
+    """Looks at queue after queue; answers, or has the pop wait and returns None."""
+    pop = pop_of(broker)
+    options = options._replace(pop_ms=broker.clock.now_ms())  # the slices before it may have taken long
+    written_to = broker.storage.log.position
+    taken = yield from take(pop, options, log)
     key = (options.topic, options.group, options.queue_id)
     code = ResponseCode.SUCCESS
     if not taken.count:
         code = ResponseCode.POLLING_TIMEOUT
         if request.poll_time > 0:
             again = partial(call.resume, partial(_popped, broker, request, call, born_ms))
-            waiting = PopRequest(key, born_ms + request.poll_time, call.connection, again, entry_test(broker, options))
+            until_ms = looks_again_ms(broker, written_to, born_ms + request.poll_time)
+            waiting = PopRequest(key, until_ms, call.connection, again, entry_test(broker, options))
             polling = pop.polls.wait(waiting)
             if polling is Polling.WAITS:
                 return None
@@ -92,7 +109,7 @@ def _answer(call: Call, code: ResponseCode, options: PopOptions, taken: Taken) -
 
 
 @handles(PeekMessage, words=with_empty(PopMessageReply()))
-def peek_message(broker: Broker, request: PeekMessage, call: Call) -> RemotingCommand:
+def peek_message(broker: Broker, request: PeekMessage, call: Call) -> RemotingCommand | None:
     check_readable(broker, "peek")
     check_place(broker, request, call, "peeking")
     pop = pop_of(broker)
@@ -103,7 +120,11 @@ def peek_message(broker: Broker, request: PeekMessage, call: Call) -> RemotingCo
         most=request.max_msg_nums,
         draw=pop.draw(),
     )
-    seen = look(pop, options)
+    return in_slices(broker, call, options, _seen(pop, options, call))
+
+
+def _seen(pop: Pop, options: PopOptions, call: Call) -> Steps:
+    seen = yield from look(pop, options)
     reply = PopMessageReply(rest_num=seen.rest)
     if not seen.count:
         return call.answer(ResponseCode.PULL_NOT_FOUND, remark=_NOTHING, reply=reply)

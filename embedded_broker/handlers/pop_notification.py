@@ -5,10 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from embedded_broker.broker import Broker
-from embedded_broker.handlers.pop_checks import check_place, check_readable, pop_of, with_empty
+from embedded_broker.handlers.pop_checks import (
+    check_place,
+    check_readable,
+    in_slices,
+    looks_again_ms,
+    pop_of,
+    with_empty,
+)
 from embedded_broker.pop.polls import Polling, PopRequest
 from embedded_broker.pop.taking import PopOptions, has_something
 from embedded_broker.remoting.handler_table import NO_REMARK_SET, Call, handles
+from embedded_broker.remoting.slices import Steps
 from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.requests_pop import Notification, NotificationReply, PollingInfo, PollingInfoReply
 
@@ -32,11 +40,18 @@ def _told(broker: Broker, request: Notification, call: Call, born_ms: int) -> Re
         attempt_id=request.attempt_id,
         draw=pop.draw(),
     )
-    ready, full = has_something(pop, options), False
+    return in_slices(broker, call, options, _looked(broker, request, call, options, born_ms))
+
+
+def _looked(broker: Broker, request: Notification, call: Call, options: PopOptions, born_ms: int) -> Steps:
+    pop = pop_of(broker)
+    written_to = broker.storage.log.position
+    ready, full = (yield from has_something(pop, options)), False
     if not ready and request.poll_time > 0:
         key = (options.topic, options.group, options.queue_id)
         again = partial(call.resume, partial(_told, broker, request, call, born_ms))
-        polling = pop.notifications.wait(PopRequest(key, born_ms + request.poll_time, call.connection, again))
+        until_ms = looks_again_ms(broker, written_to, born_ms + request.poll_time)
+        polling = pop.notifications.wait(PopRequest(key, until_ms, call.connection, again))
         if polling is Polling.WAITS:
             return None
         full = polling is Polling.FULL

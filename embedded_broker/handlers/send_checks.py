@@ -183,7 +183,7 @@ def is_exhausted(broker: Broker, request: SendMessage, group: str, version: int)
     if version >= MAX_RECONSUME_SINCE and request.max_reconsume_times is not None:
         most = request.max_reconsume_times
     if broker.release.is_v5:
-        return (request.reconsume_times or 0) > most or bool(broker.locks.held(group))
+        return (request.reconsume_times or 0) > most or broker.locks.holds_any(group)
     return (request.reconsume_times or 0) >= most
 
 

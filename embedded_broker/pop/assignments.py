@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,11 @@ from mqctl.allocation.strategies import AllocationError, Average, AverageByCircl
 from mqctl.errors import BadInputError
 from mqctl.model.names import RETRY_PREFIX
 from mqctl.model.queue import MessageQueue
-from mqctl.protocol.bodies_cluster import TopicRouteData
+from mqctl.protocol.bodies_cluster import QueueData, TopicRouteData
 from mqctl.protocol.bodies_pop import (
     POP,
     PULL,
-    Assignment,
     AssignmentQuery,
-    Assignments,
     MessageRequestMode,
     MessageRequestModes,
 )
@@ -35,8 +32,9 @@ _BROADCASTING = "BROADCASTING"
 _ROUTE_MS = 30_000
 _READABLE = 4
 _STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in (Average(), AverageByCircle())}
-UNKNOWN = Assignments()
-"""The broker cannot say; the client keeps what it has."""
+_PORTION = 512
+Queues = Generator[None, None, list[MessageQueue] | None]
+"""Work that ends with the queues of a client."""
 
 
 class RequestModes:
@@ -80,10 +78,10 @@ class Routes:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        self._known: dict[str, tuple[int, tuple[MessageQueue, ...]]] = {}
+        self._known: dict[str, tuple[int, tuple[QueueData, ...]]] = {}
 
-    def queues(self, topic: str, use: Callable[[tuple[MessageQueue, ...]], None]) -> None:
-        """Calls `use` with the readable queues of a topic; with none, where no name server knows it."""
+    def readable(self, topic: str, use: Callable[[tuple[QueueData, ...]], None]) -> None:
+        """Calls `use` with what can be read of a topic, broker by broker; with none, where no name server knows it."""
         now_ms = self._ground.clock.now_ms()
         known = self._known.get(topic)
         if known is not None and known[1] and now_ms - known[0] < _ROUTE_MS:
@@ -91,7 +89,7 @@ class Routes:
             return
 
         def answered(answer: RemotingCommand | None) -> None:
-            queues = () if answer is None or answer.code else _readable(topic, answer.body)
+            queues = () if answer is None or answer.code else _readable(answer.body)
             if answer is not None:
                 self._known[topic] = (now_ms, queues)
             use(queues or (known[1] if known is not None and answer is None else ()))
@@ -99,46 +97,47 @@ class Routes:
         self._ground.ask(GetRouteInfo(topic=topic, accept_standard_json_only=True), answered)
 
 
-def _readable(topic: str, body: bytes) -> tuple[MessageQueue, ...]:
+def _readable(body: bytes) -> tuple[QueueData, ...]:
     try:
         route = TopicRouteData.from_bytes(body)
     except BadInputError:
         return ()
-    return tuple(
-        MessageQueue(topic, data.broker_name, number)
-        for data in route.queue_datas
-        if data.perm & _READABLE
-        for number in range(data.read_queue_nums)
-    )
+    readable = (data for data in route.queue_datas if data.perm & _READABLE and data.read_queue_nums)
+    return tuple(sorted(readable, key=lambda data: data.broker_name))
 
 
-def assignments(
-    ground: Ground, modes: RequestModes, query: AssignmentQuery, queues: Sequence[MessageQueue]
-) -> Assignments:
-    """Returns the queues of a client.
+def assigned(ground: Ground, mode: str, share: int, query: AssignmentQuery, readable: Sequence[QueueData]) -> Queues:
+    """Returns the queues of a client, None where the broker cannot say; pauses between portions of many.
 
     Args:
-        queues: all of the topic.
+        mode: that of the group on the topic; `share`: with how many a client shares what it pops.
+        readable: what can be read of the topic, brokers in their order.
     """
-    mode = _mode(ground, modes, query)
-    if not queues:
-        return UNKNOWN
+    ordered: list[MessageQueue] = []  # as clients sort them
+    for data in readable:
+        for number in range(data.read_queue_nums):
+            ordered.append(MessageQueue(query.topic, data.broker_name, number))
+            if not number % _PORTION:
+                yield
+    if not ordered:
+        return None
     if query.message_model == _BROADCASTING or not ground.settings.server_load_balancer_enable:
-        return _answer(mode, queues)
+        return ordered
     group = ground.clients.consumers.get(query.consumer_group)
     strategy = _STRATEGIES.get(query.strategy_name)
     if group is None or strategy is None:
-        return UNKNOWN
-    clients, ordered = sorted(group.client_ids()), sorted(queues)
+        return None
+    clients = sorted(group.client_ids())
     try:
-        if mode.mode == POP:
-            return _answer(mode, _shared(strategy, query.client_id, ordered, clients, mode.pop_share_queue_num))
-        return _answer(mode, strategy.allocate(query.client_id, ordered, clients))
+        if mode == POP:
+            return _shared(strategy, query.client_id, ordered, clients, share)
+        return strategy.allocate(query.client_id, ordered, clients)
     except AllocationError:
-        return UNKNOWN
+        return None
 
 
-def _mode(ground: Ground, modes: RequestModes, query: AssignmentQuery) -> MessageRequestMode:
+def mode_of(ground: Ground, modes: RequestModes, query: AssignmentQuery) -> MessageRequestMode:
+    """Returns how a group consumes a topic: as was set, or as the broker's settings have it."""
     known = modes.find(query.topic, query.consumer_group)
     if known is not None:
         return known
@@ -157,19 +156,13 @@ def _shared(
 ) -> list[MessageQueue]:
     """Returns what a client pops: everything, or its own queues and those of the next `share` clients."""
     if share <= 0 or share >= len(clients) - 1:
-        return [replace(queue, queue_id=ALL_QUEUES) for queue in queues]
+        brokers = dict.fromkeys((queue.topic, queue.broker_name) for queue in queues)
+        return [MessageQueue(topic, broker, ALL_QUEUES) for topic, broker in brokers]
     if client_id not in clients:
         return []
     index = clients.index(client_id)
     if len(clients) > len(queues):
         return [queues[index % len(queues)]]
     sharing = [clients[(index + number) % len(clients)] for number in range(share + 1)]
-    return [queue for client in sharing for queue in strategy.allocate(client, queues, clients)]
-
-
-def _answer(mode: MessageRequestMode, queues: Sequence[MessageQueue]) -> Assignments:
-    return Assignments(
-        message_queue_assignments=tuple(
-            Assignment(message_queue=queue, mode=mode.mode) for queue in dict.fromkeys(queues)
-        )
-    )
+    shared = (queue for client in sharing for queue in strategy.allocate(client, queues, clients))
+    return list(dict.fromkeys(shared))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from embedded_broker.log.store import Read, ReadStatus
 from embedded_broker.remoting.refusals import Refusal
@@ -28,6 +29,9 @@ NEWEST = 1
 """Init mode that begins at a queue's end."""
 Queue = tuple[str, int]
 """Topic and queue id."""
+_T = TypeVar("_T")
+Looking = Generator[None, None, _T]
+"""A look at queue after queue, of which a topic may have 65,536."""
 _PLACE = Struct(">i16xq")
 _ELSEWHERE = (ReadStatus.OFFSET_TOO_SMALL, ReadStatus.OFFSET_OVERFLOW_BADLY, ReadStatus.OFFSET_FOUND_NULL)
 _NOTHING_WANTED = (ReadStatus.NO_MATCHED_MESSAGE, ReadStatus.OFFSET_FOUND_NULL, ReadStatus.MESSAGE_WAS_REMOVING)
@@ -90,21 +94,32 @@ def retry_topic_of(ground: Ground, options: PopOptions) -> str:
     return pop_retry_topic(options.group, options.topic, v2=settings.enable_retry_topic_v2 and not old)
 
 
-def places(ground: Ground, options: PopOptions, *, retry_first: bool) -> Iterator[tuple[str, int]]:
+def queue_count(ground: Ground, options: PopOptions) -> int:
+    """Returns how many queues a pop looks at, at most."""
+    topics = (options.topic,) if options.ordered else (options.topic, retry_topic_of(ground, options))
+    known = [config.read_queue_count for topic in topics if (config := ground.topics.find(topic)) is not None]
+    return sum(known) if options.queue_id < 0 else 1 + sum(known[1:])
+
+
+def places(ground: Ground, options: PopOptions, *, retry_first: bool) -> Iterator[Queue]:
     """Yields topic and queue id in the order in which a pop looks at them; not beyond what fills it."""
     own = _queues(ground, options.topic, options.queue_id, options.draw)
-    retry = [] if options.ordered else _queues(ground, retry_topic_of(ground, options), ALL_QUEUES, options.draw)
-    yield from (*retry, *own) if retry_first else (*own, *retry)
+    retry = _queues(ground, retry_topic_of(ground, options), ALL_QUEUES, options.draw)
+    if options.ordered:
+        return own
+    return chain(retry, own) if retry_first else chain(own, retry)
 
 
-def _queues(ground: Ground, topic: str, queue_id: int, draw: int) -> list[Queue]:
+def _queues(ground: Ground, topic: str, queue_id: int, draw: int) -> Iterator[Queue]:
     config = ground.topics.find(topic)
     if config is None:
-        return []
+        return
     if queue_id >= 0:
-        return [(topic, queue_id)]
+        yield topic, queue_id
+        return
     queues = config.read_queue_count
-    return [(topic, (draw + number) % queues) for number in range(queues)]
+    for number in range(queues):
+        yield topic, (draw + number) % queues
 
 
 def next_offset(pop: Pop, options: PopOptions, topic: str, queue_id: int, *, begins: bool) -> int:
@@ -141,11 +156,12 @@ def _first_offset(ground: Ground, options: PopOptions, topic: str, queue_id: int
     return max(0, storage.max_offset(topic, queue_id) - 1)
 
 
-def take(pop: Pop, options: PopOptions, log: logging.Logger) -> Taken:
-    """Takes up to `options.most` messages and notes that they are taken."""
+def take(pop: Pop, options: PopOptions, log: logging.Logger) -> Looking[Taken]:
+    """Takes up to `options.most` messages and notes that they are taken; pauses after each queue."""
     taken = Taken()
     retry_first = options.draw < pop.ground.settings.pop_from_retry_probability and not options.ordered
     for topic, queue_id in places(pop.ground, options, retry_first=retry_first):
+        yield
         if taken.count >= options.most and topic != options.topic and not retry_first:
             break  # the retry topic comes last, and there is no room for it
         try:
@@ -268,10 +284,11 @@ def _renamed(ground: Ground, options: PopOptions, part: _Part) -> Iterator[bytes
             yield encode_message(replace(message, topic=options.topic, properties=properties), trailing_separator=True)
 
 
-def look(pop: Pop, options: PopOptions) -> Taken:
-    """Returns what a pop would take; nothing is noted."""
+def look(pop: Pop, options: PopOptions) -> Looking[Taken]:
+    """Returns what a pop would take; nothing is noted; pauses after each queue."""
     taken = Taken()
     for topic, queue_id in places(pop.ground, options, retry_first=options.draw % 5 == 0):
+        yield
         if topic != options.topic and taken.count >= options.most:
             continue
         start = next_offset(pop, options, topic, queue_id, begins=False)
@@ -283,9 +300,10 @@ def look(pop: Pop, options: PopOptions) -> Taken:
     return taken
 
 
-def has_something(pop: Pop, options: PopOptions) -> bool:
-    """Tells whether a pop would find a message, wanted or not."""
+def has_something(pop: Pop, options: PopOptions) -> Looking[bool]:
+    """Tells whether a pop would find a message, wanted or not; pauses after each queue."""
     for topic, queue_id in places(pop.ground, options, retry_first=options.draw % 5 == 0):
+        yield
         if options.ordered and pop.orders.is_blocked((topic, options.group, queue_id), options.attempt_id):
             continue
         start = next_offset(pop, options, topic, queue_id, begins=False)
