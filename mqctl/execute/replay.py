@@ -13,11 +13,12 @@ from dataclasses import field
 
 from mqctl.client.admin.broker_messages import Pulled, PullStatus, messages_by_key, pull
 from mqctl.client.admin.cluster import Cluster
-from mqctl.client.message.outgoing import OutgoingMessage
+from mqctl.client.message.outgoing import OutgoingMessage, SendResult
 from mqctl.client.producer.packing import Packer, send_result
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.question import Question
 from mqctl.errors import BadInputError, DeadlineError, MqctlError, StorageError, UnreachableError
+from mqctl.execute.read_back import Found, ReadBack, read_back
 from mqctl.execute.records import CONFIRMED, Doubt, ReplayRecord, StretchPart
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
@@ -138,13 +139,13 @@ def _look_up_in_flight(work: Publishing) -> None:
 
 
 def _settle_doubts(work: Publishing) -> None:
-    """What was sent again is looked up once more: there once, it is in doubt no longer; there twice, it is named."""
+    """What is in doubt is looked up once more: there once, it is so no longer; else it is named, with how often."""
     left: dict[str, Doubt] = {}
     for doubt in work.record.in_doubt:
         count = _count(work, doubt.key)
         if count is None:
             left[doubt.key] = doubt
-        elif count > 1:
+        elif count != 1:
             left[doubt.key] = Doubt(key=doubt.key, reason=sentence("times", "it is there {count} times", count=count))
     work.record.in_doubt = list(left.values())
 
@@ -191,7 +192,7 @@ def _publish_one(work: Publishing, queue: MessageQueue, message: Message) -> Non
     for attempt in range(1, _ATTEMPTS + 1):
         work.pace.wait()
         try:
-            _send(work, target, copy)
+            back = _read_back(work, _send(work, target, copy))
         except (UnreachableError, DeadlineError) as error:
             # It may be stored all the same.
             count = _count(work, copy.key)
@@ -213,10 +214,28 @@ def _publish_one(work: Publishing, queue: MessageQueue, message: Message) -> Non
             )
             work.pace.pause(_BACK_OFF_MS)
         else:
+            if back.found is Found.NOT_READ_BACK:
+                work.record.in_doubt.append(Doubt(key=copy.key, reason=back.reason or ""))
+            elif back.found is Found.GONE:
+                raise StorageError(
+                    sentence("published-message-gone", "could not publish a message to {target}", target=target.topic),
+                    reason=back.reason or "",
+                    remedy=sentence(
+                        "look-broker-log-then-resume",
+                        "look at the broker's log and disk, then take the replay up again",
+                    ),
+                )
             return
 
 
-def _send(work: Publishing, target: MessageQueue, copy: Republished) -> None:
+def _read_back(work: Publishing, result: SendResult) -> ReadBack:
+    def put(address: str, question: Question[Message]) -> Message:
+        return work.cluster.ask(address, question, Deadline(_ASK_MS))
+
+    return read_back(result, put, work.pace.pause)
+
+
+def _send(work: Publishing, target: MessageQueue, copy: Republished) -> SendResult:
     message = OutgoingMessage(topic=str(work.record.target), body=copy.body, flag=copy.flag, properties=copy.properties)
     packed = work.packer.pack(message)
     address = work.addresses[target.broker_name]
@@ -226,7 +245,7 @@ def _send(work: Publishing, target: MessageQueue, copy: Republished) -> None:
         body=packed.body,
         accepts=SEND_RESULTS,
     )
-    work.cluster.ask(address, question, Deadline(_ASK_MS))
+    return work.cluster.ask(address, question, Deadline(_ASK_MS))
 
 
 def _count(work: Publishing, key: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Sends dead letters again: one at a time, at a bounded rate, each looked up right before and, when in doubt, after."""
+"""Sends dead letters again: one at a time, at a bounded rate, each looked up right before and read back right after."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from mqctl.client.message.outgoing import OutgoingMessage, SendResult
 from mqctl.client.producer.producer import Producer
 from mqctl.client.producer.selectors import by_key
 from mqctl.errors import DeadlineError, MqctlError, UnreachableError
+from mqctl.execute.read_back import Found, ReadBack
 from mqctl.execute.records import CONFIRMED, NOT_MOVED, SENT, UNKNOWN, LetterPart, ResendRecord
 from mqctl.model.dead_letter import DeadLetter
 from mqctl.model.lazy_dataclass import dataclass
@@ -27,6 +28,7 @@ class Outlet:
     Attributes:
         queues: returns the queues of a topic. Raises NotFoundError: a topic that is gone must not be created anew.
         find_copy: returns the offset id of a letter's copy, None when there is none. Raises MqctlError.
+        read_back: looks for the copy that a broker answered it stored.
         settled: letters that must not be sent, with state and reason: sent by another resend, or perhaps.
         pace: waits until the next message may go.
         save: writes the state of the letter at an index down, and the end for -1. Raises StorageError.
@@ -36,6 +38,7 @@ class Outlet:
     producer: Producer
     queues: Callable[[str], Sequence[MessageQueue]]
     find_copy: Callable[[LetterPart], str | None]
+    read_back: Callable[[SendResult], ReadBack]
     settled: Mapping[LetterKey, tuple[str, str]]
     pace: Callable[[], None]
     save: Callable[[int], None]
@@ -102,7 +105,11 @@ def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet
     except MqctlError as error:
         state.fail(NOT_MOVED, error)
     else:
-        state.state, state.found, state.reason = CONFIRMED, result.offset_id, _remark(result)
+        back = outlet.read_back(result)
+        if back.found is Found.STORED:
+            state.state, state.found, state.reason = CONFIRMED, result.offset_id, _remark(result)
+        else:
+            state.state, state.reason = NOT_MOVED if back.found is Found.GONE else UNKNOWN, back.reason
 
 
 def _settle(state: LetterPart, outlet: Outlet, error: MqctlError) -> None:

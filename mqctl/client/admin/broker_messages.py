@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from mqctl.client.remoting.answers import RefusedAnswerError, UnreadableAnswerError
 from mqctl.client.remoting.question import Question
+from mqctl.errors import MqctlError, NotFoundError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
 from mqctl.protocol import requests_admin as admin
@@ -90,6 +92,18 @@ def message_at(physical_offset: int, topic: str | None = None) -> Question[Messa
     """The message at a physical offset; an offset inside a message returns garbage, so compare what comes back."""
     request = admin.ViewMessage(offset=physical_offset, topic=topic)
     return Question(request, lambda answer: decode_message(answer.body))
+
+
+def says_no_message(error: MqctlError) -> bool:
+    """Tells whether a broker says to `message_at` that it has no message there.
+
+    4.9.8 refuses, 5.x answers without one (`QueryMessageProcessor.viewMessageById`), and bytes may come that are none.
+    """
+    if isinstance(error, NotFoundError | UnreadableAnswerError):
+        return True
+    if not isinstance(error, RefusedAnswerError) or error.code != ResponseCode.SYSTEM_ERROR:
+        return False
+    return "can not find message" in (error.remark or "")
 
 
 def messages_by_key(

@@ -11,10 +11,13 @@ from mqctl.cli.emit import tell
 from mqctl.cli.sources.live_or_saved import LiveOrSaved
 from mqctl.client.admin import broker_queries as ask
 from mqctl.client.admin.cluster import Cluster
+from mqctl.client.message.outgoing import SendResult
+from mqctl.client.remoting.question import Question
 from mqctl.client.routes import publish_queues
 from mqctl.errors import ExitCode, NotFoundError, UnreachableError, UsageError
 from mqctl.execute.engine import Work
 from mqctl.execute.journal import Drawer, Journal
+from mqctl.execute.read_back import ReadBack, read_back
 from mqctl.execute.record_files import new_id, who
 from mqctl.execute.records import CONFIRMED, UNKNOWN, LetterPart, ResendRecord
 from mqctl.execute.replay import Pace
@@ -22,6 +25,7 @@ from mqctl.execute.resend import Outlet, carry_out
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.dead_letter import LetterChoice
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.model.message import Message
 from mqctl.model.names import retry_topic
 from mqctl.model.plan import ClusterIdentity
 from mqctl.model.queue import MessageQueue
@@ -361,6 +365,12 @@ def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, Resend
         copies = find_copies(Asking(cluster, target.deadline()), [query], routes)
         return copy_id(copies[letter.key, letter.topic]) if copies else None
 
+    def read(result: SendResult) -> ReadBack:
+        def put(address: str, question: Question[Message]) -> Message:
+            return cluster.ask(address, question, target.deadline())
+
+        return read_back(result, put, lambda ms: sleep(ms / 1000))
+
     def queues(topic: str) -> Sequence[MessageQueue]:
         writable = publish_queues(topic, routes[topic]) if topic in routes else ()
         if not writable:
@@ -380,6 +390,7 @@ def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, Resend
             producer=producer,
             queues=queues,
             find_copy=find_copy,
+            read_back=read,
             settled={item.key: _settled(item) for item in plan.items if item.fate in (Fate.RESENT, Fate.DOUBTFUL)},
             pace=Pace(plan.rate, monotonic, lambda ms: sleep(ms / 1000)).wait,
             save=save,

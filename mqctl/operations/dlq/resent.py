@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
 from mqctl.errors import MqctlError
-from mqctl.execute.records import CONFIRMED
+from mqctl.execute.records import CONFIRMED, LetterPart
 from mqctl.model.dead_letter import DeadLetter
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import retry_topic
@@ -14,7 +14,7 @@ from mqctl.model.resend import RESENT_BY, LetterKey, letter_key, target_of
 from mqctl.operations.plans.changing import journal
 from mqctl.protocol.bodies_cluster import TopicRouteData
 from mqctl.snapshot.live.asking import Asking
-from mqctl.snapshot.live.resent import SentQuery, find_copies, target_routes
+from mqctl.snapshot.live.resent import SentQuery, find_copies, lost_copies, target_routes
 from mqctl.text import sentence
 
 _Sent = tuple[LetterKey, str]
@@ -42,14 +42,20 @@ class ResentLetters:
 
 
 def resent_before(
-    asking: Asking, targets: Iterable[tuple[DeadLetter, str]], routes: Mapping[str, TopicRouteData]
+    asking: Asking, targets: Sequence[tuple[DeadLetter, str]], routes: Mapping[str, TopicRouteData]
 ) -> dict[_Sent, str]:
     """Asks the journal, and then the brokers: somebody may have resent letters from another machine.
+
+    A copy of which the journal says that it was stored is looked at, too: a broker may have lost it since.
 
     Raises:
         UnreachableError: a broker did not tell.
     """
-    resent = {sent: sentence("by", "by {change}", change=change) for sent, change in _by_journal().items()}
+    known = _by_journal()
+    asked_for = {(letter_key(letter), topic) for letter, topic in targets}
+    copies = {sent: letter.found for sent, (_, letter) in known.items() if sent in asked_for and letter.found}
+    lost = lost_copies(asking, copies, routes)
+    resent = {sent: sentence("by", "by {change}", change=by) for sent, (by, _) in known.items() if sent not in lost}
     wanted = [(letter, topic) for letter, topic in targets if (letter_key(letter), topic) not in resent]
     return resent | {
         sent: sentence("by", "by {change}", change=change)
@@ -61,7 +67,7 @@ def resent_letters(asking: Asking, group: str, letters: Sequence[DeadLetter]) ->
     """Tells of each letter whether it was sent again: anywhere from here, to its topic or to the group's retries from
     elsewhere."""
     keys = {letter_key(letter) for letter in letters}
-    by = {key: change for (key, _), change in _by_journal().items() if key in keys}
+    by = {key: change for (key, _), (change, _) in _by_journal().items() if key in keys}
     doubtful = set(in_doubt(group, letters)[0]) - by.keys()
     targets = [
         (letter, topic)
@@ -98,9 +104,9 @@ def in_doubt(group: str, letters: Sequence[DeadLetter]) -> tuple[dict[LetterKey,
     return doubtful, tuple(unreadable)
 
 
-def _by_journal() -> dict[_Sent, str]:
+def _by_journal() -> dict[_Sent, tuple[str, LetterPart]]:
     return {
-        (letter.key, letter.topic): record.id
+        (letter.key, letter.topic): (record.id, letter)
         for record in journal().resends.all(unreadable=lambda _: None)  # `in_doubt` tells of these
         for letter in record.parts
         if letter.state == CONFIRMED

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from mqctl.client.admin.broker_messages import messages_by_key
+from mqctl.client.admin.broker_messages import message_at, messages_by_key, says_no_message
+from mqctl.client.admin.broker_queries import runtime_info
 from mqctl.client.admin.nameserver import route
 from mqctl.errors import MqctlError, NotFoundError, UnreachableError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.message import Message
+from mqctl.model.numbers import decimal
 from mqctl.model.resend import RESENT_FROM, LetterKey
 from mqctl.model.spans import FAR
 from mqctl.protocol.bodies_cluster import TopicRouteData
-from mqctl.protocol.message_id import OffsetId
+from mqctl.protocol.message_id import MessageIdError, OffsetId
 from mqctl.snapshot.live.asking import Asking
 from mqctl.text import sentence
 
@@ -70,8 +72,47 @@ def find_copies(
         (query.key, query.topic): message
         for (query, _), messages in answers.values.items()
         for message in messages
-        if message.properties.get(RESENT_FROM) == query.key.letter_id
+        if _is_copy(message, query.key)
     }
+
+
+def lost_copies(
+    asking: Asking, copies: Mapping[tuple[LetterKey, str], str], routes: Mapping[str, TopicRouteData]
+) -> set[tuple[LetterKey, str]]:
+    """Returns the copies that their brokers do not have any more, though they are no older than these brokers' logs.
+
+    One that a broker has deleted with its age is not lost, and of one that cannot be asked for nothing is known.
+
+    Args:
+        copies: offset ids, by letter and topic.
+    """
+    masters = {address for where in routes.values() for address in masters_in(where)}
+    places = {sent: place for sent, text in copies.items() if (place := _place(text)) and place.host in masters}
+    hosts = {place.host for place in places.values()}
+    runtimes = asking.put((host, host, runtime_info()) for host in hosts).values
+    begins = {
+        host: begin
+        for host, runtime in runtimes.items()
+        if (begin := decimal(runtime.table.get("commitLogMinOffset"))) is not None
+    }
+    answers = asking.put(
+        (sent, place.host, message_at(place.physical_offset))
+        for sent, place in places.items()
+        if place.host in begins and place.physical_offset >= begins[place.host]
+    )
+    other = {sent for sent, message in answers.values.items() if not _is_copy(message, sent[0])}
+    return other | {sent for sent, error in answers.errors.items() if says_no_message(error)}
+
+
+def _is_copy(message: Message, letter: LetterKey) -> bool:
+    return message.properties.get(RESENT_FROM) == letter.letter_id
+
+
+def _place(offset_id: str) -> OffsetId | None:
+    try:
+        return OffsetId.parse(offset_id)
+    except MessageIdError:
+        return None
 
 
 def copy_id(message: Message) -> str:

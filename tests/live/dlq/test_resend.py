@@ -22,6 +22,7 @@ from mqctl.client.instance import ClientSettings
 from mqctl.client.message.received import ConsumeContext, Consumed, ReceivedMessage
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.java_hash import java_string_hash
+from mqctl.protocol.bodies_cluster import KVTable
 from tests.conftest import REPOSITORY
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
@@ -32,7 +33,7 @@ from tests.live.members import until
 
 RESEND = ("dlq", "resend", "-g", "G")
 DO = ("--execute", "--confirm", "G", "-o", "json")
-_SEND, _QUERY = 310, 12
+_SEND, _QUERY, _VIEW, _RUNTIME = 310, 12, 33, 28
 _SECONDS = 60
 
 
@@ -210,6 +211,54 @@ def test_three_failures_in_a_row_stop_it_and_it_goes_on_later(live: Run, dead: E
     assert done.json["state"] == "interrupted"
     assert live(*RESEND, "--resume", done.json["id"], *DO).json["sent_count"] == 4
     assert keys(copies(live)) == ONCE
+
+
+GONE = Answer(code=0, ext_fields={"msgId": "7F00000100002A9F0000000000000BAD", "queueId": "0", "queueOffset": "7"})
+"""An answer to a send of which nothing was stored."""
+NONE_THERE = Answer(code=1, remark="can not find message by the offset, 1")
+
+
+def test_what_a_broker_says_it_stored_and_has_not_is_not_sent(live: Run, dead: EmbeddedCluster) -> None:
+    """A broker that dies before it flushes has said SEND_OK as well."""
+    dead.fault(_SEND, GONE)
+    done = live(*RESEND, *DO)
+    dead.clear_faults()
+    assert (done.exit_code, done.json["sent_count"]) == (2, 0), done.stderr
+    assert [item["state"] for item in done.json["letters"]] == ["failed", "failed", "failed", "waiting"]
+    assert all("gone: " in item["reason"] for item in done.json["letters"][:3])
+    assert copies(live) == []
+    assert live(*RESEND, *DO).json["sent_count"] == 4
+    assert keys(copies(live)) == ONCE
+
+
+def test_what_cannot_be_read_back_is_in_doubt_and_looked_up_when_resumed(live: Run, dead: EmbeddedCluster) -> None:
+    dead.fault(_VIEW, Answer(code=16, remark="no permission"), times=1)
+    done = live(*RESEND, *DO)
+    dead.clear_faults()
+    assert (done.exit_code, done.json["state"]) == (3, "unknown"), done.stderr
+    assert [item["state"] for item in done.json["letters"]] == ["unknown", "sent", "sent", "sent"]
+    assert "answered, not read back" in done.json["letters"][0]["reason"]
+    resumed = live(*RESEND, "--resume", done.json["id"], *DO)
+    assert (resumed.exit_code, resumed.json["sent_count"]) == (0, 4), resumed.stderr
+    assert keys(copies(live)) == ONCE
+
+
+def test_a_copy_that_its_broker_lost_later_is_sent_again_and_one_that_it_deleted_with_age_is_not(
+    live: Run, dead: EmbeddedCluster
+) -> None:
+    done = live(*RESEND, *DO)
+    assert done.exit_code == 0
+    dead.fault(_VIEW, NONE_THERE)
+    by_key = live(*RESEND, "-o", "json")  # it is still there by its key
+    assert (by_key.json["send_count"], by_key.json["resent_count"]) == (0, 4)
+    dead.fault(_QUERY, Answer(code=22, remark="none"))
+    lost = live(*RESEND, "-o", "json")
+    assert (lost.json["send_count"], lost.json["resent_count"]) == (4, 0)
+    for name in ("broker-a", "broker-b"):
+        begins = KVTable(table={"commitLogMinOffset": str(1 << 40), "commitLogMaxOffset": str(1 << 41)})
+        dead.fault(_RUNTIME, Answer(code=0, body=begins.to_bytes()), server=name)
+    aged = live(*RESEND, "-o", "json")
+    assert (aged.json["send_count"], aged.json["resent_count"]) == (0, 4)
 
 
 def test_what_cannot_be_sent_is_told_in_the_plan(live: Run, dead: EmbeddedCluster) -> None:

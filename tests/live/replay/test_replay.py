@@ -315,6 +315,29 @@ def test_an_answer_that_is_lost_is_looked_up_and_the_message_not_sent_twice(
     assert sum(keys_of(live, "Again").values()) == 10
 
 
+def test_what_a_broker_says_it_stored_and_has_not_is_not_published(live: Run, cluster: EmbeddedCluster) -> None:
+    skipped = live(*SKIP, *DO).json["id"]
+    lie = {"msgId": "7F00000100002A9F0000000000000BAD", "queueId": "0", "queueOffset": "7"}
+    cluster.fault(_SEND, Answer(code=0, ext_fields=lie))
+    words = ("replay", "publish", "--skipped", skipped, "--to", "Again", *AGAIN)
+    done = live(*words)
+    cluster.clear_faults()
+    assert (done.exit_code, "gone: " in done.stderr) == (2, True), done
+    (row,) = live("replay", "status", "-o", "json").json["replays"]
+    assert row["published_count"] == 0
+    assert live("replay", "resume", row["id"], *AGAIN[:-2]).exit_code == 0
+    assert keys_of(live, "Again") == BACKLOG
+
+
+def test_what_cannot_be_read_back_is_looked_up_by_its_key(live: Run, cluster: EmbeddedCluster) -> None:
+    skipped = live(*SKIP, *DO).json["id"]
+    cluster.fault(33, Answer(code=16, remark="no permission"))
+    words = ("replay", "publish", "--skipped", skipped, "--to", "Again", *AGAIN)
+    done = live(*words)
+    assert (done.exit_code, done.json["in_doubt"]) == (0, []), done.stderr
+    assert keys_of(live, "Again") == BACKLOG
+
+
 def test_what_cannot_be_looked_up_is_sent_again_and_named(live: Run, cluster: EmbeddedCluster) -> None:
     cluster.fault(_SEND, CutFrame(), times=1)
     cluster.fault(_QUERY, Answer(code=1, remark="busy"))
