@@ -19,7 +19,7 @@ from embedded_broker.clock import Clock, Handle
 from embedded_broker.log.following import FollowingLog
 from embedded_broker.release import Release
 from embedded_broker.settings import BrokerSettings
-from mqctl.errors import StorageError
+from mqctl.errors import MqctlError
 from mqctl.model.numbers import decimal
 from mqctl.protocol.ha_stream import Block, BlockReader, HaStreamError, encode_report
 
@@ -55,6 +55,7 @@ class HaSlave:
         self._retry: Handle | None = None
         self._stopped = self._paused = False
         self._unreached = ""
+        self._refusals = 0
         self.on_link: Callable[[], object] = lambda: None
 
     @property
@@ -135,12 +136,23 @@ class HaSlave:
             self.written_ms = self.clock.now_ms()
         self.read_ms = self.clock.now_ms()
 
+    def refused(self) -> None:
+        """Notes that the master sent what no master sends."""
+        self._refusals += 1
+
+    def took(self) -> None:
+        """Notes that what the master sent was taken."""
+        self._refusals = 0
+
     def lost(self) -> None:
-        """Looks for another connection: 4.9 at once, 5.x after 5 s."""
+        """Looks for another connection: 4.9 at once, 5.x after 5 s.
+
+        A master that was refused twice, with nothing to be taken between, sends something else no sooner than that.
+        """
         self._link = None
         if self._stopped or self._paused:
             return
-        if self.release.is_v5:
+        if self.release.is_v5 or self._refusals > 1:
             self._connect_later()
         else:
             self._connect()
@@ -196,11 +208,15 @@ class _MasterLink(asyncio.Protocol):
         try:
             for block in self._blocks.receive(data):
                 if not self._take(block):
-                    self.abort()
+                    self._refuse()
                     return
-        except (HaStreamError, StorageError) as error:
+        except (HaStreamError, MqctlError, ValueError) as error:  # names that no directory can have, no UTF-8
             log.error("master %s: %s", self._slave.address, error)
-            self.abort()
+            self._refuse()
+
+    def _refuse(self) -> None:
+        self._slave.refused()
+        self.abort()
 
     def _take(self, block: Block) -> bool:
         """Appends a block; False when it does not follow the log. Raises StorageError."""
@@ -213,6 +229,7 @@ class _MasterLink(asyncio.Protocol):
         if is_new and not slave.log.append(block.offset, block.data):
             log.error("a block of %d bytes at %d fits no file of this log", len(block.data), block.offset)
         if slave.log.end > slave.reported:
+            slave.took()
             slave.reported = slave.log.end
             self._report()
         return True
