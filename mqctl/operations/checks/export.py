@@ -20,6 +20,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.metric_families import Family
 from mqctl.render.metrics import LEFT_OUT, any_answered, families
 from mqctl.render.metrics_detail import Detail
+from mqctl.render.text import printable
 from mqctl.text import composed, sentence
 
 Gather = Callable[[], ClusterSnapshot]
@@ -61,7 +62,7 @@ class ClusterCollector(Collector):
             kind = CounterMetricFamily if item.counts else GaugeMetricFamily
             family = kind(item.name, item.help, labels=item.labels)
             for labels, value in item.samples:
-                family.add_metric(labels, value)
+                family.add_metric([printable(label) for label in labels], value)
             yield family
 
     def _look(self) -> None:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from embedded_broker import Answer, EmbeddedCluster
 from mqctl.protocol.codes import RequestCode
+from mqctl.protocol.requests_client import UpdateConsumerOffset
+from mqctl.render.text import printable
 from tests.conftest import Outcome
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.wire import Peer
@@ -127,6 +130,22 @@ def test_remarks_and_names_that_brokers_tell(evil: EmbeddedCluster, live: Run) -
         assert harmless(live("topic", "list"))
     finally:
         evil.clear_faults()
+
+
+def test_metrics_have_the_names_of_others_made_visible(evil: EmbeddedCluster, live: Run) -> None:
+    with Peer(evil.broker().address) as peer:
+        commit = UpdateConsumerOffset(consumer_group=f"group{EVIL}", topic="Pay", queue_id=0, commit_offset=1)
+        assert peer.call(commit).code == 0
+    outcome = live("export", "prometheus", "--once", "--clients")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert is_harmless(outcome.stdout)
+    groups = {
+        sample.labels["group"]
+        for family in text_string_to_metric_families(outcome.stdout)
+        for sample in family.samples
+        if "group" in sample.labels
+    }
+    assert printable(f"group{EVIL}") in groups
 
 
 def test_what_the_user_types_comes_back_harmless(live: Run) -> None:
