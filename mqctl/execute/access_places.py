@@ -5,6 +5,8 @@ A user's `password` is `as given` or `another`: what a plan, a record and a repo
 
 from __future__ import annotations
 
+from urllib.parse import quote, unquote
+
 from mqctl.client.admin import access
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
@@ -13,6 +15,8 @@ from mqctl.model.access import AccessEntry, AccessUser
 from mqctl.model.setting_plan import Fields
 from mqctl.text import sentence
 
+_UNQUOTED = "!#$&'()*+,/:;=?@[]~|"
+"""What stays as it is in the user of an entry's name; a blank would end it."""
 AS_GIVEN, ANOTHER = sentence("given", "as given"), "another"
 
 
@@ -58,7 +62,7 @@ def write_user(
 
 def entry_subject(user: str, entry: AccessEntry) -> str:
     """Returns the name of an entry in plans and records."""
-    return f"{user} {entry.policy} {entry.resource}"
+    return f"{quote(user, safe=_UNQUOTED)} {entry.policy} {entry.resource}"
 
 
 def entry_fields(entry: AccessEntry) -> dict[str, str]:
@@ -72,7 +76,7 @@ def entry_fields(entry: AccessEntry) -> dict[str, str]:
 
 def read_entry(cluster: Cluster, address: str, subject: str, limit: Deadline) -> Fields | None:
     """Returns what a broker has of an entry; None where there is none. Raises MqctlError."""
-    user, policy, resource = _named(subject)
+    user, policy, resource = entry_named(subject)
     entries = cluster.ask(address, access.entries_of(user), limit)
     same = (item for item in entries if (item.policy, item.resource) == (policy, resource))
     return next((entry_fields(item) for item in same), None)
@@ -80,7 +84,7 @@ def read_entry(cluster: Cluster, address: str, subject: str, limit: Deadline) ->
 
 def write_entry(cluster: Cluster, address: str, subject: str, new: Fields | None, limit: Deadline) -> None:
     """Puts or deletes an entry. Raises MqctlError when it is refused."""
-    user, policy, resource = _named(subject)
+    user, policy, resource = entry_named(subject)
     if new is None:
         cluster.ask(address, access.delete_entry(user, policy, resource), limit)
         return
@@ -89,6 +93,7 @@ def write_entry(cluster: Cluster, address: str, subject: str, new: Fields | None
     cluster.ask(address, access.put_entry(user, entry), limit)
 
 
-def _named(subject: str) -> tuple[str, str, str]:
+def entry_named(subject: str) -> tuple[str, str, str]:
+    """Returns user, policy and resource of an entry, as `entry_subject` has put them together."""
     user, policy, resource = subject.split(" ", 2)
-    return user, policy, resource
+    return unquote(user), policy, resource
