@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from embedded_broker.clock import Clock
 from embedded_broker.release import Release
 from embedded_broker.tables.persistence import ConfigFile, stored_version
-from mqctl.errors import StorageError
-from mqctl.model.config import DataVersion
+from mqctl.errors import RefusedError, StorageError
+from mqctl.model.config import MOST_QUEUES, DataVersion
 from mqctl.protocol.bodies_cluster import ConsumerOffsetTable
 from mqctl.store.config_files import CONSUMER_OFFSETS, consumer_offsets, read_config
 
+MOST_OFFSETS = 1 << 18
+"""Of all groups: each takes some 80 bytes, and its place in a file that is written whole."""
 _COMMITS_PER_VERSION = 500
 """5.x counts its version up with every so many commits (`consumerOffsetUpdateVersionStep`)."""
 
@@ -34,6 +36,7 @@ class ConsumerOffsets:
         self._resets: dict[tuple[str, str, int], int] = {}
         self._pulls: dict[tuple[str, str, int], int] = {}
         self._table = {key: dict(queues) for key, queues in stored.offsets.items()}
+        self._count = self._counted()
         self.file = ConfigFile(directory, CONSUMER_OFFSETS, clock, self._document, lambda: len(self._table))
 
     def _document(self) -> object:
@@ -53,9 +56,29 @@ class ConsumerOffsets:
             offset_table=offsets,
         )
 
+    def _counted(self) -> int:
+        return sum(map(len, self._table.values()))
+
+    def has_room(self, group: str, topic: str, queue_id: int) -> bool:
+        """Tells whether an offset may be stored: queue ids that clients invent are bounded, and so are all groups'."""
+        queues = self._table.get((topic, group), {})
+        return queue_id in queues or (len(queues) < MOST_QUEUES and self._count < MOST_OFFSETS)
+
+    def check_room(self, group: str, topic: str, queue_ids: Collection[int]) -> None:
+        """Raises RefusedError when the offsets of these queues cannot all be stored."""
+        queues = self._table.get((topic, group), {})
+        new = sum(queue_id not in queues for queue_id in queue_ids)
+        if new and (len(queues) + new > MOST_QUEUES or self._count + new > MOST_OFFSETS):
+            raise RefusedError(
+                f"offsets of group {group} on topic {topic} not stored",
+                reason=f"at most {MOST_QUEUES} of a group on a topic and {MOST_OFFSETS} of all groups are kept",
+            )
+
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Stores an offset, forward or backward."""
-        self._table.setdefault((topic, group), {})[queue_id] = offset
+        """Stores an offset, forward or backward; who takes it from a client has looked whether there is room."""
+        queues = self._table.setdefault((topic, group), {})
+        self._count += queue_id not in queues
+        queues[queue_id] = offset
         self._commits += 1
         if not self._commits % _COMMITS_PER_VERSION:
             self.version = DataVersion(self.version.counter + 1, self._clock.now_ms())
@@ -68,6 +91,9 @@ class ConsumerOffsets:
         Raises:
             StorageError: it is not there, and the block's changes were taken back.
         """
+        if not self.file.durable:  # nothing is confirmed, or taken back
+            yield
+            return
         key = (topic, group)
         stored = self._table.get(key)
         before, resets = None if stored is None else dict(stored), dict(self._resets)
@@ -80,6 +106,7 @@ class ConsumerOffsets:
                 self._table.pop(key, None)
             else:
                 self._table[key] = before
+            self._count = self._counted()
             raise
 
     def reset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
@@ -123,13 +150,20 @@ class ConsumerOffsets:
         for place, queues in table.offset_table.items():
             topic, _, group = place.partition("@")
             self._table[topic, group] = dict(queues)
+        self._count = self._counted()
         self.file.mark()
 
     def clone(self, group: str, topic: str, target: str) -> None:
-        """Stores the offsets of one group for another instead of its own; when there are none, nothing changes."""
+        """Stores the offsets of one group for another instead of its own; when there are none, nothing changes.
+
+        Raises:
+            RefusedError: there is no room for them.
+        """
         offsets = self._table.get((topic, group))
         if offsets is not None:
+            self.check_room(target, topic, offsets)
             self._table[topic, target] = dict(offsets)
+            self._count = self._counted()
             self.file.mark()
 
     def topics_of(self, group: str) -> list[str]:
@@ -155,3 +189,4 @@ class ConsumerOffsets:
         if len(kept) < len(self._table):
             self.file.mark()
         self._table = kept
+        self._count = self._counted()

@@ -56,6 +56,7 @@ def update_consumer_offset(broker: Broker, ext: Mapping[str, str], call: Call) -
     where = (request.consumer_group, request.topic, request.queue_id)
     if broker.settings.use_server_side_reset_offset and broker.offsets.was_reset(*where):
         return call.answer(remark="Offset has been previously reset")
+    broker.offsets.check_room(request.consumer_group, request.topic, (request.queue_id,))
     if call.command.is_oneway:  # as clients commit every few seconds; who waits for the answer wants to know
         broker.offsets.commit(*where, request.commit_offset)
     else:

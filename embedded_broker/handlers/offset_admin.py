@@ -159,6 +159,7 @@ def _reset_here(broker: Broker, request: InvokeBrokerToResetOffset, call: Call) 
                 wanted[number] = _by_time(broker, topic.name, number, request.timestamp)
     if not wanted:
         return call.answer(ResponseCode.SYSTEM_ERROR, remark="No queues to reset.")
+    broker.offsets.check_room(request.group, topic.name, wanted)
     with confirmed_offsets(broker, request.group, topic.name):
         for number, offset in wanted.items():
             broker.offsets.reset(request.group, topic.name, number, offset)

@@ -96,7 +96,9 @@ def pull_message(broker: Broker, request: PullMessage, call: Call) -> RemotingCo
     read = _read_or_reset(broker, pull)
     code = _code(broker, read, request)
     if request.sys_flag & _COMMIT and (broker.release.is_v5 or not broker.settings.is_slave):
-        broker.offsets.commit(request.consumer_group, request.topic, request.queue_id, request.commit_offset)
+        where = (request.consumer_group, request.topic, request.queue_id)
+        if broker.offsets.has_room(*where):
+            broker.offsets.commit(*where, request.commit_offset)
     if code == ResponseCode.PULL_NOT_FOUND and request.sys_flag & _SUSPEND and not broker.pull_holds.full:
         _hold(broker, pull)
         return None

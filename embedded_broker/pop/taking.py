@@ -132,7 +132,7 @@ def next_offset(pop: Pop, options: PopOptions, topic: str, queue_id: int, *, beg
     offset = offsets.query(*line)
     if offset < 0:
         offset = _first_offset(pop.ground, options, topic, queue_id)
-        if begins:
+        if begins and offsets.has_room(*line):
             offsets.commit(*line, offset)
     if begins:
         reset = offsets.take_reset(*line)

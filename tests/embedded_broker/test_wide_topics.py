@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,13 @@ from mqctl.protocol.bodies_client import LockedQueues
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.fastjson import dump_bytes
 from mqctl.protocol.header import Request
-from mqctl.protocol.requests_admin import CreateTopic, InvokeBrokerToResetOffset
-from mqctl.protocol.requests_client import GetMaxOffset, LockBatchMq, UnlockBatchMq
+from mqctl.protocol.requests_admin import (
+    CloneGroupOffset,
+    CreateTopic,
+    DeleteSubscriptionGroup,
+    InvokeBrokerToResetOffset,
+)
+from mqctl.protocol.requests_client import GetMaxOffset, LockBatchMq, UnlockBatchMq, UpdateConsumerOffset
 from mqctl.protocol.requests_pop import Notification, PeekMessage, PopMessage, QueryAssignment
 from tests.each import each
 from tests.embedded_broker.messages import send
@@ -130,3 +136,39 @@ def test_locks_are_bounded_and_those_that_are_over_make_room(
         assert granted(70, "c") == 70
         peer.call(UnlockBatchMq(), lock_body(50, "c"))
         assert granted(100, "d") == 80
+
+
+def test_offsets_of_queues_that_clients_invent_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("embedded_broker.consumers.offsets.MOST_QUEUES", 50)
+    monkeypatch.setattr("embedded_broker.consumers.offsets.MOST_OFFSETS", 80)
+    with EmbeddedCluster(version="4.9.8") as small, Peer(small.broker().address) as peer:
+
+        def commit(group: str, queue: int) -> int:
+            request = UpdateConsumerOffset(consumer_group=group, topic="T", queue_id=queue, commit_offset=1)
+            return peer.call(request).code
+
+        assert peer.call(send("T"), b"x").code == 0
+        first = [commit("a", queue) for queue in range(60)]
+        second = [commit("b", queue) for queue in range(60)]
+        assert (first.count(0), second.count(0)) == (50, 30)
+        assert commit("a", 49) == 0  # what is known moves on
+        assert peer.call(CloneGroupOffset(src_group="a", dest_group="c", topic="T", offline=True)).code != 0
+        assert peer.call(DeleteSubscriptionGroup(group_name="a", remove_offset=True)).code == 0
+        assert commit("c", 0) == 0
+
+
+def test_a_commit_costs_no_more_beside_many_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It copied the group's offsets each time: a hundred thousand invented queue ids took a minute."""
+    copied: list[int] = []
+
+    class Noted(dict[int, int]):
+        def __init__(self, *words: Any) -> None:
+            super().__init__(*words)
+            copied.append(len(self))
+
+    monkeypatch.setattr("embedded_broker.consumers.offsets.dict", Noted, raising=False)
+    with EmbeddedCluster(version="4.9.8") as small, Peer(small.broker().address) as peer:
+        for queue in range(100):
+            request = UpdateConsumerOffset(consumer_group="a", topic="T", queue_id=queue, commit_offset=1)
+            assert peer.call(request).code == 0
+    assert copied == []
