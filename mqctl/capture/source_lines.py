@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mqctl.model.dump import StackDump, StackFrame
+from mqctl.store.plain_files import read_whole
 
 _LARGEST_BYTES = 4 << 20
 _CLOCK_ERROR_S = 5.0  # the kernel counts starts from the boot, whose time is known to the second only
@@ -48,7 +49,7 @@ class SourceLines:
                 status = file.stat()
                 if status.st_mtime > self._started_s + _CLOCK_ERROR_S or status.st_size > _LARGEST_BYTES:
                     return []
-                return file.read_text(encoding="utf-8", errors="replace").splitlines()
+                return read_whole(file).decode(errors="replace").splitlines()
             except OSError:
                 continue
         return []

@@ -6,14 +6,19 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
 from mqctl.model.report_rows_state import ReportChange
 from mqctl.spark.saving import sections
+from mqctl.store.own_files import write_named
+from mqctl.store.plain_files import read_named
 from mqctl.text import sentence
 
 _SCHEMA = pa.schema(
@@ -31,6 +36,7 @@ SUBJECTS = (
 """Columns that say what a row is about; all other numbers of it are figures."""
 _LEFT_OUT = {"times", "periods", "windows", "buckets", "due", "flow", "arrivals", "pending"}
 """Sections over time: two runs have other times, not changed ones."""
+_MOST_ROWS, _MOST_BYTES, _BATCH_ROWS = 1 << 20, 256 << 20, 4_096
 Figures = dict[tuple[str, str, str], dict[str, float]]
 
 
@@ -46,7 +52,9 @@ def save_run(reports: Mapping[str, object], path: Path) -> None:
         for section, subject, figures in _rows(report)
     ]
     try:
-        pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), path)
+        packed = BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), packed)
+        write_named(path, packed.getvalue())
     except OSError as error:
         raise StorageError(
             sentence("could-not-write", "could not write {path}", path=path), reason=error.strerror or str(error)
@@ -73,21 +81,45 @@ def load_run(path: Path) -> Figures:
 
     Raises:
         NotFoundError: there is no such file.
-        BadInputError: it is no saved run.
+        BadInputError: it is no saved run, or larger than any.
     """
-    if not path.exists():
+    try:
+        rows = _rows_in(read_named(path))
+    except FileNotFoundError:
         raise NotFoundError(
             sentence("no-saved-run", "there is no saved run {path}", path=path),
             remedy=sentence("save-one-mqctl-report-run-save", "save one with `mqctl report run --save FILE`"),
-        )
-    try:
-        rows = pq.read_table(path, schema=_SCHEMA).to_pylist()
-    except (OSError, pa.ArrowException) as error:
+        ) from None
+    except (OSError, pa.ArrowException, ValueError) as error:
         raise BadInputError(
             sentence("could-not-read-saved-run", "could not read {path} as a saved run", path=path),
-            reason=str(error).splitlines()[0],
+            reason=(getattr(error, "strerror", None) or str(error)).splitlines()[0],
         ) from error
     return {(row["report"], row["section"], row["subject"]): dict(row["figures"]) for row in rows}
+
+
+def _rows_in(data: bytes) -> list[dict[str, Any]]:
+    """Unpacks a run. Raises ValueError beyond the limits, and what Arrow raises."""
+    texts = [field.name for field in _SCHEMA if field.type == pa.string()]
+    file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=[*texts, "figures.key_value.key"])
+    if file.metadata.num_rows > _MOST_ROWS:
+        raise ValueError(f"it has {file.metadata.num_rows} rows, at most {_MOST_ROWS} are read")
+    rows: list[dict[str, Any]] = []
+    left = _MOST_BYTES
+    for batch in file.iter_batches(_BATCH_ROWS):
+        table = pa.Table.from_batches([batch]).select(_SCHEMA.names)
+        # A dictionary's values take their room once, and as rows each time.
+        left -= sum(_text_bytes(table.column(name)) for name in texts) + table.column("figures").nbytes
+        if left < 0:
+            raise ValueError(f"it unpacks to more than {_MOST_BYTES >> 20} MiB")
+        rows += table.cast(_SCHEMA).to_pylist()
+    return rows
+
+
+def _text_bytes(column: pa.ChunkedArray) -> int:
+    """Returns the bytes of all texts of a column of dictionary codes, each as often as it stands there."""
+    sizes = [pc.sum(pc.binary_length(part.dictionary).take(part.indices)).as_py() for part in column.chunks]
+    return sum(size or 0 for size in sizes)
 
 
 def run_changes(before: Figures, after: Figures) -> Sequence[ReportChange]:

@@ -76,3 +76,74 @@ def test_what_opens_to_write_follows_no_link() -> None:
     assert [text for text in opened if not any(word in text for word in ("O_NOFOLLOW", "_NEW"))] == [
         "os.open(file, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)"
     ]
+
+
+_READERS = {"mqctl/store/plain_files.py"}
+"""Where files of others are opened: regular ones only, or what a user named; never more than 256 MiB at once."""
+_OWN_READERS = {
+    "embedded_broker/proxy/endpoint.py": "certificates that the settings of the broker name",
+    "mqctl/capture/access.py": "/proc", "mqctl/capture/pause.py": "/proc, and the JVM's own file of this process",
+    "mqctl/capture/processes.py": "/proc", "mqctl/capture/thread_cpu.py": "/proc",
+    "mqctl/cli/catalog_options.py": "a file that this release made",
+    "mqctl/cli/completion/names.py": "a file of the user's own cache",
+    "mqctl/cli/connection/key_file.py": "64 KiB at most of a file that the user named",
+    "mqctl/cli/terminal/passwords.py": "a line, of bounded length, of a file that the user named",
+    "mqctl/client/remoting/tls.py": "certificates that the user named",
+    "mqctl/commands/local/logs.py": "the log of the user's own cluster",
+    "mqctl/commands/message/send.py": "the largest body at most of a file that the user named",
+    "mqctl/drill/client_process.py": "the log of a client that this process started",
+    "mqctl/drill/history.py": "pieces of 4 MiB of a file that the user named",
+    "mqctl/drill/plan.py": "a file of the package",
+    "mqctl/drill/scratch.py": "a lock in a folder of ours", "mqctl/drill/spill.py": "a file in a folder of ours",
+    "mqctl/local/breaking.py": "the store of a cluster that this process started",
+    "mqctl/local/keeping.py": "the log of the user's own cluster",
+    "mqctl/local/processes.py": "the log of a process that this one started",
+    "mqctl/local/scenario_files.py": "a file of the package", "mqctl/local/stage.py": "a file of the package",
+    "mqctl/local/supervisor.py": "the log of the user's own cluster",
+    "mqctl/operations/local/quickstart_steps.py": "what a command said that this process started",
+    "mqctl/operations/recording/running.py": "4 KiB at most of a file of the user's own state",
+    "mqctl/operations/stacks/sources.py": "pieces of a dump that the user named",
+    "mqctl/playbook/child.py": "what a step said that this process started",
+    "mqctl/playbook/places.py": "a README of a playbook", "mqctl/playbook/reading.py": "a file of the package",
+    "mqctl/render/timeline_page.py": "a file of the package", "mqctl/render/translation.py": "a file of the package",
+    "mqctl/snapshot/archive.py": "pieces of a snapshot that the user named, 1 GiB unpacked at most",
+    "mqctl/spark/reports/dealing.py": "a file in a folder of ours",
+    "mqctl/spark/scan/log_splits.py": "where the holes of a file are that is mapped already",
+    "mqctl/spark/session/java.py": "a file of the Java that was found",
+    "mqctl/spark/session/open.py": "a log and an archive in folders of ours",
+    "mqctl/spark/trends.py": "the end of a recording's file of 256 MiB at most",
+    "mqctl/store/compiled/__init__.py": "files of the package",
+    "mqctl/store/disk.py": "the store of the broker that runs here", "mqctl/store/host.py": "/proc",
+    "mqctl/store/lock_holder.py": "/proc", "mqctl/store/mapping_guard.py": "a file that is mapped already",
+    "mqctl/store/own_files.py": "directories whose names are to last",
+    "mqctl/store/rocksdb.py": "files in a folder of ours", "mqctl/store/rocksdb_database.py": "opened by plain_files",
+}  # fmt: skip
+"""Modules that open files otherwise, and whose these are or what bounds them."""
+
+
+def _reads(source: Source) -> Iterator[str]:
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and _is_read(node):
+            yield source.name
+
+
+def _is_read(call: ast.Call) -> bool:
+    function, _, name = ast.unparse(call.func).rpartition(".")
+    if name in ("read_text", "read_bytes", "fromfile", "memmap", "fdopen"):
+        return bool(function) and not _is_write(call)
+    if name in ("read_table", "read_metadata"):
+        return any(isinstance(each, ast.Name) and each.id in ("path", "file") for each in call.args)
+    if name != "open" or _is_write(call) or function.endswith(("fsspec", "webbrowser")):
+        return False
+    if function in ("os", "gzip", "io", ""):
+        return bool(call.args) and "devnull" not in ast.unparse(call)
+    modes = [each.value for each in call.args if isinstance(each, ast.Constant)]
+    return "rb" in modes or "r" in modes or any(key.arg == "encoding" for key in call.keywords)
+
+
+_all_reads = in_every_module(_reads)
+
+
+def test_files_of_others_are_opened_in_one_way() -> None:
+    """What opens a file otherwise says whose it is, or what bounds it; what opens none any more leaves the list."""
+    assert set(_all_reads()) - _READERS == set(_OWN_READERS)

@@ -16,6 +16,7 @@ from mqctl.cli.emit import tell
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.expectation import CheckResult, CheckState, worst
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.store.plain_files import read_named
 from mqctl.text import sentence
 
 _WAITS_S = (0.2, 1.0)
@@ -123,7 +124,7 @@ def webhook_of(url: str | None, template: Path | None) -> Webhook | None:
     if template is None:
         return Webhook(url)
     try:
-        text = template.read_text(encoding="utf-8")
+        text = read_named(template).decode(errors="replace")
     except OSError as error:
         problem = f"could not read the template {template}"
         raise NotFoundError(
