@@ -102,7 +102,7 @@ def write(store: Path, texts: Mapping[str, str | None]) -> None:
         path, text = store / name, texts.get(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            directory = open_within(path.parent)
+            directory = open_within(store, "config")
             try:
                 replace_within(directory, path.name, None if text is None else text.encode())
             finally:

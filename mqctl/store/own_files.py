@@ -70,13 +70,23 @@ def replace_within(directory: int, name: str, data: bytes | None) -> None:
     _sync_names(directory)
 
 
-def open_within(directory: Path) -> int:
+def open_within(store: Path, directory: str) -> int:
     """Opens a directory of somebody else's store for `replace_within`; the caller closes the descriptor.
 
+    Args:
+        directory: its path from the store.
+
     Raises:
-        OSError: the operating system refuses, or the name is a link: it could lead out of the store.
+        OSError: the operating system refuses, or a link is on the way: it could lead out of the store.
     """
-    return os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    opened = os.open(store, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for name in Path(directory).parts:
+        try:
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=opened)
+        finally:
+            os.close(opened)
+        opened = below
+    return opened
 
 
 def write_whole(file: Path, data: bytes, *, mode: int | None = None, sweep: str = "", durable: bool = True) -> None:

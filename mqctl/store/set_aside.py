@@ -130,15 +130,15 @@ def write_acknowledgement(root: Path, place: str, text: str | None) -> None:
     Raises:
         StorageError: the operating system refuses.
     """
-    from mqctl.store.own_files import sync_directory, write_whole
+    from mqctl.store.own_files import open_within, replace_within
 
     path = root / place / ACKNOWLEDGED
     try:
-        if text is not None:
-            write_whole(path, text.encode())
-            return
-        path.unlink(missing_ok=True)
-        sync_directory(path.parent)
+        directory = open_within(root, place)
+        try:
+            replace_within(directory, ACKNOWLEDGED, None if text is None else text.encode())
+        finally:
+            os.close(directory)
     except OSError as error:
         raise StorageError(
             sentence("could-not-write", "could not write {path}", path=path),

@@ -116,7 +116,7 @@ def change(file: Path) -> None:
 
 
 def within(file: Path) -> None:
-    directory = open_within(file.parent)
+    directory = open_within(file.parents[1], file.parent.name)
     try:
         replace_within(directory, file.name, b"new")
     finally:
@@ -172,7 +172,18 @@ def test_a_planted_link_is_never_written_through(tmp_path: Path, name: str) -> N
             assert (elsewhere.read_text(), elsewhere.stat().st_mode & 0o777) == ("precious", 0o600)
 
 
-@each("name", ["own", "appending", "changing", "a broker's lock", "a repair's lock", "a lock of commands"])
+@pytest.mark.parametrize("link", ["commitlog.set-aside", "commitlog.set-aside/0"])
+def test_no_directory_on_the_way_is_a_link(tmp_path: Path, link: str) -> None:
+    elsewhere, store = tmp_path / "elsewhere", tmp_path / "store"
+    for made in (elsewhere / "0", store / Path(link).parent):
+        made.mkdir(parents=True)
+    (store / link).symlink_to(elsewhere)
+    with pytest.raises(MqctlError):
+        write_acknowledgement(store, "commitlog.set-aside/0", "{}")
+    assert [path.name for path in elsewhere.rglob("*")] == ["0"]
+
+
+@each("name", ["own", "appending", "changing", "a broker's lock", "a repair's lock"])
 def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
     planted, writer = WRITERS[name]
     place = tmp_path / name / "config"
