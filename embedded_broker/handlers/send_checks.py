@@ -7,12 +7,14 @@ import re
 from datetime import datetime
 
 from embedded_broker.broker import Broker
+from embedded_broker.remoting.handler_table import Call
 from embedded_broker.remoting.refusals import Refusal
 from embedded_broker.tables.attributes import check_served
 from embedded_broker.tables.topics import unit_flags
 from mqctl.model import names
 from mqctl.model.config import TopicConfig
 from mqctl.protocol.codes import ResponseCode
+from mqctl.protocol.frame import RemotingCommand
 from mqctl.protocol.properties import MAX_PROPERTIES_LENGTH, property_of
 from mqctl.protocol.requests_client import SendMessage
 
@@ -30,6 +32,14 @@ _FORBIDDEN = frozenset(
 _KEPT_PREFIXES = (names.REVIVE_TOPIC_PREFIX, names.MEMBER_TOPIC_PREFIX)
 _KEPT = frozenset({names.TIMER_TOPIC, "CHECKPOINT_TOPIC"})
 """Topics of 5.x that only the broker itself fills; 5.3.3 takes sends to them all the same."""
+_NO_BODY = (
+    "java.lang.NullPointerException: Cannot read the array length because the return value of "
+    '"org.apache.rocketmq.{whose}.getBody()" is null, org.apache.rocketmq.{where}'
+)
+_COMMAND = "remoting.protocol.RemotingCommand"
+_COUNTING = "broker.processor.AbstractSendMessageProcessor.buildMsgContext(AbstractSendMessageProcessor.java:361)"
+_BATCH = "common.message.MessageExtBatch"
+_CHECKING = "store.DefaultMessageStore.checkMessages(DefaultMessageStore.java:391)"
 MAX_RECONSUME_SINCE = 121
 """Version ordinal (3.4.9) from which a request's own limit of deliveries counts."""
 
@@ -143,6 +153,24 @@ def check_message(broker: Broker, body: bytes, properties: str) -> None:
             ResponseCode.NO_PERMISSION,
             f"the broker[{broker.settings.broker_ip1}] sending transaction message is forbidden",
         )
+
+
+def without_body(broker: Broker, call: Call, *, batch: bool) -> RemotingCommand | None:
+    """Returns the answer to a send or reply that has no body, which a real broker stumbles over; None where it has one.
+
+    5.x counts the bytes of every body for its hooks before it looks at anything else
+    (`AbstractSendMessageProcessor.buildMsgContext`, 5.3.3 and 5.5.0); 4.9.7 stores a single message without a body, and
+    stumbles over a batch (`DefaultMessageStore.checkMessages`).
+    """
+    if call.command.body:
+        return None
+    if broker.release.is_v5:
+        whose, where = _COMMAND, _COUNTING
+    elif batch:
+        whose, where = _BATCH, _CHECKING
+    else:
+        return None
+    return call.answer(ResponseCode.SYSTEM_ERROR, remark=_NO_BODY.format(whose=whose, where=where))
 
 
 def illegal_remark(broker: Broker) -> str:

@@ -17,6 +17,7 @@ from embedded_broker.handlers.send_checks import (
     illegal_remark,
     is_exhausted,
     is_half,
+    without_body,
 )
 from embedded_broker.log.intake import MULTI_TAGS, TRANSACTION_BITS, Incoming, stored_properties, v5_properties
 from embedded_broker.log.settings import SYNC_FLUSH
@@ -27,7 +28,7 @@ from mqctl.errors import MqctlError, StorageError
 from mqctl.model.names import RETRY_PREFIX, TIMER_TOPIC, dlq_topic
 from mqctl.model.numbers import decimal
 from mqctl.protocol.codes import ResponseCode
-from mqctl.protocol.frame import SerializeType
+from mqctl.protocol.frame import RemotingCommand, SerializeType
 from mqctl.protocol.message_batch import decode_batch
 from mqctl.protocol.message_record import RecordError
 from mqctl.protocol.properties import joined_properties, property_of, with_properties
@@ -53,13 +54,16 @@ def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
 
 
 @handles(SendMessage, SendMessageV2, SendBatchMessage, words=_words)
-def send_message(broker: Broker, request: SendMessage, call: Call) -> None:
+def send_message(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
+    if (refused := without_body(broker, call, batch=bool(request.batch))) is not None:
+        return refused
     keys = broker.storage.dispatcher.keys
     characters = len(request.properties or "") + (len(call.command.body) if request.batch else 0)
     if keys is not None and (keys.is_full(characters) or broker.slices.waits_for(call.connection)):
         broker.slices.answer(call, _sent_later(broker, request, call, keys.making_room(characters)))
     else:
         _send(broker, request, call)
+    return None
 
 
 def _sent_later(broker: Broker, request: SendMessage, call: Call, room: Iterator[None]) -> Steps:

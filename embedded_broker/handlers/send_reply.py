@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from embedded_broker.broker import Broker
-from embedded_broker.handlers.send_checks import checked_topic, chosen_queue
+from embedded_broker.handlers.send_checks import checked_topic, chosen_queue, without_body
 from embedded_broker.log.intake import Incoming
 from embedded_broker.remoting.handler_table import Call, handles, sends
 from embedded_broker.remoting.refusals import Refusal
@@ -37,6 +37,8 @@ def _words(broker: Broker, error: Refusal | MqctlError) -> Refusal | None:
 
 @handles(SendReplyMessage, SendReplyMessageV2, words=_words)
 def send_reply(broker: Broker, request: SendMessage, call: Call) -> RemotingCommand | None:
+    if (refused := without_body(broker, call, batch=False)) is not None:
+        return refused
     properties = (request.properties or "").rstrip(PROPERTY_SEPARATOR)
     if broker.release.is_v5:
         properties = with_properties(properties, broker.send_ext)

@@ -15,7 +15,12 @@ from mqctl.protocol.requests_client import (
     GetMinOffset,
     PullMessageReply,
     SearchOffset,
+    SendBatchMessage,
+    SendMessage,
     SendMessageReply,
+    SendMessageV2,
+    SendReplyMessage,
+    SendReplyMessageV2,
 )
 from tests.conformance.conftest import Site, eventually, pulled, put
 from tests.embedded_broker.messages import pull, send
@@ -42,6 +47,26 @@ def test_a_message_survives_the_journey(site: Site, topic: str, group: str, seri
         assert (answer.remark, where.next_begin_offset, where.min_offset, where.max_offset) == ("FOUND", 1, 0, 1)
         viewed = peer.call(ViewMessage(offset=OffsetId.parse(reply.msg_id).physical_offset, topic=topic))
         assert decode_message(viewed.body) == message
+
+
+@pytest.mark.parametrize("kind", [SendMessage, SendMessageV2, SendBatchMessage, SendReplyMessage, SendReplyMessageV2])
+@pytest.mark.parametrize("batch", [False, True])
+def test_what_has_no_body_is_refused_but_for_a_single_message_by_4x(
+    site: Site, broker: Peer, topic: str, kind: type[SendMessage], batch: bool
+) -> None:
+    like = send(topic, properties={"REPLY_TO_CLIENT": "nobody"}, batch=batch)
+    answer = broker.call(kind(**vars(like)))
+    reply, null = kind in (SendReplyMessage, SendReplyMessageV2), answer.remark or ""
+    if site.is_v5:
+        assert answer.code == ResponseCode.SYSTEM_ERROR and not answer.ext_fields
+        assert null.startswith("java.lang.NullPointerException: ") and "AbstractSendMessageProcessor" in null
+    elif reply:
+        assert answer.remark == "push reply message fail, channel of <nobody> not found."
+    elif batch:
+        assert answer.code == ResponseCode.SYSTEM_ERROR
+        assert null.startswith("java.lang.NullPointerException: ") and "checkMessages" in null
+    else:
+        assert (answer.code, broker.call(pull(topic, 0)).code) == (0, 0)
 
 
 def test_a_message_is_found_by_its_key_and_its_unique_key(broker: Peer, topic: str) -> None:

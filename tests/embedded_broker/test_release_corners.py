@@ -139,7 +139,7 @@ def test_batches_of_another_brokers_store_are_refused_and_not_misread(tmp_path: 
         heartbeat(peer, "one", group="G", subscriptions={"Batches": "*"})
         popping = PopMessage(consumer_group="G", topic="Batches", queue_id=-1, max_msg_nums=1, invisible_time=60_000)
         for request in (send("Batches"), pull("Batches", 0), popping):
-            answer = peer.call(request)
+            answer = peer.call(request, b"x")
             assert (answer.code, answer.remark) == (1, f"topic[Batches]: {_NO_BATCHES}")
 
 
