@@ -6,7 +6,7 @@ import json
 import queue
 import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -15,7 +15,7 @@ from typing import Any, Self
 _SECONDS = 60
 _STOP_SECONDS = 60
 _GLANCE_SECONDS = 0.02
-_UNASKED = frozenset({"assigned", "message", "checked"})
+_UNASKED = frozenset({"assigned", "message", "checked", "unanswered"})
 """Events that come by themselves, between a command and what answers it."""
 
 Event = dict[str, Any]
@@ -33,7 +33,14 @@ class Client:
         events: everything it has reported, in order.
     """
 
-    def __init__(self, name: str, command: Sequence[str], settings: dict[str, Any], directory: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        settings: Mapping[str, Any],
+        directory: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.events: list[Event] = []
         self._passed: list[Event] = []
@@ -45,7 +52,7 @@ class Client:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=directory,
-                env=_environment(directory),
+                env={**_environment(directory), **(environment or {})},
             )
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -14,7 +14,8 @@ from typing import Annotated
 
 import typer
 
-from tests.real.artifacts import RELEASES, UnavailableError, cache, jars
+from tests.cached import UnavailableError, cache
+from tests.real.artifacts import RELEASES, jars
 from tests.real.cluster import Plan, RealCluster, load, up
 from tests.real.members import NotUpError
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
-import platformdirs
 from filelock import FileLock, Timeout
+
+from tests.cached import UnavailableError, cache, ran
 
 RELEASES = ("4.9.7", "5.3.3", "5.4.0", "5.5.0")
 _PARTS = ("namesrv", "broker", "tools", "client")
@@ -30,31 +28,9 @@ _POM = """\
 """
 
 
-class UnavailableError(Exception):
-    """Something that a real cluster needs is missing on this machine."""
-
-
 def is_v5(release: str) -> bool:
     """Whether a release is of the 5.x line, which has a proxy and controllers."""
     return not release.startswith("4.")
-
-
-def cache() -> Path:
-    """Returns the directory of all artifacts; `MQCTL_REAL_CACHE` moves it."""
-    chosen = os.environ.get("MQCTL_REAL_CACHE")
-    return Path(chosen) if chosen else platformdirs.user_cache_path("mqctl-real")
-
-
-def program(name: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Returns the path of a program.
-
-    Raises:
-        UnavailableError: it is not installed.
-    """
-    path = shutil.which(name, path=environment.get("PATH", ""))
-    if path is None:
-        raise UnavailableError(f"{name} is not installed")
-    return path
 
 
 def jars(release: str) -> Path:
@@ -99,30 +75,27 @@ def _size(file: Path) -> int:
     return file.stat().st_size if file.is_file() else -1
 
 
+def copied(pom: Path, target: Path, what: str, log: Path) -> None:
+    """Has Maven copy what a pom depends on into a directory.
+
+    Raises:
+        UnavailableError: Maven is missing, failed or took longer than 15 minutes.
+    """
+    words = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), _PLUGIN, f"-DoutputDirectory={target}"]
+    words.append("-DincludeScope=runtime")
+    ran(words, f"fetch {what}", log=log, seconds=_FETCH_S, reason=_reason)
+
+
 def _fetch(release: str, directory: Path, why: str) -> None:
-    try:
-        maven = program("mvn")
-    except UnavailableError as error:
-        raise UnavailableError(f"RocketMQ {release} cannot be fetched: {error}; {why}") from None
     part, pom, log = (cache() / f"{release}.{kind}" for kind in ("part", "pom.xml", "maven.log"))
     shutil.rmtree(part, ignore_errors=True)
     parts = (*_PARTS, *(_PARTS_OF_5 if is_v5(release) else ()))
     pom.write_text(_POM.format("".join(_DEPENDENCY.format(f"rocketmq-{name}", release) for name in parts)))
-    words = [maven, "-q", "-B", "-Dstyle.color=never", "-f", str(pom), _PLUGIN, f"-DoutputDirectory={part}"]
-    words.append("-DincludeScope=runtime")
-    try:
-        with log.open("wb") as output:
-            done = subprocess.run(
-                words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=_FETCH_S, check=False
-            )
-    except subprocess.TimeoutExpired:
-        raise UnavailableError(f"Maven did not fetch RocketMQ {release} within {_FETCH_S} s; log: {log}") from None
+    copied(pom, part, f"RocketMQ {release} ({why})", log)
     sizes = {file.name: file.stat().st_size for file in sorted(part.glob("*.jar"))}
     lacking = [name for name in parts if f"rocketmq-{name}-{release}.jar" not in sizes]
-    if done.returncode or lacking:
-        said = _reason(log.read_text(errors="replace").splitlines())
-        reason = f"exit code {done.returncode}" if done.returncode else f"without rocketmq-{lacking[0]}"
-        raise UnavailableError(f"Maven could not fetch RocketMQ {release} ({reason}):\n{said}")
+    if lacking:
+        raise UnavailableError(f"mvn fetched RocketMQ {release} without rocketmq-{lacking[0]}; log: {log}")
     (part / _LIST).write_text(json.dumps(sizes, indent=1))
     shutil.rmtree(directory, ignore_errors=True)
     part.rename(directory)

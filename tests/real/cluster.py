@@ -17,9 +17,11 @@ from pathlib import Path
 
 import msgspec
 
+from mqctl.protocol.acl import Credentials
 from mqctl.protocol.bodies_cluster import ClusterInfo
 from mqctl.protocol.requests_admin import GetBrokerRuntimeInfo
 from mqctl.protocol.requests_namesrv import GetBrokerClusterInfo
+from tests.embedded_broker.access import SigningPeer
 from tests.embedded_broker.wire import Peer
 from tests.real.artifacts import is_v5, jars
 from tests.real.members import Member, NotUpError, end, start, wait
@@ -63,6 +65,8 @@ class Plan:
     Attributes:
         brokers: how many masters; with `slave` each has a slave, with `controller` two replicas that elect one.
         settings: of all brokers, beyond those that make them small.
+        proxy_settings: of the proxy, beyond its addresses.
+        admin: whose signature brokers want that ask for one.
     """
 
     release: str
@@ -71,6 +75,8 @@ class Plan:
     proxy: bool = False
     controller: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
+    proxy_settings: Mapping[str, object] = field(default_factory=dict)
+    admin: Credentials | None = None
 
     def __post_init__(self) -> None:
         if not is_v5(self.release) and (self.proxy or self.controller):
@@ -188,7 +194,12 @@ class _Starting:
             self.seconds,
         )
         for member in self.cluster.members[1:]:
-            wait(partial(_tells, member.address), [member], f"{member.name} tells of itself", self.seconds)
+            wait(
+                partial(_tells, member.address, self.plan.admin),
+                [member],
+                f"{member.name} tells of itself",
+                self.seconds,
+            )
         if self.plan.proxy:  # one that is started before a broker is registered ends itself
             self._proxy()
 
@@ -254,6 +265,7 @@ class _Starting:
             "localServeAddr": "127.0.0.1",
             "grpcServerPort": port,
             "remotingListenPort": port + 1,
+            **self.plan.proxy_settings,
         }
         file = self.directory / "conf" / "rmq-proxy.json"
         file.write_bytes(msgspec.json.encode(settings))
@@ -296,9 +308,9 @@ class _Starting:
         }
 
 
-def _tells(broker: str) -> bool:
+def _tells(broker: str, admin: Credentials | None) -> bool:
     """Whether a broker answers with its runtime information: the first time takes seconds, and 4.9 fails before it."""
-    with Peer(broker) as peer:
+    with SigningPeer(broker, admin) if admin else Peer(broker) as peer:
         return peer.call(GetBrokerRuntimeInfo()).code == 0
 
 

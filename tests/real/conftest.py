@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 from filelock import FileLock
 
-from tests.real.artifacts import UnavailableError, cache, jars, program
+from tests.cached import UnavailableError, cache, program
+from tests.real.artifacts import jars
 from tests.real.cluster import Plan, RealCluster, running
 
 _TURN_S = 3_000

@@ -11,7 +11,7 @@ from time import monotonic
 
 import psutil
 
-from tests.real.artifacts import program
+from tests.cached import program
 
 # What starts fastest on a small machine: one compiler, one collector thread.
 _FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xshare:auto")
