@@ -101,7 +101,7 @@ class Broker:
         config = directory / "config"
         self.topics = TopicTable(settings, release, clock, config)
         self.groups = GroupTable(settings, release, clock, config)
-        self.offsets = ConsumerOffsets(clock, config, release)
+        self.offsets = ConsumerOffsets(clock, config, release, lmq=settings.enable_lmq)
         self.filters = SqlFilters(settings, release, clock, config)
         self.clients = Clients(clock, self.notify_members, self.filters.unregister, keeps_producers=not release.is_v5)
         self.locks = QueueLocks(clock, live_ms=lock_live_ms)

@@ -156,6 +156,8 @@ class BrokerSettings:
     transaction_check_interval: int = 60_000
     transaction_op_msg_max_size: int = 4_096
     transaction_op_batch_interval: int = 3_000
+    enable_lmq: bool = False
+    enable_multi_dispatch: bool = False
     enable_property_filter: bool = False
     filter_support_retry: bool = False
     filter_data_clean_time_span: int = DAY_MS

@@ -12,7 +12,7 @@ from embedded_broker.tables.persistence import ConfigFile, stored_version
 from mqctl.errors import RefusedError, StorageError
 from mqctl.model.config import MOST_QUEUES, DataVersion
 from mqctl.protocol.bodies_cluster import ConsumerOffsetTable
-from mqctl.store.config_files import CONSUMER_OFFSETS, consumer_offsets, read_config
+from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, read_config
 
 MOST_OFFSETS = 1 << 18
 """Of all groups: each takes some 80 bytes, and its place in a file that is written whole."""
@@ -27,8 +27,9 @@ class ConsumerOffsets:
         version: of 5.x, which a slave takes over with its master's offsets.
     """
 
-    def __init__(self, clock: Clock, directory: Path, release: Release) -> None:
-        file = read_config(directory, CONSUMER_OFFSETS)
+    def __init__(self, clock: Clock, directory: Path, release: Release, *, lmq: bool = False) -> None:
+        name = LMQ_OFFSETS if lmq else CONSUMER_OFFSETS  # one instead of the other, as `LmqConsumerOffsetManager`
+        file = read_config(directory, name)
         stored = consumer_offsets(file)
         self._clock, self._release = clock, release
         self._commits = 0
@@ -37,7 +38,7 @@ class ConsumerOffsets:
         self._pulls: dict[tuple[str, str, int], int] = {}
         self._table = {key: dict(queues) for key, queues in stored.offsets.items()}
         self._count = self._counted()
-        self.file = ConfigFile(directory, CONSUMER_OFFSETS, clock, self._document, lambda: len(self._table))
+        self.file = ConfigFile(directory, name, clock, self._document, lambda: len(self._table))
 
     def _document(self) -> object:
         return self.table().to_json(is_v5=self._release.is_v5)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from embedded_broker.clock import Clock
 from embedded_broker.log.index_backlog import IndexBacklog
+from embedded_broker.log.light import LightQueues
 from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.message import SYSFLAG_INNER_BATCH, SYSFLAG_ROLLBACK, SYSFLAG_TRANSACTION_MASK
 from mqctl.store.dispatch_rules import is_consumable, tags_code
@@ -48,6 +49,7 @@ class RecordDispatcher:
         newest_ms: store time of the newest record seen.
         bit_map: computes which SQL92 subscriptions match a message, of topic and properties; None leaves it out.
         keys: records whose keys are not in the index yet; None without an index.
+        light: which further queues records go to; None leaves them out.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class RecordDispatcher:
     ) -> None:
         self.levels = levels
         self.bit_map: BitMapOf | None = None
+        self.light: LightQueues | None = None
         self._ext = ext
         self.newest_ms = 0
         self._queues = queues
@@ -96,6 +99,17 @@ class RecordDispatcher:
             own = self._topic_listeners.get(entry.topic)
             if own is not None:
                 own(entry)
+        if self.light is not None:
+            self._further(entry, properties, self.light)
+
+    def _further(self, entry: Dispatched, properties: str, light: LightQueues) -> None:
+        """Puts a record into the queues that it names itself; their entries have the plain code."""
+        for name, queue_id, offset in light.places(properties, entry.queue_id):
+            queue = self._queues.queue(name, queue_id)
+            if self._queues.put(queue, entry.physical_offset, entry.size_bytes, entry.tags_code, offset):
+                further = entry._replace(topic=name, queue_id=queue_id, queue_offset=queue.max_offset - 1)
+                for listener in self._listeners:
+                    listener(further)
 
     def again(self, record: StoredRecord) -> bool:
         """Takes a record that recovery found; tells whether it was new to its queue. Raises StorageError."""
@@ -112,6 +126,10 @@ class RecordDispatcher:
         else:
             queue = self._queues.awaiting(record.topic, record.queue_id, record.queue_offset)
         code = tags_code(record.topic, record.properties, record.store_ms, self.levels)
+        if self.light is not None:
+            for name, queue_id, offset in self.light.places(record.properties, record.queue_id):
+                further = self._queues.queue(name, queue_id)
+                self._queues.put(further, record.physical_offset, record.size_bytes, code, offset)
         if self._ext is not None:
             code = self._extended(queue, code, record.properties, record.store_ms)
         return self._queues.put(queue, record.physical_offset, record.size_bytes, code, record.queue_offset)

@@ -41,6 +41,7 @@ class StoreSettings:
             (`accessMessageInMemoryMaxRatio`, 40 percent of the machine's memory).
         max_transfer_count_on_message_in_memory, max_transfer_bytes_on_message_in_memory: what one pull gets at most.
         max_transfer_count_on_message_in_disk, max_transfer_bytes_on_message_in_disk: the same of messages on disk.
+        enable_lmq, enable_multi_dispatch: messages may name further queues (`LightQueues`); light ones need both.
         as_real: a record comes into its queue a moment after its send was answered, as in a real broker.
         is_v5: lay out as 5.x does: topics above 127 bytes in the second layout, the process id in `abort`.
     """
@@ -67,5 +68,7 @@ class StoreSettings:
     max_transfer_bytes_on_message_in_memory: int = 256 * 1024
     max_transfer_count_on_message_in_disk: int = 8
     max_transfer_bytes_on_message_in_disk: int = 64 * 1024
+    enable_lmq: bool = False
+    enable_multi_dispatch: bool = False
     as_real: bool = False
     is_v5: bool = False

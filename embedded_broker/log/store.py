@@ -18,6 +18,7 @@ from typing import NamedTuple
 from embedded_broker.clock import Clock
 from embedded_broker.log.flushing import Defer, Flusher, at_once
 from embedded_broker.log.late import LateDispatch
+from embedded_broker.log.light import LightQueues
 from embedded_broker.log.reader import Boundary, Read, ReadStatus, StoreReader
 from embedded_broker.log.reput import Dispatched, RecordDispatcher
 from embedded_broker.log.retention import Retention
@@ -130,6 +131,10 @@ class Storage:
             levels,
             self.ext if settings.enable_consume_queue_ext else None,
         )
+        self.light = None
+        if settings.enable_lmq or settings.enable_multi_dispatch:
+            flags = {"lmq": settings.enable_lmq, "multi_dispatch": settings.enable_multi_dispatch}
+            self.light = self.dispatcher.light = LightQueues(self.queues, is_v5=settings.is_v5, **flags)
         self.on_dispatch = self.dispatcher.on_dispatch
         self._late = LateDispatch(clock, self.dispatcher.new) if settings.as_real else None
         self._new = self._late.new if self._late is not None else self.dispatcher.new
@@ -239,6 +244,8 @@ class Storage:
         topic, sys_flag = message.topic, message.sys_flag
         if sys_flag and not is_consumable(sys_flag):
             return self.append_batch((message,))[0]
+        if self.light is not None:
+            self.light.number(message)
         draft = self._draft(message)
         queue = self._ready(topic, message.queue_id, len(message.properties))
         store_ms = self.clock.now_ms()
@@ -310,6 +317,8 @@ class Storage:
         for queue in [queue for (name, _), queue in self.queues.table.items() if name == topic]:
             self.queues.delete(queue)
             self.ext.delete(queue.topic, queue.queue_id)
+        if self.light is not None:
+            self.light.forget()
 
     def disk_ratio(self) -> float:
         """Returns the used share of the disk that holds the store."""

@@ -13,7 +13,7 @@ from embedded_broker.settings import BrokerSettings
 from embedded_broker.tables.persistence import ConfigFile, stored_version
 from mqctl.errors import StorageError
 from mqctl.model.config import DataVersion, SubscriptionGroupConfig
-from mqctl.model.names import SYSTEM_GROUP_PREFIX, TRANSACTION_GROUP
+from mqctl.model.names import LMQ_PREFIX, SYSTEM_GROUP_PREFIX, TRANSACTION_GROUP
 from mqctl.protocol.bodies_cluster import SubscriptionGroupTable
 from mqctl.store.config_files import GROUPS, group_configs, read_config
 
@@ -68,12 +68,18 @@ class GroupTable:
         )
 
     def find(self, name: str) -> SubscriptionGroupConfig | None:
-        """Returns the group, or None."""
-        return self.configs.get(name)
+        """Returns the group, or None.
+
+        With `enableLmq` every group of that prefix is one that is there (`LmqSubscriptionGroupManager`).
+        """
+        known = self.configs.get(name)
+        if known is None and self._settings.enable_lmq and name.startswith(LMQ_PREFIX):
+            return SubscriptionGroupConfig(name=name)
+        return known
 
     def find_or_create(self, name: str) -> SubscriptionGroupConfig | None:
         """Returns the group, created with default settings where the broker does that; None where it does not."""
-        config = self.configs.get(name)
+        config = self.find(name)
         if config is not None:
             return config
         if self._release.is_v5 and (len(name) > _LONGEST or not _NAME.match(name)):

@@ -121,8 +121,14 @@ class TopicTable:
         self._listeners.append(listener)
 
     def find(self, name: str) -> TopicConfig | None:
-        """Returns the topic, or None."""
-        return self.configs.get(name)
+        """Returns the topic, or None.
+
+        With `enableLmq` every light queue is one that is there (`LmqTopicConfigManager`).
+        """
+        known = self.configs.get(name)
+        if known is None and self._settings.enable_lmq and name.startswith(names.LMQ_PREFIX):
+            return TopicConfig(name=name, read_queue_count=1, write_queue_count=1, perm=6)
+        return known
 
     def put(self, config: TopicConfig) -> TopicConfig:
         """Creates or replaces a topic, persists the table and tells the name servers.
