@@ -79,6 +79,7 @@ def ready(cluster: RunningCluster, control: ControlSocket | None) -> dict[str, o
             }
             for name, broker in cluster.brokers.items()
         ],
+        "ignored": sorted(cluster.ignored),
         "grpc": cluster.grpc.address if cluster.grpc is not None else None,
         "nsaddr": {room: service.url for room, service in cluster.address_services.items()},
         "time_scale": spec.time_scale,

@@ -121,6 +121,7 @@ class RunningCluster:
         brokers: the running brokers by name; slaves by what they are called here.
         name_servers: the running name servers by name (`namesrv`, `namesrv-1`, or `namesrv-<room>`).
         address_services: the HTTP address services by room.
+        ignored: properties asked for that have no effect: unknown here, or with values of another kind.
         grpc: the gRPC endpoint; None where the cluster is to have none.
     """
 
@@ -142,6 +143,7 @@ class RunningCluster:
         self.name_servers: dict[str, NameServer] = {}
         self.address_services: dict[str, AddressService] = {}
         self._ports = HeldPorts(spec.host)
+        self.ignored: set[str] = set()
         self.grpc: HostedEndpoint | None = None
         if spec.grpc_port is not None:
             self.grpc = HostedEndpoint(self, self._ports, spec.host, spec.grpc_port, tls=spec.tls, limits=spec.limits)
@@ -312,6 +314,7 @@ class RunningCluster:
         settings.acl_enable = self.spec.acl_file is not None
         wanted = {**self.spec.settings, **changes}
         ignored = sorted(wanted.keys() - settings.update(wanted))
+        self.ignored.update(ignored)
         if ignored:  # configuration files of real brokers name hundreds
             log.warning(
                 "broker %s ignores properties that it does not know, or whose values are of another kind: %s",

@@ -61,6 +61,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
         namesrv: `host:port;host:port`.
         nsaddr: URL of the address service by room.
         grpc: address of the gRPC endpoint, where there is one.
+        ignored: properties asked for that have no effect here.
     """
 
     pid: int
@@ -72,6 +73,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     time_scale: float = 1.0
     control: ControlAddress | None = None
     grpc: str | None = None
+    ignored: tuple[str, ...] = ()
 
 
 class LocalCluster(msgspec.Struct, frozen=True, kw_only=True):

@@ -71,6 +71,14 @@ def test_a_cluster_for_grpc_clients_says_where_they_find_it(local: Run) -> None:
     assert "GRPC" in status.stdout.upper() and cluster["grpc"] in status.stdout
 
 
+def test_settings_without_effect_are_named_at_once(local: Run) -> None:
+    given = ("maxMessageSize=1000", "defaultTopicQueueNums=many", "sendMessageThreadPoolNums=4", "noSuchThing=1")
+    up = local("up", "--memory", *[word for item in given for word in ("--set", item)])
+    assert up.exit_code == 0, up.stderr
+    assert "defaultTopicQueueNums, noSuchThing, sendMessageThreadPoolNums\n" in up.stderr
+    assert "maxMessageSize" not in up.stderr
+
+
 def test_stores_that_cannot_be_deleted_are_told(local: Run, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     link = tmp_path / "link"

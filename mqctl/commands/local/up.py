@@ -179,6 +179,14 @@ def command(
             value=command_line("mqctl local down {}", _named(name)),
         )
     )
+    if state.ready.ignored:
+        tell(
+            sentence(
+                "properties-without-effect",
+                "mqctl: without effect here, as unknown or of another kind: {names}",
+                names=", ".join(state.ready.ignored),
+            )
+        )
     if state.ready.grpc is not None:
         tell(sentence("grpc-clients-find", "mqctl: gRPC clients find it at {grpc}", grpc=state.ready.grpc))
     _tell_where_commands_go(state.ready.namesrv)
