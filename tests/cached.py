@@ -61,6 +61,7 @@ def ran(
     Raises:
         UnavailableError: it is not installed, failed, or took longer than `seconds`; then it was ended.
     """
+    tool = Path(words[0]).name
     try:
         command = [program(words[0]), *words[1:]]
     except UnavailableError as error:
@@ -82,11 +83,11 @@ def ran(
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             if isinstance(error, subprocess.TimeoutExpired):
-                raise UnavailableError(f"{words[0]} did not {what} within {seconds:.0f} s; log: {log}") from None
+                raise UnavailableError(f"{tool} did not {what} within {seconds:.0f} s; log: {log}") from None
             raise
     if code:
         said = reason(log.read_text(errors="replace").splitlines())
-        raise UnavailableError(f"{words[0]} could not {what} (exit code {code}):\n{said}")
+        raise UnavailableError(f"{tool} could not {what} (exit code {code}):\n{said}")
 
 
 def made(

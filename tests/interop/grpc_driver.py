@@ -1,11 +1,4 @@
-"""Clients of the Python library for gRPC in one process, driven by lines of JSON; `node/grpc.js` has the same words.
-
-argv[1]: { endpoints }
-in:  { do: "producer", topics, check } | { do: "simple" | "push", name, group, topic, expression, failures, failing }
-     { do: "send", topic, body, tag, keys, properties, message_group, delay_ms, transaction: commit, rollback or leave }
-     { do: "recall", topic, handle } | { do: "receive", name, most, invisible_s } | { do: "ack", name } | { do: "stop" }
-out: { event: "ready" | "sent" | "recalled" | "received" | "acked" | "message" | "checked" | "failed" | "stopped" }
-"""
+"""Clients of the Python library for gRPC in one process, driven by lines of JSON; the words are in `kinds.py`."""
 
 from __future__ import annotations
 
@@ -41,10 +34,12 @@ def received(message: Any) -> dict[str, object]:
 class Clients:
     """All clients of the process by name."""
 
-    def __init__(self, endpoints: str) -> None:
+    def __init__(self, settings: dict[str, Any]) -> None:
         from rocketmq.v5.client import ClientConfiguration, Credentials
 
-        self._configuration = ClientConfiguration(endpoints, Credentials())
+        keys = Credentials(settings.get("access_key", ""), settings.get("secret_key", ""))
+        self._configuration = ClientConfiguration(settings["endpoints"], keys)
+        self._tls = settings.get("tls", False)
         self._clients: dict[str, Any] = {}
         self._held: dict[str, list[Any]] = {}
 
@@ -66,15 +61,16 @@ class Clients:
                 return TransactionResolution.Value("ROLLBACK" if body == "rollback" else command["check"])
 
         checker = Checker() if command.get("check") else None
-        self._start("producer", Producer(self._configuration, command["topics"], checker))
+        self._start("producer", Producer(self._configuration, command["topics"], checker, tls_enable=self._tls))
 
     def _simple(self, command: dict[str, Any]) -> None:
         from rocketmq.v5.consumer.simple.simple_consumer import SimpleConsumer
 
         subscription = {command["topic"]: self._filter(command)}
-        self._start(
-            command["name"], SimpleConsumer(self._configuration, command["group"], subscription, await_duration=5)
+        consumer = SimpleConsumer(
+            self._configuration, command["group"], subscription, await_duration=5, tls_enable=self._tls
         )
+        self._start(command["name"], consumer)
 
     def _push(self, command: dict[str, Any]) -> None:
         from rocketmq.v5.consumer.push.message_listener import ConsumeResult, MessageListener
@@ -92,13 +88,16 @@ class Clients:
                 return ConsumeResult.SUCCESS
 
         subscription = {command["topic"]: self._filter(command)}
-        self._start(command["name"], PushConsumer(self._configuration, command["group"], Listener(), subscription))
+        consumer = PushConsumer(self._configuration, command["group"], Listener(), subscription, tls_enable=self._tls)
+        self._start(command["name"], consumer)
 
     @staticmethod
     def _filter(command: dict[str, Any]) -> Any:
+        from rocketmq.grpc_protocol import FilterType
         from rocketmq.v5.model.filter_expression import FilterExpression
 
-        return FilterExpression(command.get("expression", "*"))
+        kind = FilterType.SQL if command.get("sql") else FilterType.TAG
+        return FilterExpression(command.get("expression", "*"), kind)
 
     def _start(self, name: str, client: Any) -> None:
         client.startup()
@@ -142,6 +141,11 @@ class Clients:
             self._clients[command["name"]].ack(message)
         report("acked")
 
+    def _invisible(self, command: dict[str, Any]) -> None:
+        for message in self._held[command["name"]]:
+            self._clients[command["name"]].change_invisible_duration(message, command["seconds"])
+        report("changed")
+
     def _stop(self, _command: dict[str, Any]) -> None:
         for client in self._clients.values():
             client.shutdown()
@@ -149,7 +153,7 @@ class Clients:
 
 
 def main() -> None:
-    clients = Clients(json.loads(sys.argv[1])["endpoints"])
+    clients = Clients(json.loads(sys.argv[1]))
     report("ready")
     for line in sys.stdin:
         try:

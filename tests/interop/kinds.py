@@ -1,6 +1,28 @@
 """Kinds of use, each once for all clients: what a user does with a client, and what must come of it.
 
 A kind is a function of a `Cell`. It returns when the client does what the kind is named after, and raises where not.
+
+Programs speak these words, those that their client has an interface for. A program is given its settings as JSON in its
+argument (`namesrv` or `endpoints`; `access_key`, `secret_key`, `tls`), reports `ready`, and does what each line of JSON
+on its standard input says (`do`, with fields), each answered by a report (`event`, with fields). What a client or its
+server refuses is `failed` with the words of the refusal as `reason`; after `stop` the program ends with code 0.
+
+producer: group, topics, trace, check (what it answers when transactions are checked) -> ready
+push: name, group, topic, expression, sql, orderly, broadcast, pop, trace, retries, reply (answer requests with "re: "
+    and their body), failing (the body that is never consumed), failures (so many first messages are not) -> ready
+simple: name, group, topic, expression, sql -> ready
+receive: name, most, invisible_s -> received with messages
+ack: name -> acked; all that were received last
+invisible: name, seconds -> changed; for all that were received last
+pull: group, topic, count -> pulled with bodies
+send: topic, body or bodies (a batch), tag, keys, properties, message_group, delay_level, delay_ms, transaction (commit,
+    rollback or leave) -> sent with message_id, handle
+request: topic, body -> replied with body
+recall: topic, handle -> recalled with message_id
+
+Reports that nobody asked for: `message` with name, topic, body, tag, keys, properties, message_id and attempt (from 1);
+`checked` with body, where "rollback" is rolled back whatever `check` says; `unanswered` with the reason why a request
+could not be replied to.
 """
 
 from __future__ import annotations
@@ -16,7 +38,7 @@ from typing import Any
 from mqctl.protocol.trace_records import TraceKind, decode_traces
 from tests.client.consuming import wait_until
 from tests.interop.clients import Client, ClientFailed, Event
-from tests.interop.places import Place
+from tests.interop.places import TLS, USERS, Place
 from tests.interop.programs import Program
 
 _TRACES = "RMQ_SYS_TRACE_TOPIC"
@@ -35,7 +57,7 @@ class Cell:
     Attributes:
         suffix: makes names of topics and groups its own.
         directory: for logs, and the home of its processes.
-        place: without users and TLS; for kinds about these, `guarded` starts another.
+        place: guarded by what the kind is about, if it is about that.
     """
 
     program: Program
@@ -329,10 +351,9 @@ def access(cell: Cell) -> None:
     admin = cell.place.credentials
     assert admin is not None
     right = {"access_key": admin.access_key, "secret_key": admin.secret_key}
-    settings = {"tls": not cell.program.remoting}  # the endpoint takes nothing else there
-    _sends_and_hears(cell.start("right", **settings, **right), topic, group)
+    _sends_and_hears(cell.start("right", **right), topic, group)
     for name, keys in (("wrong", {**right, "secret_key": "wrong123"}), ("none", {})):
-        client = cell.start(name, **settings, **keys)
+        client = cell.start(name, **keys)
         try:
             produce(client, topic)
             tell(client, "send", topic=topic, body="never")
@@ -356,9 +377,6 @@ def _sends_and_hears(client: Client, topic: str, group: str) -> None:
     assert bodies(messages(client, 1)) == ["let in"]
 
 
-GUARDED: Mapping[str, Callable[[Cell], None]] = {"users": access, "TLS": tls}
-"""Kinds that want a place with users and TLS."""
-
 KINDS: Mapping[str, Callable[[Cell], None]] = {
     "normal": normal,
     "pull": pull,
@@ -377,6 +395,8 @@ KINDS: Mapping[str, Callable[[Cell], None]] = {
     "trace": trace,
     "POP": pop,
     "recall": recall,
-    **GUARDED,
+    "LMQ": lmq,
+    USERS: access,
+    TLS: tls,
 }
 """By the names that they have in the table, in its order."""

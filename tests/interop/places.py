@@ -16,7 +16,9 @@ from mqctl.protocol.acl import Credentials
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_record import decode_messages
 from mqctl.protocol.requests_admin import CreateTopic, UpdateAndCreateSubscriptionGroup
+from mqctl.protocol.requests_namesrv import GetRouteInfo
 from mqctl.protocol.requests_pop import SetMessageRequestMode
+from tests.client.consuming import wait_until
 from tests.embedded_broker.access import SigningPeer
 from tests.embedded_broker.authority import Authority
 from tests.embedded_broker.messages import pull
@@ -24,7 +26,11 @@ from tests.embedded_broker.wire import Peer
 from tests.real.cluster import Plan, running
 
 EMBEDDED = "embedded"
+EMBEDDED_AS = "5.3.3"
+"""The newest release that the embedded broker knows."""
 REAL = "5.5.0"
+USERS, TLS = "users", "TLS"
+"""What guards a place, and the kinds that want that; TLS comes with users."""
 ADMIN = Credentials("admin", "adm12345")
 SETTINGS: Mapping[str, str] = {
     "enablePropertyFilter": "true",
@@ -79,6 +85,7 @@ class Place:
         return SigningPeer(self.broker, self.credentials) if self.credentials else Peer(self.broker)
 
     def make_topic(self, topic: str, kind: str, queues: int) -> None:
+        """Makes a topic, and waits for its route: until then a client takes that of TBW102, with more queues."""
         request = CreateTopic(
             topic=topic,
             default_topic="TBW102",
@@ -88,9 +95,10 @@ class Place:
             topic_filter_type="SINGLE_TAG",
             attributes=f"+message.type={kind}",
         )
-        with self.peer() as peer:
+        with self.peer() as peer, Peer(self.namesrv) as namesrv:
             answer = peer.call(request)
-        assert answer.code == 0, answer.remark
+            assert answer.code == 0, answer.remark
+            wait_until(lambda: namesrv.call(GetRouteInfo(topic=topic)).code == 0, f"a route of {topic}")
 
     def make_group(self, group: str, settings: Mapping[str, object]) -> None:
         with self.peer() as peer:
@@ -116,13 +124,20 @@ class Place:
         return bodies
 
 
+def guard_of(side: str, kind: str) -> str:
+    """Returns what a kind wants a place to be guarded by, empty for nothing; a real one is started once for both."""
+    guards = (USERS, TLS)
+    return "" if kind not in guards else kind if side == EMBEDDED else " and ".join(guards)
+
+
 @contextmanager
-def embedded(directory: Path, *, guarded: bool) -> Iterator[Place]:
-    """Runs an embedded cluster as 5.3.3, the newest that it knows; a guarded one wants keys and speaks TLS as well."""
-    authority = Authority(directory) if guarded else None
+def embedded(directory: Path, guard: str) -> Iterator[Place]:
+    """Runs an embedded cluster as 5.3.3, the newest that it knows; its endpoint speaks either TLS or plainly."""
+    authority = Authority(directory) if TLS in guard else None
     with EmbeddedCluster(
+        version=EMBEDDED_AS,
         grpc=True,
-        settings={**SETTINGS, **(_USERS if guarded else {})},
+        settings={**SETTINGS, **(_USERS if guard else {})},
         tls=authority.server(TlsMode.PERMISSIVE) if authority else None,
     ) as cluster:
         yield Place(
@@ -131,7 +146,7 @@ def embedded(directory: Path, *, guarded: bool) -> Iterator[Place]:
             broker=cluster.broker().address,
             grpc=cluster.grpc,
             authority=authority,
-            credentials=ADMIN if guarded else None,
+            credentials=ADMIN if guard else None,
         )
 
 
@@ -145,13 +160,13 @@ def _for_java(key: Path) -> Path:
 
 
 @contextmanager
-def real(directory: Path, release: str, *, guarded: bool) -> Iterator[Place]:
-    """Runs a real cluster with a proxy.
+def real(directory: Path, release: str, guard: str) -> Iterator[Place]:
+    """Runs a real cluster with a proxy, which speaks TLS and plainly.
 
     Raises:
         UnavailableError, NotUpError: as `tests.real.cluster.up`.
     """
-    authority = Authority(directory) if guarded else None
+    authority = Authority(directory) if guard else None
     plan = Plan(release=release, proxy=True, settings=SETTINGS)
     if authority is not None:
         pair = authority.issue("127.0.0.1", "localhost")
@@ -165,5 +180,5 @@ def real(directory: Path, release: str, *, guarded: bool) -> Iterator[Place]:
             broker=cluster.member("broker-a").address,
             grpc=cluster.proxy_grpc,
             authority=authority,
-            credentials=ADMIN if guarded else None,
+            credentials=ADMIN if guard else None,
         )

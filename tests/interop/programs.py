@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cached import made, program, ran
+from tests.cached import cache, made, program, ran
 from tests.interop.node_client import grpc_command
 from tests.real.artifacts import copied
 from tests.requires import need_extra
@@ -20,7 +21,7 @@ _OPENED = ("--add-opens", "java.base/java.nio=ALL-UNNAMED")  # Netty of 4.x
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """One client of a maker, behind a program of ours that speaks the words of `words.md`.
+    """One client of a maker, behind a program of ours that speaks the words of `kinds.py`.
 
     Attributes:
         title: in the table: language, protocol, release.
@@ -28,14 +29,18 @@ class Program:
         command: builds the program where needed and returns what runs it, but for its settings. Raises
             UnavailableError.
         lacks: kinds of use for which this client has no interface.
-        first: kinds that are tried in every run of CI.
+        refuses: kinds that it has an interface for and does not do here; why is said where it is listed.
+        first: kinds that are tried in every run of CI; one client of each language has some.
+        ci: CI builds it, so that its cells may be long tests; others are tried by hand, with those on real brokers.
     """
 
     title: str
     remoting: bool
     command: Callable[[Path], list[str]]
     lacks: frozenset[str]
+    refuses: frozenset[str] = frozenset()
     first: tuple[str, ...] = ()
+    ci: bool = True
 
 
 def _java(face: str, release: str) -> Callable[[Path], list[str]]:
@@ -73,6 +78,20 @@ def _go(face: str) -> Callable[[Path], list[str]]:
         return [str(made(name, sources, make, seconds=_BUILD_S) / "program")]
 
     return command
+
+
+def _rust(home: Path) -> list[str]:
+    folder = _HERE / "rust"
+    sources = {file: folder / file for file in ("Cargo.toml", "Cargo.lock", "src/main.rs")}
+
+    def make(directory: Path) -> None:
+        target = cache() / "made" / "cargo"  # what it depends on takes minutes, and outlives changes of ours
+        words = ["cargo", "build", "--locked"]
+        log, environment = directory / "build.log", {"CARGO_TARGET_DIR": str(target)}
+        ran(words, "build rust-grpc", log=log, seconds=_BUILD_S, directory=directory, environment=environment)
+        shutil.copy2(target / "debug" / "program", directory / "program")
+
+    return [str(made("rust-grpc", sources, make, seconds=_BUILD_S) / "program")]
 
 
 _GO = {"GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0"}
@@ -115,16 +134,34 @@ PROGRAMS: Mapping[str, Program] = {
         remoting=False,
         command=_java("grpc", "5.2.0"),
         lacks=_OF_REMOTING_ONLY,
-        first=("normal", "tags", "invisible time"),
     ),
     "go-grpc": Program(
         title="Go gRPC 5.1.3",
         remoting=False,
         command=_go("grpc"),
         lacks=_OF_REMOTING_ONLY | {"recall"},
-        first=("normal", "tags", "transaction"),
     ),
-    "python-grpc": Program(title="Python gRPC 5.1.2", remoting=False, command=_python, lacks=_OF_REMOTING_ONLY),
-    "node-grpc": Program(title="Node gRPC 1.0.8", remoting=False, command=_node, lacks=_OF_REMOTING_ONLY),
+    "rust-grpc": Program(
+        title="Rust gRPC 5.0.0",
+        remoting=False,
+        command=_rust,
+        lacks=(_OF_REMOTING_ONLY - {"batch"}) | {"invisible time", "dead letter", "recall"},
+        refuses=frozenset({"TLS"}),  # it trusts the authorities that it was built with, and no file
+        ci=False,  # four minutes of two processors
+    ),
+    "python-grpc": Program(
+        title="Python gRPC 5.1.2",
+        remoting=False,
+        command=_python,
+        lacks=_OF_REMOTING_ONLY,
+        first=("normal", "tags", "recall"),
+    ),
+    "node-grpc": Program(
+        title="Node gRPC 1.0.8",
+        remoting=False,
+        command=_node,
+        lacks=_OF_REMOTING_ONLY,
+        first=("normal", "tags", "recall"),
+    ),
 }
 """By the names that `--client` takes, in the table's order."""

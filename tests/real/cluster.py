@@ -257,7 +257,7 @@ class _Starting:
 
     def _proxy(self) -> None:
         port = free_ports(2)
-        settings = {
+        settings: dict[str, object] = {
             "rocketMQClusterName": "DefaultCluster",
             "heartbeatSyncerTopicClusterName": "DefaultCluster",
             "namesrvAddr": self.cluster.namesrv,
@@ -267,6 +267,10 @@ class _Starting:
             "remotingListenPort": port + 1,
             **self.plan.proxy_settings,
         }
+        if self.plan.admin is not None:  # a proxy signs its own requests with what this file says
+            settings["enableAclRpcHookForClusterMode"] = True
+            keys = f"accessKey: {self.plan.admin.access_key}\nsecretKey: {self.plan.admin.secret_key}\n"
+            (self.directory / "conf" / "tools.yml").write_text(keys)
         file = self.directory / "conf" / "rmq-proxy.json"
         file.write_bytes(msgspec.json.encode(settings))
         words = ("org.apache.rocketmq.proxy.ProxyStartup", "-pc", str(file))

@@ -1,4 +1,4 @@
-// Commands in, reports out, both lines of JSON; the words are in ../words.md.
+// Commands in, reports out, both lines of JSON; the words are in tests/interop/kinds.py.
 package main
 
 import (

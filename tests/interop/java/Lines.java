@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Commands in, reports out, both lines of JSON; the words are in {@code ../words.md}. */
+/** Commands in, reports out, both lines of JSON; the words are in {@code tests/interop/kinds.py}. */
 final class Lines {
     /** What one word does. */
     interface Word {

@@ -1,13 +1,21 @@
 'use strict';
 
-// Clients of rocketmq-client-nodejs in one process, driven by lines of JSON; words: `../grpc_driver.py`.
+// Clients of rocketmq-client-nodejs in one process, driven by lines of JSON; words: `tests/interop/kinds.py`.
 
 const readline = require('readline');
-const { Producer, SimpleConsumer, PushConsumer, ConsumeResult } = require('rocketmq-client-nodejs');
-const { TransactionResolution } = require('rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb');
+const { Producer, SimpleConsumer, PushConsumer, ConsumeResult, FilterExpression } = require('rocketmq-client-nodejs');
+const { TransactionResolution, FilterType } = require('rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb');
 
+const settings = JSON.parse(process.argv[2]);
 const quiet = { debug() {}, info() {}, warn() {}, error() {}, close() {} };
-const options = { endpoints: JSON.parse(process.argv[2]).endpoints, namespace: '', sslEnabled: false, logger: quiet };
+const keys = { accessKey: settings.access_key, accessSecret: settings.secret_key };
+const options = {
+  endpoints: settings.endpoints,
+  namespace: '',
+  sslEnabled: settings.tls === true,
+  sessionCredentials: settings.access_key ? keys : undefined,
+  logger: quiet,
+};
 const clients = {};
 const held = {};
 
@@ -27,6 +35,10 @@ function received(message) {
   };
 }
 
+function subscription({ topic, expression, sql }) {
+  return new Map([[ topic, sql ? new FilterExpression(expression, FilterType.SQL) : expression || '*' ]]);
+}
+
 async function start(name, client) {
   clients[name] = client;
   await client.startup();
@@ -44,11 +56,11 @@ const words = {
     };
     await start('producer', new Producer({ ...options, topics, topic: topics, checker }));
   },
-  async simple({ name, group, topic, expression }) {
-    const subscriptions = new Map([[ topic, expression || '*' ]]);
+  async simple({ name, group, ...filter }) {
+    const subscriptions = subscription(filter);
     await start(name, new SimpleConsumer({ ...options, consumerGroup: group, subscriptions, awaitDuration: 5000 }));
   },
-  async push({ name, group, topic, expression, failures, failing }) {
+  async push({ name, group, failures, failing, ...filter }) {
     let left = failures || 0;
     const messageListener = {
       async consume(message) {
@@ -56,7 +68,7 @@ const words = {
         return left-- > 0 || message.body.toString() === failing ? ConsumeResult.FAILURE : ConsumeResult.SUCCESS;
       },
     };
-    const subscriptions = new Map([[ topic, expression || '*' ]]);
+    const subscriptions = subscription(filter);
     await start(name, new PushConsumer({ ...options, consumerGroup: group, subscriptions, messageListener }));
   },
   async send({ topic, body, tag, keys, properties, message_group: messageGroup, delay_ms: delay, transaction }) {
@@ -79,6 +91,10 @@ const words = {
   async ack({ name }) {
     for (const message of held[name]) await clients[name].ack(message);
     report('acked', {});
+  },
+  async invisible({ name, seconds }) {
+    for (const message of held[name]) await clients[name].changeInvisibleDuration(message, seconds * 1000);
+    report('changed', {});
   },
   async stop() {
     // A push consumer's shutdown waits for its long polls to end.

@@ -129,9 +129,7 @@ func (p *program) push(c command) error {
 			reportMessage(c.Name, message)
 			if c.Reply {
 				if err := p.reply(ctx, message); err != nil {
-					// The broker knows an asker by its heartbeat, which may be half a minute away.
 					report("unanswered", values{"reason": err.Error()})
-					result = consumer.ConsumeRetryLater
 				}
 			}
 			if c.Failing != "" && string(message.Body) == c.Failing {
@@ -164,15 +162,19 @@ func reportMessage(name string, message *primitive.MessageExt) {
 	})
 }
 
-// reply answers a request. CreateReplyMessage takes the body for properties and drops it, so it is put in by hand.
+// reply answers a request. CreateReplyMessage takes the body for properties and drops it, so it is put in by hand. The
+// broker knows an asker by its heartbeat, which this client sends up to half a minute after its first request.
 func (p *program) reply(ctx context.Context, request *primitive.MessageExt) error {
 	answer, err := consumer.CreateReplyMessage(request, nil)
 	if err != nil {
 		return err
 	}
 	answer.Body = []byte("re: " + string(request.Body))
-	_, err = p.producer.SendSync(ctx, answer)
-	return err
+	for end := time.Now().Add(2 * timeout); ; time.Sleep(timeout / 100) {
+		if _, err = p.producer.SendSync(ctx, answer); err == nil || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // pull subscribes and polls until it has so many messages.
