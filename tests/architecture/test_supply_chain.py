@@ -19,7 +19,7 @@ from tests.conftest import REPOSITORY
 TEXT = (REPOSITORY / "pyproject.toml").read_text()
 PROJECT = tomllib.loads(TEXT)
 LOCK = (REPOSITORY / "requirements.lock").read_text()
-FOR_DEVELOPERS = {"dev", "interop", "site"}
+FOR_DEVELOPERS = {"dev", "interop", "mutation", "site"}
 REGENERATE = "run .ci/lock (it needs uv: pip install uv) and commit requirements.lock"
 _ALLOWED = re.compile(
     r"apache|\bmit\b|\bbsd|0bsd|\bisc\b|psf|python software foundation|mozilla|\bmpl|hpnd|\bzlib\b|unlicense"
