@@ -246,7 +246,9 @@ class _Methods(grpc.GenericRpcHandler):  # type: ignore[misc]
             return
         except SettingsRefused as refused:
             why = str(refused)
-        # Not in the handler of that error: it would stay there, with the large settings in its frames.
+        # Neither in the handler of that error nor with what reads the stream: both hold the large settings, and gRPC
+        # keeps what aborts a call, with this frame.
+        del commands
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, why)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
 
 from embedded_broker.handlers.heartbeat import MOST_BYTES, MOST_GROUPS
 from embedded_broker.proxy import messages as pb
@@ -40,9 +41,12 @@ class Session:
     async def run(self, commands: AsyncIterator[pb.TelemetryCommand], write: Write) -> None:
         """Serves the stream until the client ends it. Raises SettingsRefused."""
         writer = asyncio.get_running_loop().create_task(self._write(write))
+        # Not closed it would keep the last command, in a circle with what gRPC reads it by, until it is collected.
+        incoming = cast("AsyncGenerator[pb.TelemetryCommand, None]", aiter(commands))
         try:
-            async for command in commands:
-                await self._take(command)
+            async with aclosing(incoming):
+                async for command in incoming:
+                    await self._take(command)
             if not self._is_full():  # otherwise it reads nothing, and what waits is for nobody
                 self._queue.put_nowait(None)
                 await writer

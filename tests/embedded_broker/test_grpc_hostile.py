@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import product
@@ -295,6 +296,28 @@ def test_answers_about_many_queues_are_those_of_the_library(
         assert [queue.id for queue in queues] == (list(range(WIDE)) if orders or method == "QueryRoute" else [-1])
         assert {queue.topic.name for queue in queues} == {wide}
         assert {queue.broker.endpoints.addresses[0].host for queue in queues} == {"here"}
+
+
+def test_settings_that_were_refused_are_gone_without_a_collection(wire: GrpcWire) -> None:
+    """Six of 5 MB left 250 MB behind: what reads a stream of gRPC and its last message held each other."""
+    large = settings("PUSH_CONSUMER", *(f"t{number}" for number in range(50_000)), group="G")
+    data = large.SerializeToString()
+    del large
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            call = wire.channel.stream_stream(f"{SERVICE}Telemetry", lambda data: data, lambda data: data)
+            with pytest.raises(grpc.RpcError, match="at most"):
+                list(call(iter([data]), metadata=headers(CLIENT), timeout=20))
+
+        def kept() -> int:
+            known = (each for each in gc.get_objects() if isinstance(each, pb.TelemetryCommand))
+            return sum(each.ByteSize() > len(data) // 2 for each in known)
+
+        wait_until(lambda: not kept(), "nothing holds them")
+    finally:
+        gc.enable()
 
 
 def test_settings_of_more_topics_than_a_heartbeat_may_name_are_refused(wire: GrpcWire) -> None:
