@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX
 from mqctl.protocol.bodies_client import HeartbeatData, LockRequest
+from mqctl.protocol.bodies_pop import BatchAcks
 from mqctl.protocol.codes import RequestCode as Code
 from mqctl.protocol.frame import RemotingCommand
 
@@ -122,6 +123,8 @@ def _of_consumers(command: RemotingCommand, ext: Mapping[str, str]) -> Iterable[
     if code in (Code.LOCK_BATCH_MQ, Code.UNLOCK_BATCH_MQ):
         locks = LockRequest.from_bytes(command.body)
         return _consumed(locks.consumer_group, [queue.topic for queue in locks.mq_set], ("Sub",))
+    if code == Code.BATCH_ACK_MESSAGE:
+        return list(_acknowledged(BatchAcks.from_bytes(command.body) if command.body else BatchAcks()))
     if code == Code.GET_ROUTEINFO_BY_TOPIC:
         is_retry = topic.startswith(RETRY_PREFIX)
         return (_named("Topic", topic, ("Sub", "Get") if is_retry else ("Pub", "Sub", "Get")),)
@@ -132,6 +135,12 @@ def _sent(topic: str | None, group: str | None) -> Iterable[Wanted]:
     if topic is not None and topic.startswith(RETRY_PREFIX):
         return (_named("Group", group or topic, ("Sub",)),)
     return (Wanted(f"Topic:{topic or ''}", ("Pub",)),)
+
+
+def _acknowledged(batch: BatchAcks) -> Iterator[Wanted]:
+    """As for each acknowledgement alone. A real 5.3.3 broker wants nothing of these: their names are in the body."""
+    for group, topic in dict.fromkeys((ack.consumer_group, ack.topic) for ack in batch.acks):
+        yield from (_named("Group", group, ("Sub",)), _named("Topic", topic, ("Sub",)))
 
 
 def _subscribed(heartbeat: HeartbeatData) -> Iterator[Wanted]:

@@ -15,10 +15,11 @@ from mqctl.errors import ConfigurationError
 from mqctl.model.access import AccessEntry
 from mqctl.protocol.acl import Credentials
 from mqctl.protocol.bodies_access import UserInfo, acl_info
+from mqctl.protocol.fastjson import dump_bytes
 from mqctl.protocol.frame import RemotingCommand, decode, encode
 from mqctl.protocol.requests_admin import GetBrokerConfig
 from mqctl.protocol.requests_client import GetConsumerListByGroup, UpdateConsumerOffset
-from mqctl.protocol.requests_pop import AckMessage
+from mqctl.protocol.requests_pop import AckMessage, BatchAckMessage
 from mqctl.protocol.requests_v5 import (
     CreateAcl,
     CreateUser,
@@ -178,6 +179,23 @@ def test_a_retry_topic_counts_as_its_group_and_that_of_a_pop_as_another(admin: S
     assert bob.call(ack).remark == refused
     _allow(admin, AccessEntry("Group:GA*", ("Sub",)))
     assert bob.call(ack).code != NO_PERMISSION
+
+
+def test_a_batch_of_acknowledgements_wants_what_each_alone_wants(admin: SigningPeer, bob: SigningPeer) -> None:
+    """A real broker lets any user acknowledge anybody's messages this way: the names are in the body."""
+
+    def acknowledged(*places: tuple[str, str]) -> RemotingCommand:
+        acks = [
+            {"b": "AQ==", "c": group, "it": 1, "pt": 1, "q": 0, "r": "0", "rq": 0, "so": 0, "t": topic}
+            for group, topic in places
+        ]
+        return bob.call(BatchAckMessage(), dump_bytes({"brokerName": "broker-a", "acks": acks}))
+
+    assert acknowledged(("GA", "T")).code == NO_PERMISSION
+    _allow(admin, AccessEntry("Group:GA", ("Sub",)), AccessEntry("Topic:T", ("Sub",)))
+    assert acknowledged(("GA", "T")).code != NO_PERMISSION
+    for other in (("GB", "T"), ("GA", "U")):
+        assert acknowledged(("GA", "T"), other).code == NO_PERMISSION
 
 
 def test_custom_entries_come_before_default_ones(admin: SigningPeer, bob: SigningPeer) -> None:
