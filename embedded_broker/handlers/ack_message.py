@@ -99,7 +99,10 @@ def _ack_in_order(broker: Broker, queue: tuple[str, str, int], offset: int, pop_
             pop.polls.wake((topic, group, number))
 
 
-@handles(BatchAckMessage)
+@handles(
+    BatchAckMessage,
+    support="partial: with access control each acknowledgement wants its group and topic; a real broker looks at none",
+)
 def batch_ack_message(broker: Broker, _request: BatchAckMessage, call: Call) -> RemotingCommand | None:
     batch = BatchAcks.from_bytes(call.command.body) if call.command.body else BatchAcks()
     if not batch.acks:
