@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mqctl.errors import StorageError
 from mqctl.protocol.fastjson import dump_bytes
-from mqctl.store.own_files import write_whole
+from mqctl.store.own_files import sync_directory, write_whole
 from mqctl.store.plain_files import read_whole
 
 
@@ -33,6 +33,10 @@ def write_raw(directory: Path, name: str, data: bytes, *, durable: bool = False,
     """Writes one configuration file whose bytes are given. Raises StorageError."""
     path, mode = directory / name, 0o600 if private else 0o644
     try:
+        if not directory.exists():  # as readable as the rest of a store
+            directory.mkdir(parents=True)
+            if durable:
+                sync_directory(directory.parent)
         if path.exists():
             write_whole(directory / f"{name}.bak", read_whole(path), mode=mode, durable=durable)
         write_whole(path, data, mode=mode, durable=durable)
