@@ -103,8 +103,8 @@ FAULTS = (
     # render
     Fault(
         "findings_page._scope",
-        'phrase("doctor_page_cluster", lang)',
-        'phrase("doctor_page_groups", lang)',
+        'sentence("doctor-page-cluster", "cluster {names}"',
+        'sentence("doctor-page-groups", "groups {names}"',
         "the page of doctor calls the clusters groups",
     ),
     Fault(

@@ -18,8 +18,7 @@ from mqctl.cli.option_table import parameters
 from mqctl.diagnosis import RULES
 from mqctl.diagnosis.audience import GroupKind, TopicKind
 from mqctl.main import load_command
-from mqctl.model.lang import Lang
-from mqctl.render.messages import explain, title
+from mqctl.render.finding_texts import explain, title
 
 
 def site_pages() -> dict[str, str]:
@@ -59,12 +58,12 @@ def rules() -> str:
         row = (
             f"[{rule.code}](#{rule.code.lower()})",
             str(rule.severity),
-            title(rule.code, Lang.EN),
+            title(rule.code),
             rule.playbook or "-",
         )
         parts.append(f"| {' | '.join(row)} |")
     for rule in RULES.values():
-        parts += ["", f"## {rule.code}", "", f"**{title(rule.code, Lang.EN)}**", "", explain(rule.code, Lang.EN), ""]
+        parts += ["", f"## {rule.code}", "", f"**{title(rule.code)}**", "", *explain(rule.code), ""]
         parts.append(
             f"Severity {rule.severity}; RocketMQ `{rule.source}`; needs {', '.join(rule.needs) or 'nothing more'}."
         )

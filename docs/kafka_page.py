@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mqctl.model.lang import Lang
-from mqctl.render.messages.kafka import kafka_terms
+from mqctl.render.kafka_terms import KAFKA_TERMS
+from mqctl.render.translation import spoken
 
 _HEADS = {
     Lang.EN: (
@@ -32,9 +33,9 @@ def page(lang: Lang) -> str:
     """Returns the page in a language."""
     title, begin, head = _HEADS[lang]
     rows = []
-    for term in kafka_terms(lang):
+    for term in KAFKA_TERMS:
         words = f"**{term.name}**" + (f"<br>{', '.join(term.also)}" if term.also else "")
-        rows.append(f"| {words} | {term.rocketmq} | {term.text} | `{term.command}` |")
+        rows.append(f"| {words} | {spoken(term.rocketmq, lang)} | {spoken(term.text, lang)} | `{term.command}` |")
     name = "kafka.md" if lang is Lang.EN else "kafka.zh.md"
     _, _, examples = (Path(__file__).parent / name).read_text(encoding="utf-8").partition("\n## ")
     return "\n".join((title, "", begin, "", head, "|---|---|---|---|", *rows, "", f"## {examples}"))

@@ -18,9 +18,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from mqctl.cli.usage_texts import OF_PARSER  # noqa: E402 - the checkout goes before an installed copy
+from mqctl.diagnosis import RULES  # noqa: E402
 from mqctl.local.scenario_files import load_scenario, scenario_names  # noqa: E402
 from mqctl.render.translation import CATALOGUE, read_catalogue  # noqa: E402
-from mqctl.text import Text  # noqa: E402
+from mqctl.text import Text, word_key  # noqa: E402
 
 PACKAGE = ROOT / "mqctl"
 _HEAD = """\
@@ -36,9 +37,12 @@ def sources() -> dict[str, set[str]]:
     known: dict[str, set[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if "sentence(" in text or "counted(" in text:
+        if any(call in text for call in ("sentence(", "Sentence(", "counted(", "Column(")):
             for key, template in _written(ast.parse(text)):
                 known.setdefault(key, set()).add(template)
+    for code, rule in RULES.items():
+        for key, template in rule.texts.keyed(code).items():
+            known.setdefault(key, set()).add(template)
     for key, template in OF_PARSER.items():
         known.setdefault(key, set()).add(template)
     for name in scenario_names():
@@ -53,11 +57,29 @@ def _written(tree: ast.AST) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(
-                func=ast.Name(id="sentence"), args=[ast.Constant(value=str(key)), ast.Constant(value=str(template))]
+                func=ast.Name(id="sentence" | "Sentence"),
+                args=[ast.Constant(value=str(key)), ast.Constant(value=str(template))],
             ):
                 yield key, template
+            case ast.Call(func=ast.Name(id="Column"), args=[_, ast.Constant(value=str(head)), *_], keywords=others):
+                yield from _of_column(head, others)
             case ast.Call(func=ast.Name(id="counted"), args=[_, ast.Constant(value=str(one)), *_]):
                 yield f"count-{one.replace(' ', '-')}", f"{{count:,}} {one}"
+
+
+def _of_column(head: str, others: list[ast.keyword]) -> Iterator[tuple[str, str]]:
+    if "_" not in head:  # a column of CSV is headed by its key
+        yield word_key("head", head), head
+    for item in others:
+        match item:
+            case ast.keyword(arg="none", value=ast.Constant(value=str(none))) if none.strip("?-"):
+                yield word_key("none", none), none
+
+
+def words(catalogue: str) -> dict[str, set[str]]:
+    """Returns the states and kinds that the catalogue has: values of enumerations, looked up as they come."""
+    listed = ((key, json.loads(f'"{english}"')) for english, key in _ENGLISH.findall(catalogue))
+    return {key: {english} for key, english in listed if key.startswith("word-")}
 
 
 def places(template: str) -> set[str]:
@@ -91,7 +113,8 @@ def to_translate(known: dict[str, set[str]], catalogue: str) -> list[str]:
 
 def main() -> None:
     """Brings the catalogue up to date, or lists what to translate."""
-    known, catalogue = sources(), CATALOGUE.read_text(encoding="utf-8")
+    catalogue = CATALOGUE.read_text(encoding="utf-8")
+    known = sources() | words(catalogue)
     sys.stdout.writelines(f"{line}\n" for line in to_translate(known, catalogue))
     if "--check" not in sys.argv:
         CATALOGUE.write_text(catalogue_text(known, read_catalogue(catalogue)), encoding="utf-8")

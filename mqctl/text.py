@@ -9,14 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from functools import cache
 from operator import index
-from typing import Any, SupportsIndex
+from string import Formatter
+from typing import Any, NamedTuple, SupportsIndex
+
+from mqctl.units import Count, Stand, plain
 
 Plain = str | int | float | bool | None
 Value = Plain | tuple[Any, ...]
 """What a text may name: a number, a name, another text, or several of them."""
 
-_SEPARATOR = ", "
+UNKNOWN = "unknown"
+"""What stands for None."""
+_SPELLED = {"+/-": "plus or minus", "%": "percent"}
+_SIGNS = re.compile(r"\+/-|%")
+_WORD = re.compile(r"[a-z0-9]+")
+_NOUN = re.compile(r"\{(\w+):[a-z/ ]+\}")
+"""A count with its noun or verb: `{lost:message is/are}`."""
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -83,12 +93,46 @@ def literal(words: str) -> str:
     return words.replace("{", "{{").replace("}", "}}")
 
 
-def filled(template: str, values: Mapping[str, Value]) -> str:
+class Sentence(NamedTuple):
+    """A sentence whose values come later, for tables of sentences."""
+
+    key: str
+    template: str
+
+    def __call__(self, **values: object) -> str:
+        return sentence(self.key, self.template, **values)
+
+
+def word_key(kind: str, words: str) -> str:
+    """Returns the key of a head or a state: its words in lower case with hyphens, after `head-` or `word-`."""
+    spelled = _SIGNS.sub(lambda sign: f" {_SPELLED[sign[0]]} ", words.lower())
+    return f"{kind}-{'-'.join(_WORD.findall(spelled))}"
+
+
+def filled(template: str, values: Mapping[str, Value], *, comma: str = ", ", unknown: str = UNKNOWN) -> str:
     """Returns a template with its places filled; several values stand with commas between them."""
-    shown = {
-        name: _SEPARATOR.join(map(str, value)) if isinstance(value, tuple) else value for name, value in values.items()
-    }
-    return template.format_map(shown)
+    nouns = _with_nouns(template)
+    return template.format_map(
+        {name: _shown(value, comma, unknown, is_counted=name in nouns) for name, value in values.items()}
+    )
+
+
+@cache
+def _with_nouns(template: str) -> frozenset[str]:
+    return frozenset(_NOUN.findall(template))
+
+
+def _shown(value: Value, comma: str, unknown: str, *, is_counted: bool) -> object:
+    if value is None:
+        return Stand(unknown)
+    if is_counted and isinstance(value, int):
+        return Count(value)
+    return comma.join(map(format, value)) if isinstance(value, tuple) else value
+
+
+def places(template: str) -> list[str]:
+    """Returns the names of a template's places."""
+    return [name for _, name, _, _ in Formatter().parse(template) if name]
 
 
 def plain_values(values: Mapping[str, Value]) -> dict[str, Any]:
@@ -96,12 +140,12 @@ def plain_values(values: Mapping[str, Value]) -> dict[str, Any]:
     return {name: _as_json(value) for name, value in values.items()}
 
 
-def key_of(said: str) -> str | None:
-    """Returns the key of a text, the template of one that has none; None for what somebody else said."""
+def key_of(said: str | None) -> str | None:
+    """Returns the key of a text, the template of one that has none; None for others' words and for nothing."""
     return (said.key or said.template) if isinstance(said, Text) else None
 
 
-def values_of(said: str) -> dict[str, Any] | None:
+def values_of(said: str | None) -> dict[str, Any] | None:
     """Returns the values of a text as JSON has them; None for what somebody else said."""
     return plain_values(said.values) if isinstance(said, Text) else None
 
@@ -115,6 +159,13 @@ def restored(english: str, key: str | None, values: Mapping[str, Any] | None) ->
         return Text(english, key, literal(english), own)
     names, between = set(_PLACE.findall(key)), _PLACE.sub("", key)
     return english if "{" in between or "}" in between or names != own.keys() else Text(english, "", key, own)
+
+
+def printable(text: str) -> str:
+    """Returns `text` with control characters made visible, so that stored bytes cannot drive a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def encoded(value: object) -> str:
@@ -149,4 +200,6 @@ def _as_json(value: Any) -> Any:
         return [_as_json(item) for item in value]
     if isinstance(value, Enum):
         return value.value
-    return str.__str__(value) if isinstance(value, Word) else value
+    if isinstance(value, str):
+        return str.__str__(value)
+    return plain(value) if isinstance(value, int | float) else value

@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.text import sentence
 
 Queues = Sequence[MessageQueue]
 Clients = Sequence[str]
@@ -49,7 +50,8 @@ def _checked(client_id: str, queues: Queues, clients: Clients) -> None:
     for empty, what in ((not client_id, "client id"), (not queues, "queues"), (not clients, "clients")):
         if empty:
             raise AllocationError(
-                f"cannot allocate without {what}", reason="the strategy throws IllegalArgumentException"
+                sentence("cannot-allocate-without", "cannot allocate without {what}", what=what),
+                reason=sentence("strategy-throws-illegal-argument", "the strategy throws IllegalArgumentException"),
             )
 
 
@@ -189,9 +191,13 @@ def _by_room(items: Sequence[T], room_of: Callable[[T], str | None], what: str) 
         room = room_of(item)
         if not room:
             raise AllocationError(
-                f"no room for {what} {item}",
-                reason="the resolver gives none, and the strategy throws for the whole topic",
-                remedy="name brokers and clients so that their room can be recognised",
+                sentence("no-room-of-name", "no room for {what} {item}", what=what, item=item),
+                reason=sentence(
+                    "resolver-gives-no-room", "the resolver gives none, and the strategy throws for the whole topic"
+                ),
+                remedy=sentence(
+                    "name-clients-by-room", "name brokers and clients so that their room can be recognised"
+                ),
             )
         rooms.setdefault(room, []).append(item)
     return rooms
@@ -228,7 +234,9 @@ class ConsistentHash:
     def _ring(self, clients: Clients) -> dict[int, str]:
         """Equal hashes: the later node wins. A client id that is there twice continues its own numbering."""
         if self.virtual_nodes < 0:
-            raise AllocationError("cannot allocate with a negative number of virtual nodes")
+            raise AllocationError(
+                sentence("negative-virtual-nodes", "cannot allocate with a negative number of virtual nodes")
+            )
         ring: dict[int, str] = {}
         seen: dict[str, int] = {}
         for client in clients:

@@ -95,9 +95,9 @@ def _write(document: Document, output: Output) -> None:
         from mqctl.render import text
 
         if spoken() is not None and spoken() != "en":
-            from mqctl.render.in_chinese import in_chinese
+            from mqctl.render.spoken_document import spoken_document
 
-            document = in_chinese(document)
+            document = spoken_document(document, spoken())
         wide = output is Output.WIDE
         if stream.isatty() and os.environ.get("TERM") != "dumb":
             room = shutil.get_terminal_size().columns

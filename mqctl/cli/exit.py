@@ -113,7 +113,7 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
         }
         sys.stderr.write(json_text(body, encoding=sys.stderr.encoding) + "\n")
         return
-    from mqctl.render.text import printable  # names that brokers tell and damaged files hold may have line ends
+    from mqctl.text import printable  # names that brokers tell and damaged files hold may have line ends
 
     said = _in_words(failure)
     problem = f"{said.problem}: {said.reason}" if said.reason else said.problem

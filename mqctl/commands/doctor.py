@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mqctl import units
 from mqctl.allocation.rooms import RoomRule
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
@@ -58,7 +59,6 @@ from mqctl.model.names import is_retry_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.known_states import load_known
-from mqctl.render import units
 from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
 from mqctl.render.summary import verdict_again
@@ -138,7 +138,7 @@ def command(
     settings = _settings(state, store, time_scale, rule_of(room_rule, profile))
     backlogs = _backlogs(state, options, settings)
     judged = _judged(state, options, settings, backlogs, rules=(only or (), skip or ()), known=known)
-    document = _document(state, judged, options, settings, backlogs, lang=lang, explain=explain)
+    document = _document(state, judged, options, settings, backlogs, explain=explain)
     _show(document, output, state, options, html, lang, settings)
     return _told(state, judged.diagnosis).exit_code(fail_on)
 
@@ -299,13 +299,11 @@ def _document(
     settings: Settings,
     backlogs: list[BacklogAdvice],
     *,
-    lang: Lang | None,
     explain: bool,
 ) -> Document:
     return diagnosis_document(
         state,
         judged.diagnosis,
-        lang=lang,
         explain=explain,
         source=_source(state, options),
         silenced=judged.silenced,
@@ -326,7 +324,7 @@ def _show(
     settings: Settings,
 ) -> None:
     """Emits the answer, and writes it as a page as well where that is asked for."""
-    emit(verdict_again(document, lang), output)
+    emit(verdict_again(document), output)
     if page is not None:
         from mqctl.operations.reports.run import write_text
         from mqctl.render.findings_page import findings_page

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from mqctl import units
 from mqctl.cli.emit import wants_style
 from mqctl.cli.options.common import NoColorOption
 from mqctl.local.scenario_files import load_scenario
 from mqctl.operations.local.quickstart_tour import SCENARIO, Tour, running
-from mqctl.render import units
 from mqctl.render.narration import Narrator
 
 EXAMPLES = ("mqctl quickstart", "mqctl quickstart --keep")

@@ -91,7 +91,7 @@ def command(
     from mqctl.render.timeline import timeline_document
 
     people = output in (Output.TABLE, Output.WIDE)
-    emit(timeline_document(answer.reported, lang, most_of(limit, 40) if people or limit else None), output)
+    emit(timeline_document(answer.reported, most_of(limit, 40) if people or limit else None), output)
     return ExitCode.OK if answer.whole else ExitCode.IO
 
 

@@ -71,7 +71,7 @@ def command(
     every_ms = _refuse(every, output)
     if recording is not None and (plain or once or count is not None or output is not Output.TABLE):
         raise UsageError(
-            "--recording is for the screen",
+            sentence("recording-is-for-screen", "--recording is for the screen"),
             remedy=sentence("leave-plain-count-once-o-out", "leave --plain, --count, --once and -o out"),
         )
     from mqctl.operations.top.answers import runner

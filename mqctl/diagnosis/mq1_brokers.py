@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.diagnosis.rule import Case, RuleTexts, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal, fraction
+
+_BROKER = "mqctl broker stats {source} {broker}"
 
 _RUNTIME = (Part.RUNTIME,)
 _SET_ASIDE = "recordsSetAside_"  # told by embedded brokers only
@@ -31,7 +33,24 @@ def _verdict(case: Case, *, variant: str | None = None, severity: Severity | Non
 
 
 @rule(
-    "MQ110", Severity.FATAL, source="DefaultMessageStore.CleanCommitLogService", needs=_RUNTIME, playbook="broker-down"
+    "MQ110",
+    Severity.FATAL,
+    source="DefaultMessageStore.CleanCommitLogService",
+    needs=_RUNTIME,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="A broker's disk is nearly full",
+        what={
+            "early": "The disk of {broker} is {disk_used_share} full: files are deleted before their time.",
+            "forced": "The disk of {broker} is {disk_used_share} full: files are deleted whatever their age.",
+            "refused": "The disk of {broker} is {disk_used_share} full: sends are refused.",
+        },
+        effect="Messages that nobody has consumed yet are deleted, and beyond 90 % nothing can be sent.",
+        advice="Add disk or lower fileReservedTime; look for groups whose backlog is about to expire.",
+        explain="A broker deletes at its usual hour, from 75 % on at any hour, from 85 % on regardless of age, and answers sends "
+        "with 14 from 90 % on.",
+        next_command=_BROKER,
+    ),
 )
 def disk_watermark(case: Case) -> Iterator[Verdict]:
     """A disk past one of the broker's watermarks: 75, 85 and 90 % used."""
@@ -43,7 +62,22 @@ def disk_watermark(case: Case) -> Iterator[Verdict]:
             return
 
 
-@rule("MQ111", Severity.ERROR, source="DefaultMessageStore.isOSPageCacheBusy", needs=_RUNTIME, playbook="broker-down")
+@rule(
+    "MQ111",
+    Severity.ERROR,
+    source="DefaultMessageStore.isOSPageCacheBusy",
+    needs=_RUNTIME,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="A broker's page cache is busy",
+        what={"": "An append on {broker} has held the page cache lock for {lock_ms}."},
+        effect="From one second on the broker rejects sends with code 2.",
+        advice="Look at disk I/O, swapping and memory pressure of that machine.",
+        explain="pageCacheLockTimeMills is the age of the append that is under way; a healthy one takes less than a "
+        "millisecond.",
+        next_command=_BROKER,
+    ),
+)
 def page_cache_busy(case: Case) -> Iterator[Verdict]:
     """An append that holds the page cache lock for more than a second: the broker rejects sends."""
     held = _number(case, "pageCacheLockTimeMills")
@@ -51,7 +85,26 @@ def page_cache_busy(case: Case) -> Iterator[Verdict]:
         yield _verdict(case, lock_ms=int(held))
 
 
-@rule("MQ112", Severity.ERROR, source="BrokerFastFailure", needs=_RUNTIME, playbook="broker-down")
+@rule(
+    "MQ112",
+    Severity.ERROR,
+    source="BrokerFastFailure",
+    needs=_RUNTIME,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="Requests wait in a broker",
+        what={
+            "send": "Sends wait {wait_ms} on {broker}, {waiting_count} of them.",
+            "pull": "Pulls wait {wait_ms} on {broker}, {waiting_count} of them.",
+            "query": "Queries wait {wait_ms} on {broker}, {waiting_count} of them.",
+        },
+        effect="A request that waits too long is refused with code 2 (SYSTEM_BUSY), which producers do not retry.",
+        advice="Find out what slows the broker down (disk, flush mode, garbage collection), or spread the load over "
+        "more brokers.",
+        explain="Looks at the wait of the oldest request in the queues for sends (limit 200 ms), pulls (5 s) and queries.",
+        next_command=_BROKER,
+    ),
+)
 def requests_waiting(case: Case) -> Iterator[Verdict]:
     """Requests that wait at the head of a queue for almost as long as the broker lets them."""
     for name, prefix, limit_ms in _POOLS:
@@ -67,7 +120,21 @@ def requests_waiting(case: Case) -> Iterator[Verdict]:
             )
 
 
-@rule("MQ113", Severity.ERROR, source="DefaultMessageStore.ReputMessageService", needs=_RUNTIME, playbook="broker-down")
+@rule(
+    "MQ113",
+    Severity.ERROR,
+    source="DefaultMessageStore.ReputMessageService",
+    needs=_RUNTIME,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="Consume queues lag behind the commit log",
+        what={"": "The consume queues of {broker} are {behind_bytes} behind its commit log."},
+        effect="Those messages are stored, but consumers cannot see them yet.",
+        advice="Check the disk that holds the consume queues. After a restart, wait until dispatching has caught up.",
+        explain="dispatchBehindBytes is how far dispatching is behind the end of the commit log.",
+        next_command=_BROKER,
+    ),
+)
 def dispatch_behind(case: Case) -> Iterator[Verdict]:
     """Messages in the commit log that consume queues do not know yet: consumers cannot see them."""
     behind = _number(case, "dispatchBehindBytes")
@@ -75,7 +142,21 @@ def dispatch_behind(case: Case) -> Iterator[Verdict]:
         yield _verdict(case, behind_bytes=int(behind))
 
 
-@rule("MQ114", Severity.WARNING, source="StoreStatsService", needs=_RUNTIME, playbook="broker-down")
+@rule(
+    "MQ114",
+    Severity.WARNING,
+    source="StoreStatsService",
+    needs=_RUNTIME,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="Appends are slow",
+        what={"": "One append in a hundred on {broker} takes {append_ms} or more."},
+        effect="Producers wait that long; their send timeout is 3 s by default.",
+        advice="Check disk latency and the flush mode.",
+        explain="Reads putLatency99, which 5.x brokers report; the limit is 50 ms.",
+        next_command=_BROKER,
+    ),
+)
 def slow_appends(case: Case) -> Iterator[Verdict]:
     """One append in a hundred takes longer than 50 ms (5.x tells it)."""
     latency = _number(case, "putLatency99")
@@ -83,7 +164,22 @@ def slow_appends(case: Case) -> Iterator[Verdict]:
         yield _verdict(case, append_ms=int(latency))
 
 
-@rule("MQ115", Severity.ERROR, source="TransientStorePool", needs=_RUNTIME, playbook="broker-down")
+@rule(
+    "MQ115",
+    Severity.ERROR,
+    source="TransientStorePool",
+    needs=_RUNTIME,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="Off-heap buffers are used up",
+        what={"": "The transient store pool of {broker} has {buffer_count:buffer} left."},
+        effect="Sends are rejected until buffers are free again.",
+        advice="Raise transientStorePoolSize, or find out why committing is slow.",
+        explain="With transientStorePoolEnable messages go to a pool of buffers first; an empty pool makes the broker answer "
+        "code 2.",
+        next_command=_BROKER,
+    ),
+)
 def buffers_exhausted(case: Case) -> Iterator[Verdict]:
     """A pool of off-heap buffers that is used up: the broker rejects sends."""
     left = _number(case, "remainTransientStoreBufferNumbs")
@@ -92,7 +188,27 @@ def buffers_exhausted(case: Case) -> Iterator[Verdict]:
         yield _verdict(case, buffer_count=0)
 
 
-@rule("MQ119", Severity.ERROR, source="TimerMessageStore", needs=_RUNTIME, playbook="broker-down")
+@rule(
+    "MQ119",
+    Severity.ERROR,
+    source="TimerMessageStore",
+    needs=_RUNTIME,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="Records of a broker's own topic were set aside",
+        what={
+            "": "Since {broker} started, {record_count:record} of {topic} could not be handled, and {record_count:/was/were} "
+            "passed over."
+        },
+        effect="The delayed messages, timers or transactions behind these records are not delivered or checked.",
+        advice="The broker's log names each record and why. Read it with `mqctl store cat --physical-offset`, fix the client that "
+        "sends such messages, and send again what is needed.",
+        explain="A record that the timers, the delay levels or the transaction check cannot read would otherwise "
+        "block everything behind it. The broker skips it, counts it (recordsSetAside_TOPIC in its runtime "
+        "information) and continues.",
+        next_command=_BROKER,
+    ),
+)
 def records_set_aside(case: Case) -> Iterator[Verdict]:
     """Records of a broker's own topics that its timers, delay levels or transaction checks could not handle."""
     counters = {key: decimal(value) or 0 for key, value in case.broker.runtime.items() if key.startswith(_SET_ASIDE)}

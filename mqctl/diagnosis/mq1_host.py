@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.diagnosis.rule import Case, RuleTexts, Verdict, rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 
@@ -18,7 +18,27 @@ def _store(case: Case) -> Subject:
     return Subject(kind=SubjectKind.STORE, broker=case.broker.name)
 
 
-@rule("MQ109", Severity.WARNING, source="MappedFile.init", needs=(Part.STORAGE,), playbook="broker-down")
+@rule(
+    "MQ109",
+    Severity.WARNING,
+    source="MappedFile.init",
+    needs=(Part.STORAGE,),
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="More files than one process may map, or have open",
+        what={
+            "": "The store has {file_count:file} that a broker maps, and this machine lets a process map {limit_count} (vm.max_map_count).",
+            "open": "The store has {file_count:file} that a broker keeps open. Process {pid} has {open_count} open, connections "
+            "included; its limit is {limit_count} (RLIMIT_NOFILE).",
+        },
+        effect="The broker cannot create the next mapped file and refuses sends or new connections, or does not start.",
+        advice="Raise vm.max_map_count on the broker's machine, and the limit of open files where the broker is started (ulimit -n, LimitNOFILE); "
+        "delete topics and queues that nobody needs: each queue has at least one file.",
+        explain="Counts the files of commit log, consume queues, index and timer log, each of which a broker maps and keeps open. "
+        "vm.max_map_count is that of the machine where this runs, which is the broker's only if the store lies there. The limit of open files is that of the "
+        "process that holds the store's lock; while no broker runs on the store, nothing tells it.",
+    ),
+)
 def many_mapped_files(case: Case) -> Iterator[Verdict]:
     """More files than a process may map, or have open: the broker cannot make the next one, or does not start."""
     storage = case.broker.storage
@@ -49,6 +69,17 @@ def many_mapped_files(case: Case) -> Iterator[Verdict]:
     source="MessageStoreConfig.storePathRootDir",
     needs=(Part.STORAGE,),
     playbook="broker-down",
+    texts=RuleTexts(
+        title="The broker writes its store to a place that does not last",
+        what={
+            "": "Process {pid} writes its store to {file_system}, which is memory.",
+            "container": "Process {pid} writes its store to {file_system}, usually the writable layer of a container.",
+        },
+        effect="When the machine restarts, or the container is made anew, every message, offset and setting of this broker is gone.",
+        advice="Move the store to a disk, or mount a volume at storePathRootDir: stop the broker, copy the directory, start it there.",
+        explain="The type of file system is that of the mount under the store, told only while a process holds the store's lock: a copy in "
+        "memory is nobody's loss. A container's own layer is advice, since a container may be meant to keep nothing.",
+    ),
 )
 def does_not_last(case: Case) -> Iterator[Verdict]:
     """A broker writes its store where a restart of the machine, or a new container, takes it away."""
@@ -65,7 +96,25 @@ def does_not_last(case: Case) -> Iterator[Verdict]:
         )
 
 
-@rule("MQ122", Severity.ERROR, source="DefaultMappedFile", needs=(Part.STORAGE, Part.PROCESSES), playbook="broker-down")
+@rule(
+    "MQ122",
+    Severity.ERROR,
+    source="DefaultMappedFile",
+    needs=(Part.STORAGE, Part.PROCESSES),
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="Deleted files of the store are still open",
+        what={
+            "": "Process {pid} has {file_count:deleted file} of the store open, {file} first.",
+        },
+        effect="They take {size_bytes} of the disk until the broker stops, so nothing was gained by deleting them; at the next start they are "
+        "missing: what they held is lost, and a gap in the commit log keeps a broker from starting.",
+        advice="Do not restart the broker before consumers have read what they need, or copy the files out of /proc/{pid}/fd into "
+        "their places. Free space by lowering fileReservedTime or deleting topics instead.",
+        explain="A broker that deletes an expired file closes it first; a file that is deleted and open was removed by somebody else. Seen on the "
+        "broker's own machine, by its user or root.",
+    ),
+)
 def deleted_and_held(case: Case) -> Iterator[Verdict]:
     """Files of a store that somebody deleted while the broker has them open."""
     storage = case.broker.storage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.diagnosis.rule import Case, RuleTexts, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
 from mqctl.model.probe import SendProbe
@@ -19,7 +19,30 @@ _VIP_BEFORE = 333
 _VARIANTS = {"FLUSH_DISK_TIMEOUT": "flush", "SLAVE_NOT_AVAILABLE": "copy", "FLUSH_SLAVE_TIMEOUT": "copy"}
 
 
-@rule("MQ120", Severity.ERROR, source="SendMessageProcessor", needs=(Part.PROBE,), playbook="broker-down")
+@rule(
+    "MQ120",
+    Severity.ERROR,
+    source="SendMessageProcessor",
+    needs=(Part.PROBE,),
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="Sends are refused",
+        what={
+            "refused": "{broker} refused a message for its own topic {topic}: {reason}.",
+            "disk": "{broker} refused a message for its own topic {topic} although its disk has space: {reason}.",
+            "copy": "{broker} stored a message, but no slave has a copy of it ({status}).",
+            "flush": "{broker} stored a message, but did not flush it in time ({status}).",
+            "slow": "{broker} took {took_ms} to store one small message.",
+        },
+        effect="Producers see the same: sends fail, are retried on another broker, or are slow.",
+        advice="Start with the reason above. If the disk has space, the broker still carries a flag from when it "
+        "was full or a queue file could not be written: restart it. If there is no copy, check the slave and "
+        "its HA port (`mqctl ha status`, `mqctl broker reach`).",
+        explain="`--probe` sends one message of a few bytes to the topic that each master keeps under its own name; "
+        "nobody consumes it. A broker that refuses sends may look healthy in all its settings and figures.",
+        next_command="mqctl broker describe {source} {broker}",
+    ),
+)
 def refused_sends(case: Case) -> Iterator[Verdict]:
     """A broker that does not take a message, or takes it without what its settings promise."""
     probe = case.broker.probe
@@ -50,7 +73,26 @@ def _has_room(case: Case) -> bool:
     return used is not None and used < _FULL_SHARE
 
 
-@rule("MQ628", Severity.WARNING, source="MixAll.brokerVIPChannel", needs=(Part.PROBE,), playbook="broker-down")
+@rule(
+    "MQ628",
+    Severity.WARNING,
+    source="MixAll.brokerVIPChannel",
+    needs=(Part.PROBE,),
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="The VIP port cannot be reached",
+        what={
+            "": "{broker} accepts messages, but its VIP port (listenPort - 2) does not answer from here.",
+            "old": "{broker} accepts messages, but its VIP port (listenPort - 2) does not answer from here; "
+            "{client_count:client is/are} older than 4.6 and may send through it ({clients}).",
+        },
+        effect="Clients with vipChannelEnabled=true wait for it until they time out: sendDefaultImpl call timeout.",
+        advice="Open listenPort - 2 (10909) where 10911 is open, or set vipChannelEnabled=false in the clients.",
+        explain="`--probe` connects to the port from this machine only; a firewall may treat clients differently. "
+        "Brokers do not report whether a client uses the VIP port; clients before 4.6 use it by default.",
+        next_command="mqctl broker describe {source} {broker}",
+    ),
+)
 def closed_vip_port(case: Case) -> Iterator[Verdict]:
     """A broker that takes messages, and whose port for important messages cannot be reached from here."""
     probe = case.broker.probe

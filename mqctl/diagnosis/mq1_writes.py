@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import Case, ClusterCase, Verdict, any_window, cluster_rule, rule
+from mqctl.diagnosis.rule import Case, ClusterCase, RuleTexts, Verdict, any_window, cluster_rule, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.numbers import decimal
@@ -22,6 +22,17 @@ _BUCKET = re.compile(r"\[([^]]+)\]:([0-9]{1,18})")
     source="StoreStatsService.setPutMessageEntireTimeMax",
     needs=_RUNTIME,
     playbook="broker-down",
+    texts=RuleTexts(
+        title="Writes are slow",
+        what={
+            "": "{slow_count} of {write_count:write} on {broker} took 500 ms or more in the last minute, the worst {worst}."
+        },
+        effect="Producers time out or get SYSTEM_BUSY, and their retries add to the load.",
+        advice="Look at the disk, the page cache and pauses of the JVM at that minute. Expired files are deleted at {delete_when} o'clock (deleteWhen), which loads the disk.",
+        explain="Reads the distribution of write times that a broker keeps for one minute; in its first minute there "
+        "is none.",
+        next_command="mqctl broker describe {source} {broker}",
+    ),
 )
 def slow_writes(case: Case) -> Iterator[Verdict]:
     """Writes of the last minute that took half a second or more."""
@@ -49,6 +60,15 @@ def slow_writes(case: Case) -> Iterator[Verdict]:
     needs=_RUNTIME,
     playbook="broker-down",
     least_window=any_window,
+    texts=RuleTexts(
+        title="Writes fail",
+        what={"": "{failed_count:write} on {broker} failed within {window_ms}."},
+        effect="Senders got an error or no answer for these messages.",
+        advice="Look at disk space, at the broker's log, and send a message to a topic of your own with `mqctl "
+        "message probe`: its answer says what is refused.",
+        explain="Compares putMessageFailedTimes of two looks.",
+        next_command="mqctl broker describe {source} {broker}",
+    ),
 )
 def failed_writes(case: ClusterCase) -> Iterator[Verdict]:
     """Writes that failed between two looks; a count that went back began anew with the broker."""

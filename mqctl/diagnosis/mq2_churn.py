@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from mqctl.diagnosis.audience import ONLINE
 from mqctl.diagnosis.group_view import group_views, named_clients
-from mqctl.diagnosis.rule import ClusterCase, Verdict, any_window, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Verdict, any_window, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.snapshot import ClusterSnapshot
@@ -23,6 +23,20 @@ _Holders = dict[str, dict[object, frozenset[str]]]
     needs=(Part.MEMBERS,),
     playbook="subscription-change",
     groups=ONLINE,
+    texts=RuleTexts(
+        title="Members that connect again and again",
+        what={
+            "": "{remade_count} of {member_count:member} of group {group} reconnected within {window_ms} "
+            "({clients}); {moved_count:queue} changed hands.",
+            "members": "{remade_count} of {member_count:member} of group {group} reconnected within {window_ms} "
+            "({clients}). Who owned the queues is not known.",
+        },
+        effect="For the group, each lost connection is a member that left and came back: it rebalances, and "
+        "messages in flight are delivered again.",
+        advice="Look at the network between clients and brokers (`mqctl broker reach`, from the client's machine), at pauses of the client's JVM longer than its time-outs, and at firewalls that drop idle connections.",
+        explain="Compares the addresses of each client's connections at two looks: a client that stays keeps its port. A client that was restarted has another id and is not counted.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
 )
 def connections_remade(case: ClusterCase) -> Iterator[Verdict]:
     """Members that stayed and whose connections did not: each new one lets the group share its queues out anew."""
@@ -64,6 +78,19 @@ def connections_remade(case: ClusterCase) -> Iterator[Verdict]:
     playbook="subscription-change",
     groups=ONLINE,
     least_window=any_window,
+    texts=RuleTexts(
+        title="Members come and go",
+        what={
+            "": "{flapping_count:member} of group {group} left and came back within {window_ms} ({clients}); {queue_count:queue} changed hands more than once.",
+            "members": "{flapping_count:member} of group {group} left and came back within {window_ms} ({clients}). Who owned the queues is not known.",
+            "queues": "{queue_count:queue} of group {group} changed hands more than once within {window_ms}, and its members stayed.",
+        },
+        effect="The group rebalances each time: consumption pauses, and messages in flight are delivered again.",
+        advice="Look at the members' logs for the reason they leave (network, long pauses, a probe that restarts them). Queues that change hands among members that stay: compare their allocation strategies and client ids.",
+        explain="Looks at the members of each group every 20 s of the window, four times at least. In a rolling "
+        "restart each member leaves once, and another with a new id joins.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
 )
 def members_flap(case: ClusterCase) -> Iterator[Verdict]:
     """Members that leave and come back between looks, or queues that change hands again and again.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mqctl.diagnosis.audience import EVERY
 from mqctl.diagnosis.group_view import named_clients
 from mqctl.diagnosis.past_view import too_short
-from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.past import MemberReturns
@@ -25,6 +25,17 @@ _OFTEN = 12
     needs=(Part.PAST,),
     playbook="subscription-change",
     groups=EVERY,
+    texts=RuleTexts(
+        title="Members that come and go all day",
+        what={
+            "": "{host_count:machine} of group {group} left and came back {return_count:time} within a day, last at {last_time_ms} ({hosts}).",
+            "over": "{host_count:machine} of group {group} left and came back {return_count:time} between {first_time_ms} and {last_time_ms} ({hosts}); it has been quiet since.",
+        },
+        effect="Each time the group rebalances: consumption pauses, and messages in flight are delivered again.",
+        advice="Look at what restarts or cuts off these machines: crash loops and probes that kill the process, memory limits, pauses of the JVM, the network.",
+        explain="Counts, over the last day of a recording, how often a machine had no member of the group at one look and had one at a later look. A deployment takes each machine away once; four returns are more than three deployments. A stretch that was not recorded counts as no return.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
 )
 def flapping_for_a_day(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Machines whose members of a group were gone and back again and again within the last day."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from mqctl.diagnosis.audience import EVERY, GroupKind, kind_of
 from mqctl.diagnosis.group_view import GroupView
-from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -35,6 +35,20 @@ _Held = dict[str, SubscriptionGroupConfig]
     needs=(Part.GROUPS,),
     playbook="subscription-change",
     groups=EVERY,
+    texts=RuleTexts(
+        title="A group's settings on brokers work against it",
+        what={
+            "": "Brokers differ in {setting} of group {group}: {sides}.",
+            "notice": "notifyConsumerIdsChangedEnable=false for group {group} on {brokers}: {member_count:member} {member_count:/hears/hear} of another that joins or leaves only at the next rebalance.",
+            "none": "Group {group} allows no retry on {brokers} (retryMaxTimes={most_tries_count}): a message that fails once becomes a dead letter there.",
+        },
+        effect="What becomes of a message depends on the broker that stores it, or on the next rebalance: without notice queues of a member that left wait for up to 20 s.",
+        advice="Give the group the same settings on all brokers: `{command}` sets them on all of them.",
+        command="mqctl group update -g {group}",
+        explain="Compares consumeMessageOrderly, consumeTimeoutMinute (5.x) and retryMaxTimes between masters. Java clients from 3.4.9 on send their own maximum of retries; "
+        "retryMaxTimes counts for clients of a proxy and for clients that send none. If all members that are online send their own, a retryMaxTimes of 0 is not reported.",
+        next_command="mqctl group config {source} -g {group}",
+    ),
 )
 def settings_of_a_group(case: ClusterCase) -> Iterator[Verdict]:
     """A group whose settings differ between masters, keep members from hearing of each other, or allow no retry."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import ONLINE, SUBSCRIBED, GroupKind, TopicKind
 from mqctl.diagnosis.group_view import refusing_brokers
-from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 
@@ -24,6 +24,18 @@ def _is_off(value: str | None) -> bool:
     needs=_SETTINGS,
     playbook="stuck-consumer",
     groups=ONLINE,
+    texts=RuleTexts(
+        title="Brokers refuse a consumer group",
+        what={
+            "": "Group {group} has no settings on {brokers}, where groups are not created automatically: every pull of its "
+            "{member_count:member} is refused (code 26)."
+        },
+        effect="The group consumes nothing from there although its members are online; nothing else shows it.",
+        advice="Create the group (`mqctl group create`), or check its name.",
+        explain="With autoCreateSubscriptionGroup=false a broker takes heartbeats of a group that it has no settings of, and refuses "
+        "its pulls with SUBSCRIPTION_GROUP_NOT_EXIST.",
+        next_command="mqctl group config {source} -g {group}",
+    ),
 )
 def group_without_settings(case: ClusterCase) -> Iterator[Verdict]:
     """Members of a group that brokers have no settings of and may not create: each pull is refused with code 26."""
@@ -45,6 +57,17 @@ def group_without_settings(case: ClusterCase) -> Iterator[Verdict]:
     playbook="stuck-consumer",
     groups=ONLINE,
     topics=SUBSCRIBED,
+    texts=RuleTexts(
+        title="Brokers refuse SQL92 subscriptions",
+        what={
+            "": "Group {group} subscribes to {topic} by SQL92, which enablePropertyFilter=false rules out on {brokers}."
+        },
+        effect="Every pull of its {member_count:member} is refused: the group consumes nothing from there.",
+        advice="Set enablePropertyFilter=true in the broker's properties and restart it, or subscribe by tag.",
+        explain="Brokers serve SQL92 only with enablePropertyFilter=true, which is not the default. A consumer asks one broker for it "
+        "when it starts; other brokers refuse its pulls.",
+        next_command="mqctl broker config {source}",
+    ),
 )
 def expression_refused(case: ClusterCase) -> Iterator[Verdict]:
     """Members that subscribe by SQL92, and brokers that do not filter by properties: their pulls are refused."""
@@ -71,6 +94,17 @@ def expression_refused(case: ClusterCase) -> Iterator[Verdict]:
     playbook="hot-key",
     groups=frozenset({GroupKind.CLUSTERING, GroupKind.POP}),
     topics=frozenset({TopicKind.FIFO}),
+    texts=RuleTexts(
+        title="A FIFO topic that a group consumes without order",
+        what={
+            "": "Topic {topic} is of type FIFO, and group {group} consumes it concurrently (consumeMessageOrderly=false)."
+        },
+        effect="Messages of one message group may be consumed at the same time, and in another order than they were sent in.",
+        advice="If order matters to the group, set consumeMessageOrderly=true for it (or use an orderly listener).",
+        explain="For clients of a proxy and POP consumers the group's setting decides; for other clients their "
+        "listener does. The topic's type FIFO only says how messages are sent.",
+        next_command="mqctl group config {source} -g {group}",
+    ),
 )
 def order_not_kept(case: ClusterCase) -> Iterator[Verdict]:
     """A FIFO topic (5.x) that a group consumes without order: neither its settings nor its listener ask for it."""
@@ -100,6 +134,14 @@ def order_not_kept(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.MEMBERS, Part.GROUPS),
     playbook="stuck-consumer",
     groups=frozenset({GroupKind.BROADCASTING}),
+    texts=RuleTexts(
+        title="Brokers refuse broadcasting consumers",
+        what={"": "Members of group {group} broadcast, which consumeBroadcastEnable=false rules out on {brokers}."},
+        effect="Every pull of its {member_count:member} is refused there: they consume nothing.",
+        advice="Set consumeBroadcastEnable=true for the group (`mqctl group update`), or let its members share the messages.",
+        explain="A broker refuses pulls of a broadcasting consumer with NO_PERMISSION when the group's settings do not allow it.",
+        next_command="mqctl group config {source} -g {group}",
+    ),
 )
 def broadcasting_refused(case: ClusterCase) -> Iterator[Verdict]:
     """Members that broadcast, in a group that a broker does not let broadcast: it refuses their pulls."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import APPLICATION
-from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule
 from mqctl.filter.tags import tag_code
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Why
 from mqctl.model.gap import Part
@@ -23,6 +23,17 @@ _SHOWN = 3
     needs=(Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.TAGS),
     playbook="subscription-change",
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="Messages with a tag that no group of the topic subscribes to",
+        what={
+            "": "Of {sampled_count:message} sampled on {topic}, {unwanted_count:message} with {tag_count:tag} ({tags}; - means no tag) are of interest to no group that is online ({groups}).",
+            "offline": "Of {sampled_count:message} sampled on {topic}, {unwanted_count:message} with {tag_count:tag} ({tags}; - means no tag) are of interest to no group that is online ({groups}); what {offline} would subscribe to is not known, since no member is online.",
+        },
+        effect="They are stored and delivered to nobody, and no lag shows it: offsets pass filtered messages.",
+        advice="A tag that was misspelled or renamed by producers looks the same as one that nobody needs yet: compare the tags with what producers send. A broadcasting group that is offline leaves no trace here.",
+        explain="Live, the newest 400 messages of each queue are sampled, of up to 32 topics that all groups filter by tag. A group with *, or with SQL92, takes a topic out: it may want everything. mqctl report tags --store counts all messages of a store.",
+        next_command="mqctl subscription show {source} -g {group}",
+    ),
 )
 def tags_that_nobody_wants(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Tags in a topic that every online group filters by tag, and that none of them subscribes to."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mqctl.diagnosis.audience import APPLICATION, PUSHED, SHARING, SUBSCRIBED, GroupKind
 from mqctl.diagnosis.group_view import GroupView, queue_names
-from mqctl.diagnosis.rule import Case, ClusterCase, Unknown, Verdict, cluster_rule, restarting, rule
+from mqctl.diagnosis.rule import Case, ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule, restarting, rule
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import HeldQueue, RunningInfo
@@ -15,6 +15,10 @@ from mqctl.model.names import group_of, is_retry_topic, is_system_topic
 from mqctl.model.numbers import decimal
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState
+
+_SHOW = "mqctl allocation show {source} -g {group}"
+_MEMBERS_TEXT = "mqctl group members {source} -g {group}"
+_STACKS = "mqctl stacks dump {source} -g {group} --client {client}"
 
 _MEMBERS = (Part.MEMBERS, Part.ROUTES)
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
@@ -43,6 +47,15 @@ def _instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
     playbook="scale-out",
     groups=SHARING,
     topics=SUBSCRIBED,
+    texts=RuleTexts(
+        title="More instances than queues",
+        what={"": "Group {group} has {member_count:instance} for {queue_count:queue} of {topic}."},
+        effect="{idle_count:instance does/do} nothing for this topic; adding more does not help.",
+        advice="Add queues (they take new messages only), or more threads instead of instances.",
+        explain="A queue has one owner. Instances beyond the number of readable queues stay idle, whatever the "
+        "strategy.",
+        next_command=_SHOW,
+    ),
 )
 def idle_instances(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """More instances than queues: the surplus gets nothing."""
@@ -73,6 +86,15 @@ def idle_instances(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     playbook="scale-out",
     groups=SHARING,
     topics=SUBSCRIBED,
+    texts=RuleTexts(
+        title="Queues cannot be split evenly among the instances",
+        what={"": "Group {group} shares {queue_count:queue} of {topic} among {member_count:instance}."},
+        effect="{doubled_count:instance carries/carry} two queues and the others one: the group is only as fast as "
+        "its slowest instance.",
+        advice="Choose the number of queues as a multiple of the instances, at least twice as many.",
+        explain="Reported when there are more queues than instances, but fewer than twice as many.",
+        next_command=_SHOW,
+    ),
 )
 def uneven_shares(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Few queues for the instances and no multiple of them: some carry twice what others carry."""
@@ -102,6 +124,17 @@ def uneven_shares(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     needs=_RUNNING,
     playbook="stuck-consumer",
     groups=PUSHED,
+    texts=RuleTexts(
+        title="consumeThreadMax has no effect",
+        what={
+            "": "{client} of {group} holds {cached_count:message} with {thread_min_count:thread}; its maximum of "
+            "{thread_max_count} is never reached."
+        },
+        effect="The consumer is slower than its settings suggest.",
+        advice="Set consumeThreadMin to the number of threads you want.",
+        explain="The queue in front of the pool is unbounded, so a pool never grows beyond its minimum.",
+        next_command=_MEMBERS_TEXT,
+    ),
 )
 def ineffective_thread_maximum(case: ClusterCase) -> Iterator[Verdict]:
     """A full cache while the pool stays at its minimum: the work queue is unbounded, so it never grows."""
@@ -127,6 +160,15 @@ def ineffective_thread_maximum(case: ClusterCase) -> Iterator[Verdict]:
     needs=_RUNNING,
     playbook="scale-out",
     groups=frozenset({GroupKind.ORDERLY}),
+    texts=RuleTexts(
+        title="More threads than queues in an orderly consumer",
+        what={"": "{client} of {group} has {thread_count:thread} for {queue_count:queue}."},
+        effect="The extra threads never work: an orderly queue is consumed by one thread at a time.",
+        advice="More queues, or key-ordered consumption (one thread per key instead of per queue), spread the work; "
+        "more threads do not.",
+        explain="Reported only for consumers whose cache is full.",
+        next_command=_MEMBERS_TEXT,
+    ),
 )
 def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
     """An orderly consumer with a full cache and more threads than queues: each queue is one thread's."""
@@ -150,6 +192,22 @@ def threads_beyond_queues(case: ClusterCase) -> Iterator[Verdict]:
     needs=_RUNNING,
     playbook="stuck-consumer",
     groups=PUSHED,
+    texts=RuleTexts(
+        title="A consumer is flow-controlled: its cache is full",
+        what={
+            "count": "Consumer {client} (group {group}) is flow-controlled on {queues}: {cached_count:message} of one "
+            "queue cached, pulling paused.",
+            "size": "Consumer {client} (group {group}) is flow-controlled on {queues}: {cached_bytes} of one queue "
+            "cached, pulling paused.",
+            "span": "Consumer {client} (group {group}) is flow-controlled on {queues}: cached messages span "
+            "{span_count:offset}, pulling paused.",
+        },
+        effect="The listener is the bottleneck, not the network; with a span, its slowest message is.",
+        advice="Check what the consume threads are doing.",
+        explain="Clients stop pulling a queue at 1,000 cached messages, 100 MiB, or 2,000 offsets between the first "
+        "and the last unfinished message.",
+        next_command=_STACKS,
+    ),
 )
 def cache_full(case: ClusterCase) -> Iterator[Verdict]:
     """A queue whose cache holds it back: the consumer pulls no more until its listener catches up."""
@@ -245,7 +303,25 @@ def queues_in_turn(case: ClusterCase) -> set[tuple[str, MessageQueue]]:
     }
 
 
-@cluster_rule("MQ307", Severity.ERROR, source="ProcessQueue", needs=_RUNNING, playbook="stuck-consumer", groups=PUSHED)
+@cluster_rule(
+    "MQ307",
+    Severity.ERROR,
+    source="ProcessQueue",
+    needs=_RUNNING,
+    playbook="stuck-consumer",
+    groups=PUSHED,
+    texts=RuleTexts(
+        title="Consumption is blocked",
+        what={"": "{client} of {group} holds {cached_count:message} and has finished none for {idle_ms}, in {queues}."},
+        effect="The offset stays at {first_offset}; a restart delivers everything above it again.",
+        advice="Take the stacks of its consume threads. They tell apart what looks the same from outside: threads "
+        "waiting for something, threads busy with one long message, and idle threads whose finished messages "
+        "were never removed.",
+        explain="Messages in the cache and no consumption for a minute. Concurrent consumers commit the smallest unfinished "
+        "offset, so one hung message is enough. Queues that threads have not come to yet are MQ315.",
+        next_command=_STACKS,
+    ),
+)
 def blocked(case: ClusterCase) -> Iterator[Verdict]:
     """A queue that holds messages of which none was finished for a minute, although threads are free or hang."""
     return (verdict for _, verdict, elsewhere in _waiting(case) if not elsewhere)
@@ -258,6 +334,20 @@ def blocked(case: ClusterCase) -> Iterator[Verdict]:
     needs=_RUNNING,
     playbook="backlog",
     groups=PUSHED,
+    texts=RuleTexts(
+        title="Queues wait for threads that work on other queues",
+        what={
+            "": "{client} of {group} has {cached_count:message} of {queues} cached and none finished for {idle_ms}: "
+            "its {thread_count:consume thread is/are} busy with other queues."
+        },
+        effect="Nothing hangs: these queues wait their turn, one behind another, and their lag time grows until then.",
+        advice="Use more consume threads or more instances, or make the listener faster; a restart only delivers what is "
+        "cached again.",
+        explain="As MQ307, but all threads of the instance are at work: messages per second times the time of each give "
+        "the size of the pool. A thread that hung would be missing there.",
+        next_command="mqctl group lag {source} -g {group}",
+        live_command="mqctl group lag {source} -g {group} --advise",
+    ),
 )
 def waits_its_turn(case: ClusterCase) -> Iterator[Verdict]:
     """A queue that the consume threads have not come to for a minute: all of them work on other queues."""
@@ -274,6 +364,18 @@ def waits_its_turn(case: ClusterCase) -> Iterator[Verdict]:
     needs=_RUNNING,
     playbook="stuck-consumer",
     groups=PUSHED,
+    texts=RuleTexts(
+        title="A consumer has stopped pulling",
+        what={"": "{client} of {group} has not pulled {queues} for {idle_ms}."},
+        effect="These queues are not consumed. After 120 s without a pull the consumer drops them and takes them "
+        "again by itself, which does not help if the cause remains.",
+        advice="Check in the stacks what the pull thread is doing, and restart the instance if the thread is gone. "
+        "If all times that the instance reports are as old, compare its clock with this machine's first.",
+        explain="A minute without a pull although no threshold holds the consumer back. A suspended Java consumer "
+        "still counts as pulling and is not reported. The time is the client's: a clock that is behind looks "
+        "the same, and then all its times are as old.",
+        next_command=_STACKS,
+    ),
 )
 def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
     """A queue that its owner stopped pulling although nothing in its cache holds it back."""
@@ -307,6 +409,23 @@ def pull_stopped(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.QUEUES,),
     playbook="hot-key",
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="One queue holds far more than its share",
+        what={
+            "key": "Queue {queue_id} of {topic} holds {queue_share} of all messages; {key_share} of them have the key "
+            "{key}.",
+            "queue": "Queue {queue_id} of {topic} holds {queue_share} of all messages ({message_count}; the mean is "
+            "{mean_count}).",
+        },
+        effect="One consumer instance handles this queue alone; more instances do not help.",
+        advice="Spread the key (add a salt where order allows), or check the selector's hash. If many keys share the queue of "
+        "an orderly group, key-ordered consumption handles them in parallel. Queues that were "
+        "added later hold fewer messages, which is normal: `mqctl topic stats` shows whether the same queue "
+        "is still the one that grows.",
+        explain="A queue is hot when it holds more than twice the mean of its topic. Keys are sampled evenly over the queue.",
+        next_command="mqctl report backlog {source} -t {topic} --by queue",
+        live_command="mqctl topic stats {source} -t {topic}",
+    ),
 )
 def hot_queue(case: Case) -> Iterator[Verdict]:
     """One queue of a topic holds far more than its share."""

@@ -23,13 +23,16 @@ from mqctl.diagnosis.backlog_rates import Outlook
 from mqctl.diagnosis.backlog_remedies import Effect
 from mqctl.diagnosis.group_view import queue_names
 from mqctl.diagnosis.mq3_parallelism import queues_in_turn
-from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, any_window, cluster_rule, restarting
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Unknown, Verdict, any_window, cluster_rule, restarting
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.member import RunningInfo
 from mqctl.model.names import DLQ_PREFIX, group_of, is_retry_topic, is_system_group
 from mqctl.model.queue import MessageQueue
 from mqctl.model.snapshot import ClusterSnapshot
+
+_LAG = "mqctl group lag {source} -g {group}"
+_SHOW = "mqctl allocation show {source} -g {group}"
 
 _OFFSETS = (Part.CONSUMER_OFFSETS, Part.QUEUES, Part.MEMBERS)
 _RATES = (*_OFFSETS, Part.RUNNING_INFO)
@@ -73,6 +76,18 @@ def _queue(key: _Key) -> Subject:
     groups=JOINED,
     topics=SUBSCRIBED,
     least_window=lambda settings: settings.blocked_ms,
+    texts=RuleTexts(
+        title="An offset does not move",
+        what={
+            "": "Group {group} has stayed at offset {consumer_offset} of queue {queue_id} of {topic} on {broker} "
+            "while {arrived_count:message} arrived within {window_ms}."
+        },
+        effect="{lag_count:message waits/wait} there. If one message blocks the offset, a restart repeats "
+        "everything after it.",
+        advice="Find the owner of the queue and take its stacks.",
+        explain="Two looks at least a minute apart: the queue grew, the offset did not, and the group has members.",
+        next_command=_LAG,
+    ),
 )
 def stuck_offset(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """An offset that stands still while its queue grows and the group has members."""
@@ -119,6 +134,19 @@ def stuck_offset(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     groups=COMMITTING,
     topics=EVERY_TOPIC,
     least_window=any_window,
+    texts=RuleTexts(
+        title="An offset went back",
+        what={
+            "": "Group {group} went from {earlier_offset} back to {consumer_offset} in queue {queue_id} of {topic} on "
+            "{broker} within {window_ms}."
+        },
+        effect="{repeated_count:message is/are} consumed again.",
+        advice="Time and scope separate the causes: a reset or replay is in `mqctl history` and moves whole "
+        "topics; a broker that crashed or failed over loses the last seconds of all groups; two instances "
+        "that own the same queue move its offset back and forth.",
+        explain="Clients only move offsets forward; a reset, a replay or a second owner moves them back.",
+        next_command=_SHOW,
+    ),
 )
 def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
     """An offset that is lower than a moment ago: a reset, or two owners that overwrite each other."""
@@ -151,6 +179,21 @@ def offsets_going_back(case: ClusterCase) -> Iterator[Verdict]:
     other_playbooks={"orderly": "stuck-consumer"},
     groups=ONLINE,
     topics=EVERY_TOPIC,
+    texts=RuleTexts(
+        title="Consumption fails",
+        what={
+            "": "{failed_share} of what group {group} consumes of {topic} fails. Each failed message comes back as a "
+            "retry; after the last retry it becomes a dead letter.",
+            "broadcasting": "{failed_share} of what group {group} consumes of {topic} fails. The group broadcasts: a message that "
+            "fails is not tried again, on that instance it is lost.",
+            "orderly": "{failed_share} of what orderly group {group} consumes of {topic} fails. A message that fails is tried again "
+            "in place, without end unless maxReconsumeTimes is set, and its queue waits behind it.",
+        },
+        effect="Retries add to the load, and the messages behind them are delayed.",
+        advice="Read the listener's errors and the reasons in its retries.",
+        explain="Sums the rates that instances report; 1 % or more counts as failing.",
+        next_command=_LAG,
+    ),
 )
 def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
     """More than one message in a hundred fails."""
@@ -180,6 +223,14 @@ def failing_consumption(case: ClusterCase) -> Iterator[Verdict]:
     groups=EVERY,
     topics=frozenset({TopicKind.DEAD_LETTER}),
     least_window=any_window,
+    texts=RuleTexts(
+        title="Dead letters are growing",
+        what={"": "{new_count:message} went to {topic} within {window_ms}."},
+        effect="They failed as often as allowed; nobody consumes them any more.",
+        advice="Fix the cause first, then send them again.",
+        explain="Compares the ends of dead-letter queues between two looks.",
+        next_command="mqctl dlq show {source} -g {group}",
+    ),
 )
 def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     """A dead-letter topic that grew since the earlier look."""
@@ -209,6 +260,21 @@ def growing_dead_letters(case: ClusterCase) -> Iterator[Verdict]:
     groups=JOINED,
     topics=LAGGING - {TopicKind.RETRY},
     least_window=lambda settings: settings.drain_window_ms,
+    texts=RuleTexts(
+        title="A backlog never ends, or ends too late",
+        what={
+            "never": "Group {group} consumes {out_tps} messages/s of {topic} while {in_tps} arrive: its backlog of "
+            "{lag_count:message} never shrinks. Limited by: {bound_word}.",
+            "late": "At {out_tps} messages/s consumed and {in_tps} arriving, group {group} needs {drain_ms} for its "
+            "{lag_count:message} on {topic}, but retention deletes them in {expires_in_ms}. Limited by: "
+            "{bound_word}.",
+        },
+        effect="Consumers fall ever further behind, until files are deleted before they are read.",
+        advice="For the backlog: {remedy_words}. New queues take new messages only.",
+        explain="Two looks give the rates at which queues fill and empty; --window sets how far apart. The queues of a concurrent "
+        "instance share its threads, a queue consumed in order has one. A window shorter than consumers commit (5 s) gives no rate.",
+        next_command="mqctl group lag {source} -g {group} --advise",
+    ),
 )
 def endless_backlog(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A group that consumes more slowly than messages arrive, or too slowly for the retention of what waits.
@@ -263,6 +329,16 @@ def _verdict(advice: BacklogAdvice, window_ms: int, variant: str, severity: Seve
     playbook="backlog",
     groups=frozenset({GroupKind.OFFLINE}),
     least_window=any_window,
+    texts=RuleTexts(
+        title="A group's messages are popped although no member is online",
+        what={
+            "": "Group {group} popped {consumed_count:message} within {window_ms}, and no broker knows a member of it."
+        },
+        effect="Its members cannot be listed or judged from here.",
+        advice="Its clients probably sit behind a Proxy whose heartbeats the brokers do not have, or a tool pops without heartbeats. Ask the Proxy for its clients: --proxy HOST:PORT.",
+        explain="Compares committed offsets of two looks and reads when the group popped last: offsets that an administrator moved are not reported. Clients of a Proxy are connected to it and to no broker; what Proxies tell each other through the brokers is read.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
 )
 def moves_unseen(case: ClusterCase) -> Iterator[Verdict]:
     """A group whose messages are popped although no broker knows anybody of it.
@@ -302,6 +378,17 @@ def moves_unseen(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.CONSUMER_OFFSETS, Part.MEMBERS, Part.RUNNING_INFO),
     playbook="skip-and-replay",
     groups=SHARING,
+    texts=RuleTexts(
+        title="A member's progress is not stored by the broker",
+        what={
+            "": "{client} of group {group} is {ahead_count:message} ahead of the offsets that brokers store, in "
+            "{queue_count:queue} ({queues}), half a minute after it last consumed."
+        },
+        effect="After a restart or a rebalance these messages are delivered again.",
+        advice="Look at the client's log for failed offset commits, and whether something else commits offsets of the same group (a second application, a reset).",
+        explain="Compares the offset in a member's memory with the one its broker stores. Members commit every five seconds; what is still cached or being consumed is not counted.",
+        next_command="mqctl group member {source} -g {group} {client}",
+    ),
 )
 def progress_not_stored(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A member that is further than what its broker stores, long after it consumed: its commits do not arrive."""
@@ -333,6 +420,16 @@ def progress_not_stored(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     needs=(Part.CONSUMER_OFFSETS, Part.MEMBERS, Part.RUNNING_INFO),
     playbook="skip-and-replay",
     groups=SHARING,
+    texts=RuleTexts(
+        title="A member holds messages below the stored offset",
+        what={
+            "": "{client} of group {group} still has {below_count:message} in its cache below the offset that brokers store, in {queue_count:queue} ({queues}): lag says {lag_count}, the member holds {cached_count}."
+        },
+        effect="Lag reads too low. If the member stops now, what it holds below the offset is skipped; if it commits, the offset goes back.",
+        advice="After a reset or skip, look again in half a minute: members take the new offset over within about 10 s. If it stays, find what else commits offsets of the group: another application, a tool, a second owner of the queue.",
+        explain="A member commits the lowest offset that it holds, so a stored offset above it was written by somebody else. With --window the finding is certain where both looks show it.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
 )
 def cached_below_offset(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A member that still holds messages below the offset that the broker has: lag leaves them out.

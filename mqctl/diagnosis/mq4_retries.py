@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import EVERY, GroupKind, TopicKind
-from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.diagnosis.rule import Case, RuleTexts, Verdict, rule
 from mqctl.model.delay_state import OFTEN_FAILED
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -26,6 +26,22 @@ _COPIES = 3
     playbook="dead-letters",
     groups=EVERY,
     topics=frozenset({TopicKind.RETRY}),
+    texts=RuleTexts(
+        title="Retries never end",
+        what={
+            "": "{copy_count:copy} of message {key} came back to group {group} after {tries_count:try}, among the "
+            "{sampled_count:message} looked at: the count does not rise.",
+            "over": "A message came back to group {group} after {tries_count:try}; {most} are allowed before it becomes "
+            "a dead letter.",
+        },
+        effect="The message is consumed again and again and never becomes a dead letter; the load stays until it succeeds.",
+        advice="Look at the message (`mqctl retry list`) and at why its listener fails, upgrade clients and brokers that do "
+        "not count retries (5.0 with orderly groups), or skip it.",
+        explain="Reads the newest eight messages of up to 32 retry topics. Each failure should raise the count by one; after "
+        "retryMaxTimes, or the client's own maximum if that is higher, the message belongs in the dead-letter topic. A maximum "
+        "that was lowered a moment ago looks the same.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
 )
 def endless_retries(case: Case) -> Iterator[Verdict]:
     """Messages that come back with the same number of tries, or after more of them than there may be."""
@@ -72,6 +88,15 @@ def _least(messages: list[NewestMessage], most: dict[str, int]) -> int:
     needs=(Part.GROUPS,),
     playbook="dead-letters",
     groups=frozenset({GroupKind.CLUSTERING, GroupKind.PULL, GroupKind.OFFLINE}),
+    texts=RuleTexts(
+        title="Failed messages are dropped",
+        what={"": "Group {group} has no retry queue on {broker} (retryQueueNums={queue_count})."},
+        effect="The broker answers success to a consumer that sends a failed message back, and drops it: no retry, no dead letter, no error in any log.",
+        advice="Set retryQueueNums to 1 or more: `{command}`. What was dropped is still in its topic until it expires; replay it from there.",
+        command="mqctl group update -g {group} --retry-queues 1",
+        explain="Brokers before and after 5.0 end the sending back of a message early when the group's retryQueueNums is 0 or less. Orderly and POP consumers do not send messages back.",
+        next_command="mqctl group config {source} -g {group}",
+    ),
 )
 def failures_dropped(case: Case) -> Iterator[Verdict]:
     """A group without retry queues: brokers answer that a failed message was taken back, and drop it."""
@@ -92,6 +117,17 @@ def failures_dropped(case: Case) -> Iterator[Verdict]:
     playbook="dead-letters",
     groups=EVERY,
     topics=frozenset({TopicKind.RETRY}),
+    texts=RuleTexts(
+        title="Messages fail again and again",
+        what={
+            "": "Messages of group {group} have failed {tries_count:time} or more and wait in a delay level (number {levels}) for the next try."
+        },
+        effect="Lag does not show them, and between two tries no failure is counted either. After the last retry they become dead letters.",
+        advice="See what the listener throws for them (the consumers' logs), and when they become dead letters: mqctl retry list.",
+        explain="Reads some of the messages that wait in each delay level. One that failed once or twice may be a hiccup, and is not reported.",
+        next_command="mqctl delay backlog {source}",
+        live_command="mqctl retry list {source} -g {group}",
+    ),
 )
 def failing_between_tries(case: Case) -> Iterator[Verdict]:
     """Messages that failed often and wait for the next try: between two tries nothing fails, and nothing waits."""

@@ -7,11 +7,18 @@ from enum import StrEnum
 
 from mqctl.diagnosis.audience import APPLICATION, COMMITTING
 from mqctl.diagnosis.past_view import Expectation, Rhythm, last_whole_hour, rhythm_before, too_short
-from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind, Value
 from mqctl.model.gap import Part
 from mqctl.model.past import Hours, RecordedPast
 from mqctl.model.spans import DAY_MS
+
+_EXPLAIN = (
+    "Compares the last whole hour of a recording with the same hour of former days, up to four weeks: of the same weekday "
+    "where three are known, else of the same weekday and of all days. Median and median deviation are used, so that a bad day "
+    "or a holiday does not move the expectation. It takes a week of recording, less than 0.5 (or more than 2) times the "
+    "usual, and four deviations. On a holiday itself it may speak."
+)
 
 # A week, and the day that is judged.
 _NEEDED_MS = 8 * DAY_MS
@@ -27,6 +34,16 @@ _LEAST_HOURLY = 100
     playbook="backlog",
     groups=COMMITTING,
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="A group that fell out of its rhythm",
+        what={
+            "": "Group {group} consumed {hour_count:message} of {topic} in the hour from {hour_time_ms}, while {sent_count:message was/were} sent. Usual for this hour: {usual_count} (median of {day_count:former day})."
+        },
+        effect="The messages of that hour wait, or a job that runs at this hour did not run.",
+        advice="See whether its members were there, whether a job or a schedule was changed, and whether the listener fails.",
+        explain=_EXPLAIN + " Where as little was sent, the group is well.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
 )
 def consumption_out_of_rhythm(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A group that consumed far less than in this hour of former days, of a topic that got as much as ever."""
@@ -56,6 +73,17 @@ def consumption_out_of_rhythm(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     needs=(Part.PAST,),
     playbook="broker-down",
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="A topic that fell out of its rhythm",
+        what={
+            "": "{hour_count:message was/were} sent to {topic} in the hour from {hour_time_ms}. Usual for this hour: {usual_count} (median of {day_count:former day}).",
+            "more": "{hour_count:message was/were} sent to {topic} in the hour from {hour_time_ms}, far more than usual for this hour: {usual_count} (median of {day_count:former day}).",
+        },
+        effect="Something in front of the topic changed: producers that cannot send, a job that did not run, or one that sends in a loop. Consumers are sized for the usual.",
+        advice="Ask the owners of the producers; see who is connected, and whether sends are refused.",
+        explain=_EXPLAIN,
+        next_command="mqctl topic describe {source} -t {topic}",
+    ),
 )
 def traffic_out_of_rhythm(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A topic that got far less, or far more, than in this hour of former days."""

@@ -8,7 +8,7 @@ from statistics import median
 
 from mqctl.diagnosis.audience import COMMITTING, EVERY, LAGGING, SUBSCRIBED
 from mqctl.diagnosis.past_view import DAY, WEEK, days_back, known, too_short
-from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.lazy_dataclass import dataclass
@@ -52,6 +52,16 @@ class _Leak:
     playbook="expired-before-consumption",
     groups=COMMITTING,
     topics=SUBSCRIBED,
+    texts=RuleTexts(
+        title="Lag that leaks towards the retention time",
+        what={
+            "": "Group {group} was further behind on {topic} on each of the last {day_count} days: in the best hour of the day the age of its next message went from {first_wait_ms} to {last_wait_ms}."
+        },
+        effect="If it goes on like this, the next message is {retention_ms} old and deleted unread around {meets_expected_time_ms} (between {earliest_expected_time_ms} and {latest_expected_time_ms} by its fastest and its slowest day).",
+        advice="Make the group faster than its topic before then: more instances or threads, a quicker listener, or less to consume. `mqctl group lag --advise` says what bounds it. A longer fileReservedTime buys time where the disk has room.",
+        explain="Takes the age of the next message to consume in the best hour of each of the last 3 to 14 days of a recording. A group that catches up every night is not leaking. The forecast is a straight line by the median of the daily steps, up to two weeks ahead; a disk that fills up deletes earlier.",
+        next_command="mqctl group lag {source} -g {group}",
+    ),
 )
 def leaking_lag(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A group that is further behind every day, also in the best hour of the day, and will lose messages."""
@@ -118,6 +128,17 @@ def _retention_ms(case: ClusterCase, item: GroupHours) -> int:
     playbook="backlog",
     groups=COMMITTING,
     topics=LAGGING,
+    texts=RuleTexts(
+        title="A group that consumes half as much each week",
+        what={
+            "": "Group {group} consumed {first_week_count}, then {second_week_count}, then {last_week_count:message} of {topic} a week, while {sent_count:message was/were} sent in the last of them."
+        },
+        effect="It falls behind by what it no longer consumes: {lag_count:message waits/wait} now.",
+        advice="Compare releases and settings of its consumers with those of three weeks ago; look for a listener that slows down as data grows (a query without an index), for lost instances, and for threads that hang (`mqctl stacks`).",
+        explain="Compares three weeks of a recording: what was committed fell to at most 60 % from week to week, and what was sent did not fall below 80 %. Where producers send less each week as well, a group consumes less and is well.",
+        next_command="mqctl group lag {source} -g {group} --advise",
+        live_command="mqctl group lag {source} -g {group} --advise",
+    ),
 )
 def halving_rate(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A group that consumes about half as much each week, of a topic into which as much is sent as before."""
@@ -164,6 +185,16 @@ def _by_week(hours: Hours) -> list[int]:
     needs=(Part.PAST,),
     playbook="subscription-change",
     groups=EVERY,
+    texts=RuleTexts(
+        title="A group that nobody has used for a month",
+        what={
+            "": "Nobody has used group {group} for {unused_ms}: it had no member, and its offsets (of {topic_count:topic}) did not move."
+        },
+        effect="It takes room in the brokers' tables and its lag raises alarms. If somebody starts it again, it begins at offsets that may be long gone.",
+        advice="Ask its owner; delete it if nobody needs it (`mqctl group delete`). A job that runs once a quarter looks the same.",
+        explain="Looks at 30 days of a recording, of which at most a tenth may be missing: the group was there at their begin, had no member at any look since, and none of its offsets moved.",
+        next_command="mqctl group describe {source} -g {group}",
+    ),
 )
 def unused_group(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A group without any member, and whose offsets did not move, for a month."""

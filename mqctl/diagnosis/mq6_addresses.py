@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import APPLICATION, ONLINE
 from mqctl.diagnosis.group_view import named_clients
-from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Cause, Part
 from mqctl.model.numbers import decimal
 from mqctl.model.route import MASTER_ID
+
+_BROKERS = "mqctl broker list {source}"
 
 _ROUTES = (Part.ROUTES,)
 _NO_ANSWER = (Cause.SILENT, Cause.TIMED_OUT)
@@ -47,7 +49,29 @@ def _registered(case: ClusterCase) -> dict[tuple[str, int], set[str]]:
     return names
 
 
-@cluster_rule("MQ620", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
+@cluster_rule(
+    "MQ620",
+    Severity.ERROR,
+    source="RouteInfoManager.registerBroker",
+    needs=_ROUTES,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="A registered broker that cannot be reached",
+        what={
+            "": "{broker} (id {broker_id}) is registered as {address}, and cannot be reached there: {reason}.",
+            "silent": "{broker} (id {broker_id}) is registered as {address}, and did not answer in time: {reason}.",
+        },
+        effect="Clients on the same network as this machine get timeouts from it; nothing on it could be judged.",
+        advice="Run `mqctl broker reach` to see which ports answer. A port that accepts connections and answers nothing belongs to "
+        "a broker that hangs or is overloaded: look at its process, its log and its disk. A port that does not even accept is "
+        "blocked on the way, or nobody is there. An answer that comes with a longer --timeout is a slow one. A broker in a container or behind NAT must register an "
+        "address that clients reach: set brokerIP1 (and listenPort). If only this machine cannot reach it, look from another.",
+        explain="Name servers hand out the registered address without checking it. Something else may answer there: "
+        "an HTTP port, a proxy, a port that requires TLS.",
+        next_command=_BROKERS,
+        live_command="mqctl broker reach {source} {broker}",
+    ),
+)
 def nobody_answers(case: ClusterCase) -> Iterator[Verdict]:
     """A broker that is registered, and at whose address nobody answers, or somebody who speaks something else.
 
@@ -67,7 +91,26 @@ def nobody_answers(case: ClusterCase) -> Iterator[Verdict]:
             )
 
 
-@cluster_rule("MQ621", Severity.ERROR, source="BrokerConfig.brokerIP1", needs=_ROUTES, playbook="broker-down")
+@cluster_rule(
+    "MQ621",
+    Severity.ERROR,
+    source="BrokerConfig.brokerIP1",
+    needs=_ROUTES,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="An address that no client can use",
+        what={
+            "malformed": "{broker} (id {broker_id}) is registered as '{address}', which is not an address.",
+            "wildcard": "{broker} (id {broker_id}) is registered as {address}, which clients cannot connect to.",
+            "loopback": "{broker} (id {broker_id}) is registered as {address}: each client looks for it on its own machine.",
+        },
+        effect="Clients find the broker in their routes and cannot connect to it.",
+        advice="Set brokerIP1 to an address that clients reach, without blanks or comments behind it, and restart the broker.",
+        explain="A broker takes the address of a network interface when brokerIP1 is not set; in a container that may be the loopback. "
+        "Loopback addresses are judged only where a name server is asked at another address.",
+        next_command=_BROKERS,
+    ),
+)
 def impossible_address(case: ClusterCase) -> Iterator[Verdict]:
     """An address that clients on other machines cannot use: none at all, any address, or the broker's own loopback."""
     servers = [_host(view.address) for view in case.snapshot.name_servers]
@@ -92,7 +135,25 @@ def impossible_address(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ622", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="cluster-mixup"
+    "MQ622",
+    Severity.ERROR,
+    source="RouteInfoManager.registerBroker",
+    needs=_ROUTES,
+    playbook="cluster-mixup",
+    texts=RuleTexts(
+        title="Two brokers share one name",
+        what={
+            "": "{broker} belongs to {cluster_count:cluster} on these name servers: {clusters}.",
+            "other": "The broker at {address}, registered as {broker} of {cluster}, says it is {own_name} of "
+            "{own_cluster}.",
+        },
+        effect="The brokers overwrite each other's registration: clients reach one or the other by turns, and "
+        "messages seem to be lost.",
+        advice="Give every broker name to one broker only, or every cluster name servers of its own; restart what was changed.",
+        explain="Name servers keep one entry for a broker name, whichever cluster it says it is of: the last registration wins, every "
+        "30 s. An address that was given to another machine shows as well: it answers with a name of its own.",
+        next_command=_BROKERS,
+    ),
 )
 def one_name_for_two(case: ClusterCase) -> Iterator[Verdict]:
     """Two brokers under one name: of two clusters on the same name servers, or another one than is registered there."""
@@ -135,6 +196,14 @@ def one_name_for_two(case: ClusterCase) -> Iterator[Verdict]:
     source="BrokerController.getBrokerAddr",
     needs=(Part.ROUTES, Part.CONFIG),
     playbook="broker-down",
+    texts=RuleTexts(
+        title="A broker is registered under another address than its own",
+        what={"": "{broker} is registered as {address}; its own settings say {own_address}."},
+        effect="Clients go to the registered address; which of the two is right, only the network knows.",
+        advice="If brokerIP1 or listenPort was changed, restart the broker; if another process answers at the address, stop it.",
+        explain="A broker registers brokerIP1:listenPort as they were when it started.",
+        next_command="mqctl broker config {source} {broker}",
+    ),
 )
 def not_its_own_address(case: ClusterCase) -> Iterator[Verdict]:
     """A broker that is registered under another address than its own brokerIP1 and listenPort."""
@@ -157,6 +226,19 @@ def not_its_own_address(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.MEMBERS, Part.RUNNING_INFO, Part.CONFIG),
     playbook="cluster-mixup",
     groups=ONLINE,
+    texts=RuleTexts(
+        title="Members use other name servers than the brokers",
+        what={
+            "": "In group {group}, {lost_count:member asks/ask} {asked} for routes ({clients}); brokers register with {registered}."
+        },
+        effect="They learn of no change (new topics, queues, brokers), and after a restart they may find nothing at "
+        "all.",
+        advice="Correct the name server address of these clients and restart them. A client that was given a domain name asks for it "
+        "again every two minutes; one with fixed addresses keeps them.",
+        explain="Compares the list that members report with the brokers' namesrvAddr. Lists with names instead of addresses are left "
+        "alone: they may lead to the same servers.",
+        next_command="mqctl group members {source} -g {group}",
+    ),
 )
 def other_name_servers(case: ClusterCase) -> Iterator[Verdict]:
     """Members that ask name servers with which no broker of this cluster registers."""
@@ -196,6 +278,18 @@ def _servers(text: str | None) -> set[str]:
     playbook="cluster-mixup",
     groups=ONLINE,
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="A subscribed topic that this cluster does not have",
+        what={
+            "": "{member_count:member} of group {group} {member_count:/subscribes/subscribe} {topic}, and no broker of this cluster has it."
+        },
+        effect="It is not consumed, and the only sign is a warning in the members' logs.",
+        advice="Check the name of the topic, its namespace, and the cluster: consumers of two clusters in one process go to one of them "
+        "unless each has an instance name of its own. A topic that its first message creates appears with it.",
+        explain="Compares what members subscribe with the topic tables of all masters. Consumers start although a topic has no route, "
+        "and ask for it again every 30 s.",
+        next_command="mqctl topic list {source}",
+    ),
 )
 def topic_is_elsewhere(case: ClusterCase) -> Iterator[Verdict]:
     """Members that subscribe a topic that no broker of this cluster has: a wrong name, or the wrong cluster."""
@@ -218,6 +312,16 @@ def topic_is_elsewhere(case: ClusterCase) -> Iterator[Verdict]:
     Severity.WARNING,
     source="NettyRemotingClient.getAndCreateNameserverChannel",
     playbook="broker-down",
+    texts=RuleTexts(
+        title="A name server does not answer",
+        what={"": "Name server {address} does not answer: {reason}. {answering_count:other does/do}."},
+        effect="Clients that list it use another one after a timeout. What only this one knows was not judged, and "
+        "there is less redundancy left.",
+        advice="Restart it, or take it out of the lists of brokers and clients if it is gone for good. If only this machine cannot reach it, look from another.",
+        explain="Name servers do not know of each other, so nobody but clients and brokers notices. One that hangs and one behind a firewall look the "
+        "same from here: the brokers' logs distinguish them.",
+        next_command=_BROKERS,
+    ),
 )
 def silent_name_server(case: ClusterCase) -> Iterator[Verdict]:
     """A name server of the list that does not answer while others do."""
@@ -238,6 +342,16 @@ def silent_name_server(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.ROUTES, Part.TOPICS),
     playbook="broker-down",
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="A route to a broker that does not have the topic",
+        what={"": "Name servers list {topic} on {brokers}, where it does not exist."},
+        effect="Messages sent there are refused, or create the topic with default settings; pulls are refused with code 17. Consumers own its queues all the same.",
+        advice="If the topic should be gone, delete it at the name servers as well (mqctl topic delete does both). "
+        "Otherwise create it on that broker again.",
+        explain="A broker that loses a topic registers the others, and name servers keep what they had (4.9.x). A topic that was deleted on the broker only "
+        "and a broker that came back without its topics.json look the same: the second lacks all its topics.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
 )
 def route_without_topic(case: ClusterCase) -> Iterator[Verdict]:
     """A route that leads to a broker which does not have the topic: deleted there, and not at the name servers."""

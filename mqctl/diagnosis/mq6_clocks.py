@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.names import group_of
@@ -22,6 +22,22 @@ _LEAST = 3
     source="MessageExtBrokerInner.bornTimestamp",
     needs=(Part.NEWEST,),
     playbook="cluster-mixup",
+    texts=RuleTexts(
+        title="A producer's clock differs",
+        what={
+            "": "The clock of producer {host} is {difference_ms} ahead of its broker's: messages of {topics} are born "
+            "after they are stored.",
+            "behind": "The clock of producer {host} is {difference_ms} behind its broker's, or all its messages take that "
+            "long: {sampled_count:message} of {topics} were looked at.",
+        },
+        effect="Queries by key and by time miss its messages, times of delivery at a given moment are off, and latencies "
+        "computed from the time of birth are wrong.",
+        advice="Compare `date` on {host} with the broker's, and let both follow the same time server.",
+        explain="Compares when messages were born (producer's clock) and stored (broker's clock) in the newest four of up to 32 "
+        "topics; delayed and transactional messages are left out. From 10 s ahead, or three messages that are all "
+        "a minute behind. What is more than a day old at birth was copied from elsewhere.",
+        next_command="mqctl producer list {source}",
+    ),
 )
 def clocks_differ(case: ClusterCase) -> Iterator[Verdict]:
     """Producers whose messages are born after they are stored, or all of them long before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import APPLICATION, EVERY_TOPIC
-from mqctl.diagnosis.rule import ClusterCase, Verdict, cluster_rule
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Verdict, cluster_rule
 from mqctl.model.config import PERM_WRITE, perm_text
 from mqctl.model.finding import Confidence, Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
@@ -29,7 +29,23 @@ def _masters(case: ClusterCase) -> dict[str, set[str]]:
     return masters
 
 
-@cluster_rule("MQ618", Severity.FATAL, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
+@cluster_rule(
+    "MQ618",
+    Severity.FATAL,
+    source="RouteInfoManager.registerBroker",
+    needs=_ROUTES,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="No broker is registered",
+        what={"": "The name servers answer ({name_servers}), but no broker is registered with any of them."},
+        effect="Clients find no route: nothing can be sent or consumed. No topic or group could be judged.",
+        advice="Check that the brokers run, and that their namesrvAddr lists these name servers. A name server that has just started "
+        "lists them within 30 s. If this is the wrong cluster, name the right one.",
+        explain="Name servers keep what brokers register in memory, and drop a broker whose connection breaks or that is silent for "
+        "120 s. Brokers register again every 30 s.",
+        next_command="mqctl broker list {source}",
+    ),
+)
 def no_broker(case: ClusterCase) -> Iterator[Verdict]:
     """Name servers that answer and know no broker at all: nothing can be sent, consumed or judged."""
     if case.snapshot.without_brokers:
@@ -41,7 +57,25 @@ def no_broker(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule("MQ619", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
+@cluster_rule(
+    "MQ619",
+    Severity.ERROR,
+    source="RouteInfoManager.registerBroker",
+    needs=_ROUTES,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="One broker under two names",
+        what={
+            "": "{address} is registered as {names}: one process, or one address that was copied into two configurations."
+        },
+        effect="Clients take it for several brokers: queues are counted twice, and messages of one name are looked for in the store of another.",
+        advice="Give each broker an address of its own (brokerIP1, listenPort), or restart the one that was renamed; the old name goes "
+        "120 s after it stops.",
+        explain="Compares the addresses of all broker names. A broker that was renamed stays registered under its old name until the "
+        "name server drops it.",
+        next_command="mqctl broker list {source}",
+    ),
+)
 def one_broker_twice(case: ClusterCase) -> Iterator[Verdict]:
     """One address under several broker names: a broker that was renamed, or a configuration that was copied."""
     for address, names in sorted(_names_by_address(case).items()):
@@ -68,6 +102,14 @@ def _names_by_address(case: ClusterCase) -> dict[str, set[str]]:
     source="RouteInfoManager.wipeWritePermOfBrokerByLock",
     needs=(Part.ROUTES, Part.TOPICS),
     playbook="broker-down",
+    texts=RuleTexts(
+        title="Write permission was wiped",
+        what={"": "{name_server} shows {topic_count:topic} of {broker} as closed for writing, {topic} among them."},
+        effect="Producers that ask this name server send nothing to that broker.",
+        advice="If maintenance is over, give it back (mqadmin addWritePerm).",
+        explain="The mark lives in the memory of one name server only and goes with its restart or the next change of topics.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
 )
 def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
     """A broker whose topics name servers show as closed for writing although its own settings say otherwise."""
@@ -94,6 +136,14 @@ def wiped_write_permission(case: ClusterCase) -> Iterator[Verdict]:
     needs=_ROUTES,
     playbook="scale-out",
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="A topic on some brokers only",
+        what={"": "{topic} is missing on {missing_count} of {broker_count:broker} of {cluster}: {brokers}."},
+        effect="Those brokers carry none of its load; automatic creation leaves topics like this.",
+        advice="Create it on all brokers of the cluster.",
+        explain="Compares the route with the masters of the cluster.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
 )
 def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
     """A topic that only some of a cluster's masters serve: the others carry nothing of it."""
@@ -121,6 +171,14 @@ def topic_on_some_brokers(case: ClusterCase) -> Iterator[Verdict]:
     needs=_ROUTES,
     playbook="scale-out",
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="Brokers have different numbers of queues",
+        what={"": "{topic} has between {least_queue_count} and {most_queue_count:queue} on its brokers ({counts})."},
+        effect="Load follows the number of queues.",
+        advice="Give all brokers the same number unless it is meant so.",
+        explain="Senders take queues in turn, so a broker with twice the queues gets twice the messages.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
 )
 def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
     """A topic with different numbers of queues on its brokers: load follows the numbers."""
@@ -142,6 +200,17 @@ def uneven_queue_counts(case: ClusterCase) -> Iterator[Verdict]:
     needs=_ROUTES,
     playbook="broker-down",
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="A topic without write queues",
+        what={
+            "": "{topic} has {read_queue_count:read queue} and no write queues on {broker_count:broker}.",
+            "none": "{topic} has neither read nor write queues on {broker_count:broker}.",
+        },
+        effect="Every send fails in the producer, which says that the topic has no route.",
+        advice="Give it write queues again unless it is being drained before it is deleted.",
+        explain="Producers take their queues from writeQueueNums of all brokers in the route. Zero is how a topic is drained, and looks like a topic that does not exist.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
 )
 def nowhere_to_send(case: ClusterCase) -> Iterator[Verdict]:
     """A topic that may be written and has no write queue on any broker: producers see no route.
@@ -168,6 +237,16 @@ def nowhere_to_send(case: ClusterCase) -> Iterator[Verdict]:
     needs=_ROUTES,
     playbook="broker-down",
     topics=EVERY_TOPIC,
+    texts=RuleTexts(
+        title="Name servers disagree",
+        what={"": "{name_servers} of {name_server_count:name server} show another route of {topic}."},
+        effect="Clients see different queues, depending on which one they ask.",
+        advice="Look again in a minute: brokers register with each name server every 30 s. If it stays, a broker does not reach that name server, "
+        "or its namesrvAddr leaves it out (`mqctl broker config`).",
+        explain="Name servers do not talk to each other; every broker registers with each. A second look distinguishes a fault from a "
+        "registration under way.",
+        next_command="mqctl topic route {source} -t {topic}",
+    ),
 )
 def name_servers_differ(case: ClusterCase) -> Iterator[Verdict]:
     """Name servers that give different routes for a topic; a second look tells a fault from a registration."""
@@ -185,7 +264,25 @@ def name_servers_differ(case: ClusterCase) -> Iterator[Verdict]:
         )
 
 
-@cluster_rule("MQ635", Severity.ERROR, source="RouteInfoManager.registerBroker", needs=_ROUTES, playbook="broker-down")
+@cluster_rule(
+    "MQ635",
+    Severity.ERROR,
+    source="RouteInfoManager.registerBroker",
+    needs=_ROUTES,
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="A name server does not list all brokers",
+        what={
+            "": "Name server {name_server} does not list {missing_count} of {broker_count:broker} that others list: {brokers}."
+        },
+        effect="Clients that ask it find no route to what these brokers hold, and go on with what they knew before, or with nothing.",
+        advice="Look again in a minute: brokers register with each name server every 30 s, and one that was just started knows nobody. "
+        "If it stays, these brokers do not reach it, or their namesrvAddr leaves it out (`mqctl broker config`).",
+        explain="Name servers do not talk to each other; each lists the brokers that register with it. A second look distinguishes a fault from a "
+        "registration under way.",
+        next_command="mqctl broker list {source}",
+    ),
+)
 def name_server_without_brokers(case: ClusterCase) -> Iterator[Verdict]:
     """A name server that does not list brokers of another one; a second look tells a fault from a registration."""
     now, before = _lacking(case.snapshot.name_servers), None
@@ -242,7 +339,22 @@ def _shape(route: TopicRoute, brokers: set[str]) -> tuple[object, ...] | None:
     return (tuple(queues), tuple(addresses), route.order_conf) if queues else None
 
 
-@cluster_rule("MQ609", Severity.ERROR, source="RouteInfoManager", needs=_ROUTES, playbook="master-lost")
+@cluster_rule(
+    "MQ609",
+    Severity.ERROR,
+    source="RouteInfoManager",
+    needs=_ROUTES,
+    playbook="master-lost",
+    texts=RuleTexts(
+        title="A master is gone",
+        what={"": "{broker} has {slave_count:slave} and no master."},
+        effect="Its messages can be read; nothing can be sent or locked, and offsets committed meanwhile are overwritten when the master returns.",
+        advice="Start the master. If there never was one of that name, the slave has a wrong brokerName: it must be its master's.",
+        explain="Looks for broker names that have addresses but none with id 0. The entry of a master that stops or dies goes at once, "
+        "that of a frozen host after 120 s; in plain mode nobody takes over.",
+        next_command="mqctl broker list {source}",
+    ),
+)
 def master_gone(case: ClusterCase) -> Iterator[Verdict]:
     """A broker name with slaves only: no sends, no queue locks, and offsets that the next master overwrites."""
     known: dict[str, set[int]] = {}
@@ -259,7 +371,19 @@ def master_gone(case: ClusterCase) -> Iterator[Verdict]:
 
 
 @cluster_rule(
-    "MQ610", Severity.ERROR, source="BrokerConfig.brokerPermission", needs=(Part.CONFIG,), playbook="broker-down"
+    "MQ610",
+    Severity.ERROR,
+    source="BrokerConfig.brokerPermission",
+    needs=(Part.CONFIG,),
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="A broker is closed",
+        what={"": "The permission of {broker} is {perm}."},
+        effect="What it lacks is refused with code 16, whatever the topics allow.",
+        advice="Set brokerPermission to 6 when the maintenance is over.",
+        explain="brokerPermission overrides every topic: 4 reads, 2 writes, 6 both.",
+        next_command="mqctl broker config {source} {broker}",
+    ),
 )
 def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
     """A broker whose own permission closes it for reading or writing."""
@@ -279,6 +403,18 @@ def closed_broker(case: ClusterCase) -> Iterator[Verdict]:
     needs=(Part.ROUTES, Part.CONFIG),
     playbook="scale-out",
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="A topic created by its first message, on one broker only",
+        what={
+            "": "Topic {topic} lives on {broker} only, of {broker_count:master}, with {queue_count:queue}: a first send created "
+            "it there."
+        },
+        effect="One broker carries all of the topic; without it the topic is gone.",
+        advice="Create the topic on all brokers, and set autoCreateTopicEnable=false.",
+        explain="With autoCreateTopicEnable a broker creates what is sent to it, with the number of queues that the producer asks "
+        "for; the others hear nothing of it while producers keep to the route they have.",
+        next_command="mqctl topic describe {source} -t {topic}",
+    ),
 )
 def created_by_a_send(case: ClusterCase) -> Iterator[Verdict]:
     """A topic on one of several masters, as a producer asks for it, where brokers create topics by themselves."""

@@ -10,10 +10,12 @@ from mqctl.allocation.observed import UNKNOWN, observed_allocation
 from mqctl.allocation.rooms import inferred_rule
 from mqctl.diagnosis.audience import SHARING, SUBSCRIBED
 from mqctl.diagnosis.group_view import GroupView, named_clients, queue_names
-from mqctl.diagnosis.rule import ClusterCase, Unknown, Verdict, cluster_rule, restarting
+from mqctl.diagnosis.rule import ClusterCase, RuleTexts, Unknown, Verdict, cluster_rule, restarting
 from mqctl.model.finding import Confidence, Reason, Severity, Subject, SubjectKind, Why
 from mqctl.model.gap import Part
 from mqctl.model.queue import MessageQueue
+
+_SHOW = "mqctl allocation show {source} -g {group}"
 
 _RUNNING = (Part.MEMBERS, Part.RUNNING_INFO)
 _CONFIG = "CONFIG"
@@ -122,6 +124,19 @@ def _holders(case: ClusterCase, shared: _Shared, room: str) -> str | None:
     playbook="room-lost",
     groups=SHARING,
     topics=SUBSCRIBED,
+    texts=RuleTexts(
+        title="Names that do not show a machine room",
+        what={
+            "": "Group {group} allocates {topic} by rooms, but the room of {names} is not known: its "
+            "{queue_count:queue stays/stay} with the present owners, {waiting_count:message} waiting."
+        },
+        effect="The nearby strategy fails for the whole topic on every instance: owners stay as they are when "
+        "members join or leave.",
+        advice="Name brokers and clients by the rule, or fix the rule.",
+        explain="The strategy needs the room of every broker and of every client; one name without is enough. Judged only when "
+        "the rule is given (--room-rule, or the profile's).",
+        next_command=_SHOW,
+    ),
 )
 def rooms_untold(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Names that tell no machine room: the nearby strategy throws for the whole topic, and the assignment freezes."""
@@ -150,6 +165,19 @@ def rooms_untold(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     playbook="room-lost",
     groups=SHARING,
     topics=SUBSCRIBED,
+    texts=RuleTexts(
+        title="A machine room without consumers",
+        what={
+            "": "Group {group} has no consumer in room {room}, which hosts {queue_count:queue} of {topic} ({queues}) "
+            "with {waiting_count:message} waiting; owned by: {holders}."
+        },
+        effect="With the nearby strategy the other rooms consume them across rooms; with the room strategy nobody does.",
+        advice="Restart the consumers in that room, or check that the other rooms can take the load.",
+        explain="Compares the rooms of the topic's brokers with those of the group's members. Without a rule (--room-rule, or the "
+        "profile's) rooms are read from the names themselves, with medium confidence, where all brokers have one of several prefixes "
+        "(HT-broker-a, CP@broker-a) and all members one of these.",
+        next_command=_SHOW,
+    ),
 )
 def dead_room(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """A machine room with queues and without consumers: another room consumes for it, or nobody does."""
@@ -188,6 +216,17 @@ def dead_room(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     playbook="room-lost",
     groups=SHARING,
     topics=SUBSCRIBED,
+    texts=RuleTexts(
+        title="Machine rooms have unequal loads",
+        what={
+            "": "Each consumer of {group} has {queues_per_client} queues of {topic} in room {room}, but "
+            "{other_queues_per_client} in room {other}."
+        },
+        effect="The room with more queues for each consumer falls behind first.",
+        advice="Distribute consumers in proportion to the queues of each room.",
+        explain="Reported when one room has more than twice as many queues per consumer as another.",
+        next_command=_SHOW,
+    ),
 )
 def uneven_rooms(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Rooms of which one has more than twice the queues for each consumer of another."""
@@ -224,6 +263,20 @@ def uneven_rooms(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     playbook="unconsumed-queue",
     groups=SHARING,
     topics=SUBSCRIBED,
+    texts=RuleTexts(
+        title="Fixed queue lists that no longer match the topic",
+        what={
+            "missing": "Members of group {group} take queues of {topic} by fixed lists, and of {queue_count:queue} {missing_count:is/are} in "
+            "none that is in use: {missing}.",
+            "gone": "Members of group {group} hold {gone_count:queue} of {topic} by fixed lists that the topic does not have: {gone}.",
+        },
+        effect="The strategy CONFIG looks at neither queues nor members: new queues are never consumed, and pulls "
+        "of old ones fail.",
+        advice="Bring the lists up to date, or let members use AVG.",
+        explain="Compares what members with the strategy CONFIG hold with the queues of the topic's route. A member that is "
+        "offline takes its list with it.",
+        next_command=_SHOW,
+    ),
 )
 def stale_lists(case: ClusterCase) -> Iterator[Verdict | Unknown]:
     """Members with fixed lists of queues (CONFIG) that are not the topic's queues any more."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mqctl.diagnosis.audience import APPLICATION, LAGGING, TopicKind
-from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.diagnosis.rule import Case, RuleTexts, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.lag import LagState
@@ -25,6 +25,21 @@ def _topic(case: Case, topic: str) -> Subject:
     needs=(Part.TOPICS, Part.QUEUES, Part.CONSUMER_OFFSETS),
     playbook="unconsumed-queue",
     topics=LAGGING,
+    texts=RuleTexts(
+        title="Messages in queues that nobody can read",
+        what={
+            "": "{topic} has {read_queue_count:read queue}; queues {queues} beyond them hold {message_count:message}.",
+            "empty": "{topic} has {read_queue_count:read queue} and {write_queue_count:write queue}. Queues beyond the "
+            "read queues are empty so far ({queues}); the next sends go there as well.",
+        },
+        effect="No consumer can pull what is in these queues; it expires unread.",
+        advice="Raise readQueueNums to writeQueueNums until the queues are drained, then shrink in the right order: write "
+        "queues first, read queues last.",
+        explain="Consumers see queue ids below readQueueNums only; a pull beyond is refused. Shrinking both numbers at once "
+        "strands what is in the upper queues.",
+        next_command="mqctl store describe {source}",
+        live_command="mqctl topic describe {source} -t {topic}",
+    ),
 )
 def unreachable_queues(case: Case) -> Iterator[Verdict]:
     """Messages in queues that the topic's read queue count leaves out: no consumer can pull them.
@@ -74,6 +89,13 @@ def _drained(case: Case) -> set[tuple[str, int]]:
     needs=(Part.TOPICS,),
     playbook="scale-out",
     topics=LAGGING,
+    texts=RuleTexts(
+        title="Read queues that get no messages",
+        what={"": "{topic} has {read_queue_count:read queue} and only {write_queue_count:write queue}."},
+        effect="The queues in between get nothing; the instances that own them are idle.",
+        advice="Normal while a topic shrinks; lower readQueueNums once they are empty.",
+        explain="Producers write to queue ids below writeQueueNums, consumers own ids below readQueueNums.",
+    ),
 )
 def idle_queues(case: Case) -> Iterator[Verdict]:
     """Fewer write queues than read queues: the difference gets no messages. Normal while a topic shrinks."""
@@ -93,6 +115,18 @@ def idle_queues(case: Case) -> Iterator[Verdict]:
     needs=(Part.TOPICS,),
     playbook="broker-down",
     topics=LAGGING - {TopicKind.DEAD_LETTER},
+    texts=RuleTexts(
+        title="A topic is closed for reading or writing",
+        what={
+            "read": "{topic} cannot be read (perm {perm}); it holds {message_count:message}.",
+            "write": "{topic} cannot be written (perm {perm}).",
+            "both": "{topic} can neither be read nor written (perm {perm}); it holds {message_count:message}.",
+        },
+        effect="Consumers or producers of the topic get errors or no route.",
+        advice="Set perm 6 unless somebody closed the topic on purpose.",
+        explain="perm is a sum of 4 (read) and 2 (write); a wiped write permission is held by name servers only and does not "
+        "show here.",
+    ),
 )
 def closed_topic(case: Case) -> Iterator[Verdict]:
     """A topic that cannot be read or written."""
@@ -121,6 +155,18 @@ def closed_topic(case: Case) -> Iterator[Verdict]:
     needs=(Part.TOPICS, Part.CONSUMER_OFFSETS),
     playbook="subscription-change",
     topics=APPLICATION,
+    texts=RuleTexts(
+        title="Offsets on a topic that has no settings",
+        what={
+            "": "Groups have offsets on {topic} ({groups}), but the topic has no settings; {message_count} of its messages are stored."
+        },
+        effect="The topic was deleted with its offsets kept, or its settings were lost. Without settings the broker "
+        "refuses its consumers, and a new topic of that name would start with the old offsets.",
+        advice="Delete the offsets if the topic is gone; create its settings if it is not.",
+        explain="Offsets live in consumerOffset.json, settings in topics.json; deleting a topic keeps the offsets. Stored messages "
+        "make it a warning: somebody may still want them.",
+        next_command="mqctl store describe {source}",
+    ),
 )
 def unknown_topic(case: Case) -> Iterator[Verdict]:
     """Offsets on a topic that has no settings: deleted, or its settings were lost."""

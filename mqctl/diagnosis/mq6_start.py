@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.diagnosis.rule import Case, RuleTexts, Verdict, rule
 from mqctl.model.finding import Severity, Subject, SubjectKind
 from mqctl.model.gap import Part
 from mqctl.model.names import AUTO_CREATE_TOPIC, is_system_topic
@@ -13,7 +13,21 @@ _TRACE_TOPIC = "RMQ_SYS_TRACE_TOPIC"
 
 
 @rule(
-    "MQ644", Severity.ERROR, source="TopicConfigManager.init", needs=(Part.CONFIG, Part.TOPICS), playbook="broker-down"
+    "MQ644",
+    Severity.ERROR,
+    source="TopicConfigManager.init",
+    needs=(Part.CONFIG, Part.TOPICS),
+    playbook="broker-down",
+    texts=RuleTexts(
+        title="A setting needs a restart to take effect",
+        what={"": "{broker} has {setting}, but topic {topic}, which it creates for that at start, is missing."},
+        effect="The setting is shown as on but has no effect: it was changed while the broker ran, and is read only "
+        "at start.",
+        advice="Restart the broker, or create the topic with `mqctl topic create`.",
+        explain="Compares two switches with the topics that a broker makes at its start when they are on: TBW102 for "
+        "autoCreateTopicEnable, and the trace topic for traceTopicEnable.",
+        next_command="mqctl broker config {source} {broker}",
+    ),
 )
 def switched_on_too_late(case: Case) -> Iterator[Verdict]:
     """A switch that is on, without the topic that a broker makes at its start when it is."""

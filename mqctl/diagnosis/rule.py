@@ -27,6 +27,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import QueueState, TagSample
 from mqctl.model.route import TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.stacks.verdict import StackVerdict
@@ -215,6 +216,51 @@ _LIVE_ONLY = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RuleTexts:
+    """The sentences of a rule in English: other languages have them by the keys that `keyed` gives them.
+
+    Places have the names of a finding's params and evidence, and are written by the unit that the name ends in.
+
+    Attributes:
+        title: what the rule finds, for listings.
+        what: template of what is wrong, by variant; the empty variant is the usual one.
+        effect: template of what follows from it.
+        advice: template of what to do; `{command}` is the place of `command`.
+        explain: what the rule looks at and why, for `mqctl rules explain`.
+        next_command: template of the next command to type (see `command_line`), None when there is none. `{source}`
+            stands for the option that names the evidence.
+        live_command: the one for a live cluster, where that is another.
+        command: the command that the advice names, where it has places.
+    """
+
+    title: str
+    what: Mapping[str, str]
+    effect: str
+    advice: str
+    explain: str
+    next_command: str | None = None
+    live_command: str | None = None
+    command: str | None = None
+
+    def keyed(self, code: str) -> dict[str, str]:
+        """Returns the templates by key: `mq410-title`, `mq410-what`, `mq412-what-orderly`, ..."""
+        parts = {"title": self.title, "effect": self.effect, "advice": self.advice, "explain": self.explain}
+        parts |= {_what(variant): template for variant, template in self.what.items()}
+        return {f"{code.lower()}-{part}": template for part, template in parts.items()}
+
+    def said(self, code: str, part: str, values: Mapping[str, object], variant: str | None = None) -> str:
+        """Returns the sentence `title`, `what`, `effect`, `advice` or `explain` with its values."""
+        if part == "what":
+            return sentence(f"{code.lower()}-{_what(variant)}", self.what[variant or ""], **values)
+        template: str = getattr(self, part)
+        return sentence(f"{code.lower()}-{part}", template, **values)
+
+
+def _what(variant: str | None) -> str:
+    return f"what-{variant.replace('_', '-')}" if variant else "what"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One registered rule.
 
@@ -236,6 +282,7 @@ class Rule:
     source: str
     needs: tuple[Part, ...]
     playbook: str
+    texts: RuleTexts
     groups: frozenset[GroupKind] = frozenset()
     topics: frozenset[TopicKind] = frozenset()
     least_window: Callable[[Settings], int] | None = None
@@ -267,6 +314,7 @@ def rule(
     source: str,
     needs: tuple[Part, ...] = (),
     playbook: str,
+    texts: RuleTexts,
     groups: frozenset[GroupKind] = frozenset(),
     topics: frozenset[TopicKind] = frozenset(),
 ) -> Callable[[Judge], Judge]:
@@ -285,6 +333,7 @@ def rule(
             source=source,
             needs=needs,
             playbook=playbook,
+            texts=texts,
             groups=groups,
             topics=topics,
             judge=judge,
@@ -301,6 +350,7 @@ def cluster_rule(
     source: str,
     needs: tuple[Part, ...] = (),
     playbook: str,
+    texts: RuleTexts,
     groups: frozenset[GroupKind] = frozenset(),
     topics: frozenset[TopicKind] = frozenset(),
     least_window: Callable[[Settings], int] | None = None,
@@ -321,6 +371,7 @@ def cluster_rule(
             source=source,
             needs=needs,
             playbook=playbook,
+            texts=texts,
             groups=groups,
             topics=topics,
             least_window=least_window,

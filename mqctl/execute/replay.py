@@ -146,7 +146,7 @@ def _settle_doubts(work: Publishing) -> None:
         if count is None:
             left[doubt.key] = doubt
         elif count != 1:
-            left[doubt.key] = Doubt(key=doubt.key, reason=sentence("times", "it is there {count} times", count=count))
+            left[doubt.key] = Doubt(key=doubt.key, reason=sentence("times", "it is there {count:time}", count=count))
     work.record.in_doubt = list(left.values())
 
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from mqctl.errors import MqctlError
 from mqctl.model.numbers import decimal
+from mqctl.text import sentence
 
 Properties: TypeAlias = Mapping[str, str]
 
@@ -237,7 +238,10 @@ def _compared(left: Present, right: Present) -> int:
     elif isinstance(right, str) and not isinstance(left, str | bool):
         right = _as_type_of(right, left)
     if isinstance(left, bool) != isinstance(right, bool) or isinstance(left, str) or isinstance(right, str):
-        raise EvaluationError(f"cannot compare {left!r} with {right!r}", reason="Java throws ClassCastException")
+        raise EvaluationError(
+            sentence("filter-cannot-compare", "cannot compare {left!r} with {right!r}", left=left, right=right),
+            reason=sentence("java-throws-class-cast", "Java throws ClassCastException"),
+        )
     return (left > right) - (left < right)
 
 
@@ -249,12 +253,20 @@ def _as_type_of(text: str, number: int | float) -> int | float:
     whole = decimal(text.lstrip("+"), low=-(1 << (bits - 1)), high=(1 << (bits - 1)) - 1) if match else None
     if whole is None:
         reason = "Java throws NumberFormatException"
-        raise EvaluationError(f"cannot read {text!r} as a whole number of {bits} bits", reason=reason)
+        raise EvaluationError(
+            sentence(
+                "filter-no-whole-number", "cannot read {text!r} as a whole number of {bits} bits", text=text, bits=bits
+            ),
+            reason=reason,
+        )
     return whole
 
 
 def _double(text: str) -> float:
     trimmed = text.strip(_BLANK)
     if not _DOUBLE.fullmatch(trimmed):
-        raise EvaluationError(f"cannot read {text!r} as a number", reason="Java throws NumberFormatException")
+        raise EvaluationError(
+            sentence("filter-no-number", "cannot read {text!r} as a number", text=text),
+            reason=sentence("java-throws-number-format", "Java throws NumberFormatException"),
+        )
     return float(trimmed.rstrip("fFdD") if trimmed[-1] in "fFdD" else trimmed)

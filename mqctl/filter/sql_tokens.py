@@ -110,8 +110,13 @@ class Tokens:
         shown = repr(self.text) if len(self.text) <= LONGEST_REMARK else quoted(self.text)
         return SqlSyntaxError(
             sentence("cannot-read-sql92-expression", "cannot read the SQL92 expression {shown}", shown=shown),
-            reason=f"{reason} at character {at + 1}{seen}",
-            remedy="compare names with = <> > >= < <=, BETWEEN, IN ('a', 'b'), IS NULL; join with AND, OR, NOT (...)",
+            reason=sentence(
+                "sql-wrong-at-character", "{reason} at character {at}{seen}", reason=reason, at=at + 1, seen=seen
+            ),
+            remedy=sentence(
+                "sql-operators-known",
+                "compare names with = <> > >= < <=, BETWEEN, IN ('a', 'b'), IS NULL; join with AND, OR, NOT (...)",
+            ),
             position=at,
         )
 

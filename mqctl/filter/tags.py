@@ -8,6 +8,7 @@ from __future__ import annotations
 from mqctl.errors import UsageError
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import sentence
 
 SEPARATOR = "||"
 ALL = "*"
@@ -71,9 +72,9 @@ def parse_tags(expression: str | None) -> TagFilter:
         parts.pop()
     if not parts:
         raise TagExpressionError(
-            f"cannot subscribe by {expression!r}",
-            reason="it names no tag",
-            remedy="write for instance 'a || b', or '*'",
+            sentence("cannot-subscribe-by", "cannot subscribe by {expression!r}", expression=expression),
+            reason=sentence("expression-names-no-tag", "it names no tag"),
+            remedy=sentence("tag-expression-example", "write for instance 'a || b', or '*'"),
         )
     tags = tuple(dict.fromkeys(tag for part in parts if (tag := part.strip(_JAVA_TRIM))))
     return TagFilter(expression, tags, frozenset(map(java_string_hash, tags)))

@@ -1,4 +1,4 @@
-"""What a rule says about a snapshot: numbers and names only; sentences live in `mqctl.render.messages`."""
+"""What a rule says about a snapshot: numbers and names only; sentences stand where the rule is registered."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Finding:
 
 
 class Reason(StrEnum):
-    """Reasons for which something is not judged; the sentence of each is `why_<value>` of the catalogue."""
+    """Reasons for which something is not judged; `mqctl.diagnosis.why_words` has the sentence of each."""
 
     GAP = "gap"
     GAP_IN = "gap_in"

@@ -21,6 +21,7 @@ from mqctl.recording.tables import (
     rows_in,
     schema_of,
 )
+from mqctl.text import sentence
 
 _Place: TypeAlias = tuple[object, ...]
 
@@ -37,7 +38,10 @@ def joined(kind: RowKind, sources: Sequence[tuple[str, bytes]], cluster: str) ->
     files = [_Source(kind, where, *_opened(kind, where, data)) for where, data in sources]
     count = sum(source.file.metadata.num_rows for source in files)
     if count > MOST_ROWS:
-        raise BadInputError(f"could not join {len(files)} files", reason=f"one of {count} rows would not be read")
+        raise BadInputError(
+            sentence("recording-files-not-joined", "could not join {files:file}", files=len(files)),
+            reason=sentence("recording-rows-not-readable", "one of {count} rows would not be read", count=count),
+        )
     return file_with(kind, [*(part for file in files for part in file.frames()), *_rest(kind, files)], cluster)
 
 

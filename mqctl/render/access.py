@@ -119,7 +119,11 @@ def access_document(
         for broker, own in sorted(files.items())
         for item in own
     ]
-    tables = [Table(LIST_COLUMNS, rows, empty="no broker has users")] if rows or not file_rows else []
+    tables = (
+        [Table(LIST_COLUMNS, rows, empty=sentence("empty-no-broker-has-users", "no broker has users"))]
+        if rows or not file_rows
+        else []
+    )
     tables += [Table(FILE_COLUMNS, file_rows)] if file_rows else []
     return Document(schema="acl.list/1", value=AccessReport(entries=rows, files=file_rows), records=rows, blocks=tables)
 
@@ -148,7 +152,7 @@ def explanation_document(question: tuple[str, str, str, str], decisions: Mapping
     user, action, resource, address = question
     rows = [_explained(broker, decision) for broker, decision in decisions.items()]
     value = AccessExplanation(user=user, action=action, resource=resource, address=address, brokers=rows)
-    table = Table(EXPLAIN_COLUMNS, rows, empty="no broker checks who asks")
+    table = Table(EXPLAIN_COLUMNS, rows, empty=sentence("empty-no-broker-checks-who-asks", "no broker checks who asks"))
     return Document(schema="acl.explain/1", value=value, records=rows, blocks=[table])
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from mqctl import units
 from mqctl.allocation.key_forecast import KeyForecast
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow
+from mqctl.diagnosis.backlog_words import BOUNDS, CURES, cause_said
 from mqctl.diagnosis.causes import cause_of, numbers_of
 from mqctl.model.finding import Confidence
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode
-from mqctl.render.messages import cause_template, phrase, written
 from mqctl.render.remedies import remedy_tables
-from mqctl.render.text import printable
+from mqctl.text import printable, sentence
 
 _ADVICE_COLUMNS = (
     Column("group", "group"),
@@ -175,7 +174,6 @@ def advice_document(
     window_ms: int,
     advices: Sequence[BacklogAdvice],
     *,
-    lang: Lang | None,
     detail: bool,
     members_known: bool = False,
 ) -> Document:
@@ -186,18 +184,35 @@ def advice_document(
         members_known: whether every broker said who is online.
     """
     rows = [_row(advice) for advice in advices]
-    causes = [line for advice in advices if (line := _cause_line(advice, lang, members_known=members_known))]
+    causes = [line for advice in advices if (line := _cause_line(advice, members_known=members_known))]
     blocks: list[Table | Paragraphs] = [Paragraphs(causes[:_CAUSES])] if causes else []
-    blocks += [Table(_ADVICE_COLUMNS, [_shown(advice, lang) for advice in advices], empty="no group has offsets there")]
-    blocks += remedy_tables(advices, lang)
-    uncommitted = [line for advice in advices for line in _uncommitted(advice, lang)]
+    blocks += [
+        Table(
+            _ADVICE_COLUMNS,
+            [_shown(advice) for advice in advices],
+            empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there"),
+        )
+    ]
+    blocks += remedy_tables(advices)
+    uncommitted = [line for advice in advices for line in _uncommitted(advice)]
     if uncommitted:
         blocks.append(Paragraphs(uncommitted))
     if window_ms and any(advice.confidence is Confidence.LOW for advice in advices if advice.remedies):
-        blocks.append(Paragraphs([phrase("uncertain", lang).format(window=units.duration(window_ms))]))
+        blocks.append(
+            Paragraphs(
+                [
+                    sentence(
+                        "advice-uncertain",
+                        "Uncertain: the two looks are only {window} apart, less than the commit interval of "
+                        "consumers, or not every member answered.",
+                        window=units.duration(window_ms),
+                    )
+                ]
+            )
+        )
     if detail:
-        shown = [_shown_queue(flow, lang) for advice in advices for flow in advice.queues]
-        blocks.append(Table(_QUEUE_COLUMNS, shown, title="Queues"))
+        shown = [_shown_queue(flow) for advice in advices for flow in advice.queues]
+        blocks.append(Table(_QUEUE_COLUMNS, shown, title=sentence("title-queues", "Queues")))
     return Document(
         schema="group.advice/1",
         value=AdviceReport(observed_at_ms=observed_at_ms, window_ms=window_ms, groups=rows),
@@ -207,39 +222,57 @@ def advice_document(
     )
 
 
-def _cause_line(advice: BacklogAdvice, lang: Lang | None, *, members_known: bool) -> str | None:
+def _cause_line(advice: BacklogAdvice, *, members_known: bool) -> str | None:
     """Says in words why a group is behind and what to do; None where nothing is behind, or nobody knows."""
     cause = cause_of(advice, members_known=members_known) if advice.remedies else None
     if cause is None:
         return None
-    known = {name: value for name, value in numbers_of(advice).items() if value is not None}
-    numbers = {name: written(name, value, lang) for name, value in known.items()}
-    said = cause_template(cause, known, lang).format_map(numbers)
-    line = phrase("cause_is", lang).format(
-        group=advice.group, topic=advice.topic, cause=said, cure=phrase(f"cure_{cause}", lang)
+    said = cause_said(cause, numbers_of(advice))
+    line = sentence(
+        "cause-is",
+        "{group} on {topic}: {cause} {cure}",
+        group=advice.group,
+        topic=advice.topic,
+        cause=said,
+        cure=CURES[cause],
     )
     return printable(line)
 
 
-def _deleted(advice: BacklogAdvice, lang: Lang | None) -> str | None:
+def _deleted(advice: BacklogAdvice) -> str | None:
     """Says whether retention deletes what waits before it is read, and in what time; None where nobody knows."""
     if advice.loses is None:
         return None
-    word = "deleted_yes" if advice.loses else "deleted_no"
     if advice.expires_in_ms is None:
-        return phrase(word, lang)
-    return phrase(f"{word}_in", lang).format(span=units.duration(advice.expires_in_ms))
+        return sentence("deleted-yes", "yes") if advice.loses else sentence("deleted-no", "no")
+    span = units.Duration(advice.expires_in_ms)
+    if advice.loses:
+        return sentence("deleted-yes-in", "yes, from {span} on", span=span)
+    return sentence("deleted-no-in", "no, kept {span} more", span=span)
 
 
-def _uncommitted(advice: BacklogAdvice, lang: Lang | None) -> Iterator[str]:
+def _uncommitted(advice: BacklogAdvice) -> Iterator[str]:
     """Says of queues without a committed offset where what waits is counted from, or that nobody knows."""
     flows = [flow for flow in advice.queues if flow.lag_count is None and flow.waiting_count != 0]
     held = [flow.waiting_count for flow in flows if flow.waiting_count is not None]
     known = {"group": advice.group, "topic": advice.topic}
     if held:
-        yield phrase("uncommitted_held", lang).format(**known, queues=len(held), waiting=f"{sum(held):,}")
+        yield sentence(
+            "uncommitted-held",
+            "{group} has no committed offset on {topic} in queues: {queues}. Counted from the first message that "
+            "their members hold, messages waiting: {waiting}.",
+            **known,
+            queues=len(held),
+            waiting=f"{sum(held):,}",
+        )
     if len(flows) > len(held):
-        yield phrase("uncommitted_unknown", lang).format(**known, queues=len(flows) - len(held))
+        yield sentence(
+            "uncommitted-unknown",
+            "{group} has no committed offset on {topic} in queues: {queues}, and no member holds their messages: "
+            "how many wait is not known.",
+            **known,
+            queues=len(flows) - len(held),
+        )
 
 
 def _row(advice: BacklogAdvice) -> AdviceRow:
@@ -311,10 +344,11 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
 
 
-def _drain(drain: Drain, lang: Lang | None) -> str:
-    words = {Outlook.NEVER: "never", Outlook.UNKNOWN: "no_rate"}
-    if drain.outlook in words:
-        return phrase(words[drain.outlook], lang)
+def _drain(drain: Drain) -> str:
+    if drain.outlook is Outlook.NEVER:
+        return sentence("drains-never", "never")
+    if drain.outlook is Outlook.UNKNOWN:
+        return sentence("drains-no-rate", "no rate: look twice")
     return units.duration(drain.after_ms or 0)
 
 
@@ -322,7 +356,7 @@ def _rate(value: float | None) -> str | None:
     return None if value is None else f"{value:,.1f}"
 
 
-def _shown(advice: BacklogAdvice, lang: Lang | None) -> _Shown:
+def _shown(advice: BacklogAdvice) -> _Shown:
     return _Shown(
         group=with_mode(advice.group, advice.consume_mode),
         topic=advice.topic,
@@ -331,14 +365,14 @@ def _shown(advice: BacklogAdvice, lang: Lang | None) -> _Shown:
         in_tps=_rate(advice.in_tps),
         consumed_tps=_rate(advice.consumed_tps),
         out_tps=_rate(advice.out_tps),
-        drain=_drain(advice.drain, lang),
-        deleted=_deleted(advice, lang),
+        drain=_drain(advice.drain),
+        deleted=_deleted(advice),
         parallelism=advice.parallelism,
-        bound=phrase(f"bound_{advice.bound.value}", lang),
+        bound=BOUNDS[advice.bound.value],
     )
 
 
-def _shown_queue(flow: QueueFlow, lang: Lang | None) -> _ShownQueue:
+def _shown_queue(flow: QueueFlow) -> _ShownQueue:
     return _ShownQueue(
         group=flow.group,
         topic=flow.queue.topic,
@@ -349,5 +383,5 @@ def _shown_queue(flow: QueueFlow, lang: Lang | None) -> _ShownQueue:
         in_tps=_rate(flow.in_tps),
         out_tps=_rate(flow.out_tps),
         movement=flow.movement.value,
-        drain=phrase("in_turn", lang) if flow.movement is Movement.WAITING else _drain(flow.drain, lang),
+        drain=sentence("in-turn", "after the others") if flow.movement is Movement.WAITING else _drain(flow.drain),
     )

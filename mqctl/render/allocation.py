@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from mqctl.allocation.observed import InstanceShare, TopicAllocation
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.text import sentence
 
 QUEUE_COLUMNS = (
     Column("topic", "topic"),
@@ -147,8 +148,18 @@ def allocation_document(
     failures = [f"{topic.topic}: the strategy throws: {topic.failure}" for topic in topics if topic.failure]
     blocks: list[Table | Paragraphs] = [
         Table(QUEUE_COLUMNS, queues, empty=f"no member of {group} is online, or it subscribes nothing"),
-        Table(INSTANCE_COLUMNS, instances, title="Instances", empty="no instances"),
-        Table(TOPIC_COLUMNS, lines, title="Topics", empty="no topics"),
+        Table(
+            INSTANCE_COLUMNS,
+            instances,
+            title=sentence("title-instances", "Instances"),
+            empty=sentence("empty-no-instances", "no instances"),
+        ),
+        Table(
+            TOPIC_COLUMNS,
+            lines,
+            title=sentence("title-topics", "Topics"),
+            empty=sentence("empty-no-topics", "no topics"),
+        ),
     ]
     return Document(
         schema="allocation.show/1",

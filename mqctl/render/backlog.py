@@ -8,6 +8,7 @@ from mqctl.model.backlog import BacklogBy, BacklogRow
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.report_rows import Unread
 from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.text import sentence
 
 _WHERE = {
     BacklogBy.GROUP: (Column("group", "group"),),
@@ -67,5 +68,11 @@ def backlog_document(
         schema="report.backlog/1",
         value=BacklogReport(stores=list(stores), by=by.value, rows=list(rows), unread=list(unread)),
         records=rows,
-        blocks=[Table(columns, rows, empty="no consumer group has anything there")],
+        blocks=[
+            Table(
+                columns,
+                rows,
+                empty=sentence("empty-no-consumer-group-has-anything-there", "no consumer group has anything there"),
+            )
+        ],
     )

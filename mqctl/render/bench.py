@@ -9,8 +9,8 @@ from mqctl.model.bench import BENCH_SCHEMA, BenchRun, BenchSecond, Percentiles
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import rate, share, size
 from mqctl.text import composed, sentence
+from mqctl.units import rate, share, size
 
 _TIMES = (
     Column("what", "time"),
@@ -104,7 +104,9 @@ def bench_document(run: BenchRun) -> Document:
                 title=composed("{error_count} failed", error_count=counted(run.error_count, "request")),
             )
         )
-    blocks.append(Table(_BROKERS, run.brokers, title="what the brokers report"))
+    blocks.append(
+        Table(_BROKERS, run.brokers, title=sentence("title-what-the-brokers-report", "what the brokers report"))
+    )
     if len(run.series) > 1:
         blocks.append(Paragraphs(_bars_of(run.series)))
     if run.client is not None and run.limit is not None:

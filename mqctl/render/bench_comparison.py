@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from mqctl.model.bench_comparison import FEWEST_SECONDS, BenchComparison
-from mqctl.model.lang import Lang
+from mqctl.model.bench_comparison import FEWEST_SECONDS, BenchComparison, BenchVerdict
 from mqctl.render.document import Column, Document, Paragraphs, Table
-from mqctl.render.messages import sayer
-from mqctl.render.units import share
+from mqctl.text import Sentence, sentence
+from mqctl.units import share
 
 _FIGURES = (
     Column("name", "figure"),
@@ -18,15 +17,34 @@ _FIGURES = (
     Column("ratio_high", "to", none="?"),
     Column("verdict", "verdict"),
 )
+_CONCLUSIONS = {
+    BenchVerdict.BETTER: Sentence(
+        "bench-verdict-better", "better: a figure moved by more than the noise, and none for the worse"
+    ),
+    BenchVerdict.WORSE: Sentence("bench-verdict-worse", "worse: a figure moved for the worse by more than the noise"),
+    BenchVerdict.SAME: Sentence("bench-verdict-same", "same: no figure moved by as much as counts"),
+    BenchVerdict.UNCLEAR: Sentence(
+        "bench-verdict-unclear",
+        "unclear: the noise is larger than what counts, or a run has fewer than {seconds} whole seconds; run both "
+        "longer",
+    ),
+}
 
 
-def comparison_document(comparison: BenchComparison, lang: Lang | None = None) -> Document:
+def comparison_document(comparison: BenchComparison) -> Document:
     """Builds the document of `bench compare`."""
-    say = sayer(lang, "bench")
-    conclusion = say(comparison.verdict, seconds=FEWEST_SECONDS)
+    conclusion = _CONCLUSIONS[comparison.verdict](seconds=FEWEST_SECONDS)
     if comparison.differing:
-        conclusion = say("differing", differing="; ".join(comparison.differing))
-    counts = say("counts", threshold=share(comparison.threshold))
+        conclusion = sentence(
+            "bench-differing",
+            "unclear: other work was measured: {differing}",
+            differing="; ".join(comparison.differing),
+        )
+    counts = sentence(
+        "bench-counts",
+        "what counts: {threshold}; from and to: where the ratio lies, 95 times of 100",
+        threshold=share(comparison.threshold),
+    )
     return Document(
         schema="bench.compare/1",
         value=comparison,

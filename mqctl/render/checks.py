@@ -15,7 +15,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.text import printable
+from mqctl.text import printable
 
 
 class CheckFormat(StrEnum):

@@ -12,9 +12,9 @@ from mqctl.model.route import BrokerEndpoint, SeenBroker
 from mqctl.render.brokers import COLUMNS, BrokerRow, broker_rows, missing_row, shown_columns
 from mqctl.render.clusters import ClusterRow, cluster_row
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import count
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.text import sentence
+from mqctl.units import count
 
 _SERVER_COLUMNS = (
     Column("address", "name server"),

@@ -8,8 +8,8 @@ from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.store_comparison import EpochSeen, RecordSeen, StoreComparison
-from mqctl.render.units import instant
 from mqctl.text import sentence
+from mqctl.units import instant
 
 _WORDS = {
     "equal": sentence(
@@ -132,7 +132,12 @@ def comparison_document(comparison: StoreComparison) -> Document:
                 ]
             ),
             *_shown(_QUEUES, sentence("messages-only-one", "Messages that only one of them has"), comparison.queues),
-            Table(_TABLES, comparison.tables, title="Tables that differ", empty="no table differs"),
+            Table(
+                _TABLES,
+                comparison.tables,
+                title=sentence("title-tables-that-differ", "Tables that differ"),
+                empty=sentence("empty-no-table-differs", "no table differs"),
+            ),
             *_shown(
                 _UNREAD,
                 sentence("not-compared-nothing-known", "Not compared, so nothing is known of it"),

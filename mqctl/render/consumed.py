@@ -9,7 +9,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.deduplication import Deduplication, deduplication_blocks
 from mqctl.render.document import Document
 from mqctl.render.messages_view import COLUMNS, ShownMessage, message_blocks
-from mqctl.render.units import instant
+from mqctl.units import instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
-from mqctl.model.lang import Lang
 from mqctl.render.document import Document, Paragraphs, Table
-from mqctl.render.messages import phrase
+from mqctl.text import sentence
 
 ROWS = 50
 """So many rows of a table are shown to people who do not ask for more."""
@@ -31,7 +30,7 @@ def rows_that_fit(document: Document) -> int:
     return _LEAST
 
 
-def cut_tables(document: Document, limit: int, lang: Lang | None) -> Document:
+def cut_tables(document: Document, limit: int) -> Document:
     """Returns the document with at most `limit` rows in each table, and below a table that is cut how many it has; the
     machine form stays whole."""
     blocks: list[Table | Paragraphs] = []
@@ -40,7 +39,11 @@ def cut_tables(document: Document, limit: int, lang: Lang | None) -> Document:
             blocks.append(block)
             continue
         blocks.append(replace(block, rows=block.rows[:limit]))
-        blocks.append(Paragraphs([phrase("cut", lang).format(shown=limit, total=len(block.rows))]))
+        blocks.append(
+            Paragraphs(
+                [sentence("rows-cut", "{shown:,} of {total:,} shown; --limit all", shown=limit, total=len(block.rows))]
+            )
+        )
     return replace(document, blocks=blocks)
 
 

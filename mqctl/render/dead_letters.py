@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from mqctl import units
 from mqctl.model.body_form import BodyForm
 from mqctl.model.command_line import command_line
 from mqctl.model.config import perm_text
@@ -21,7 +22,6 @@ from mqctl.model.dead_letter import (
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import dlq_topic, retry_topic
 from mqctl.model.resend import LetterKey, letter_key
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.messages_view import ShownMessage, shown_message
 from mqctl.text import Word, sentence
@@ -208,7 +208,9 @@ def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
     """Builds the document of `dlq list`."""
     some_set = any(row.consume_mode for row in rows)
     columns = [column for column in GROUP_COLUMNS if some_set or column.key != "consume_mode"]
-    blocks: list[Table | Paragraphs] = [Table(columns, rows, empty="no group has dead letters")]
+    blocks: list[Table | Paragraphs] = [
+        Table(columns, rows, empty=sentence("empty-no-group-has-dead-letters", "no group has dead letters"))
+    ]
     for row in rows:
         if not row.readable:
             line = sentence(
@@ -283,7 +285,7 @@ def letters_document(
         value=DeadLetters(group=group, more=more, letters=rows),
         records=rows,
         blocks=[
-            Table(LETTER_COLUMNS, rows, empty="no dead letters"),
+            Table(LETTER_COLUMNS, rows, empty=sentence("empty-no-dead-letters", "no dead letters")),
             Paragraphs(
                 [
                     *lines,
@@ -393,7 +395,9 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
     )
     some_pop = any(retry.popped for retry in listed)
     columns = [column for column in RETRY_COLUMNS if some_pop or column.key != "consume_mode"]
-    blocks: list[Table | Paragraphs] = [Table(columns, rows, empty="nothing waits to be retried")]
+    blocks: list[Table | Paragraphs] = [
+        Table(columns, rows, empty=sentence("empty-nothing-waits-to-be-retried", "nothing waits to be retried"))
+    ]
     blocks += [Paragraphs(lines)] if lines else []
     return Document(schema="retry.list/1", value=RetryList(more=more, retries=rows), records=rows, blocks=blocks)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Paragraphs, Table
-from mqctl.render.units import duration, share
-from mqctl.text import composed
+from mqctl.text import composed, sentence
+from mqctl.units import duration, share
 
 COLUMNS = (Column("key", "key"), Column("repetition_count", "repetitions", CellKind.COUNT))
 
@@ -67,5 +67,7 @@ def deduplication_blocks(dedup: Deduplication) -> list[Table | Paragraphs]:
         lines.append(f"the states in {dedup.states} cost {dedup.state_us_per_message:,} us a message")
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
     if dedup.repeated:
-        blocks.append(Table(COLUMNS, dedup.repeated, title="keys that came again"))
+        blocks.append(
+            Table(COLUMNS, dedup.repeated, title=sentence("title-keys-that-came-again", "keys that came again"))
+        )
     return blocks

@@ -102,7 +102,11 @@ def backlog_document(snapshot: ClusterSnapshot) -> Document:
     ]
     keys = ("level", "delay_ms", "waiting_count", "overdue_count", "late_ms", "head_due_time_ms")
     columns = level_columns(rows, tuple(column for column in COLUMNS if column.key in keys))
-    levels = [Table(columns, waiting, empty="nothing waits")] if waiting or not timers else []
+    levels = (
+        [Table(columns, waiting, empty=sentence("empty-nothing-waits", "nothing waits"))]
+        if waiting or not timers
+        else []
+    )
     return _levels_form("delay.backlog/1", snapshot, [*levels, *timer_blocks(timers)])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.delay import (
@@ -37,11 +36,9 @@ class DelayCheckReport:
     diagnosis: DiagnosisReport
 
 
-def delay_document(
-    snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None, source: str | None = None
-) -> Document:
+def delay_document(snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, source: str | None = None) -> Document:
     """Builds the document of `delay check`: levels that are in use or recorded, then the findings."""
-    findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False, source=source)
+    findings = diagnosis_document(snapshot, diagnosis, explain=False, source=source)
     report = findings.value
     rows, source = level_rows(snapshot), table_source(snapshot)
     used = used_levels(rows)

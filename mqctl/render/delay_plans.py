@@ -9,8 +9,8 @@ from mqctl.model.delay_level import DelayLevelTable
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.plan.delay_chain import DelayChain
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import duration, instant
 from mqctl.text import sentence
+from mqctl.units import duration, instant
 
 MOST_HOPS = 1_000
 SHOWN_HOPS = 20

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
+from mqctl import units
 from mqctl.model.config import perm_text
 from mqctl.model.config_file import FileSource
 from mqctl.model.counts import counted
 from mqctl.model.gap import Part
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import group_of, is_system_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import StorageState
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.messages import phrase
 from mqctl.text import Word, sentence
 
 _USED = {
@@ -93,9 +91,7 @@ def _in_order(rows: list[StoreTopicRow]) -> list[StoreTopicRow]:
     return sorted(rows, key=lambda row: (_ORDER.index(row.kind), -row.message_count, row.topic))
 
 
-def description_document(
-    snapshot: ClusterSnapshot, *, schema: str, folded: bool = False, lang: Lang | None = None
-) -> Document:
+def description_document(snapshot: ClusterSnapshot, *, schema: str, folded: bool = False) -> Document:
     """Builds the document of `store describe` and `snapshot show`; its machine form is the snapshot itself.
 
     Args:
@@ -108,9 +104,19 @@ def description_document(
     table = Table(_columns(rows, several=len(snapshot.brokers) > 1), _in_order(shown))
     blocks: list[Table | Paragraphs] = [Paragraphs([*_origin_lines(snapshot), *lines]), table]
     if hidden := {row.topic for row in rows} - {row.topic for row in shown}:
-        blocks.append(Paragraphs([phrase("empty_retries", lang).format(count=len(hidden))]))
+        blocks.append(
+            Paragraphs(
+                [
+                    sentence(
+                        "empty-retries",
+                        "retry topics without messages, not shown: {count:,}; --limit all",
+                        count=len(hidden),
+                    )
+                ]
+            )
+        )
     if gaps:
-        blocks.append(Table(GAP_COLUMNS, gaps, title="Not read"))
+        blocks.append(Table(GAP_COLUMNS, gaps, title=sentence("title-not-read", "Not read")))
     return Document(schema=schema, value=snapshot, records=rows, csv_columns=TOPIC_COLUMNS, blocks=blocks)
 
 

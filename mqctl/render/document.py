@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from mqctl.model.gap import Gap
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.text import Text, sentence, word_key
 
 
 class CellKind(StrEnum):
@@ -31,6 +32,9 @@ class CellKind(StrEnum):
     CHANGE = "change"
 
 
+NOTHING = sentence("table-empty", "nothing to show")
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a table.
@@ -49,6 +53,17 @@ class Column:
     wide: bool = False
     none: str = "-"
 
+    @property
+    def heading(self) -> str:
+        """The title as a text: it is a word or two, and its key is made of them."""
+        return sentence(word_key("head", self.title), self.title)
+
+    @property
+    def absent(self) -> str:
+        """What stands for None, in the same way."""
+        named = isinstance(self.none, Text) or not self.none.strip("?-")
+        return self.none if named else sentence(word_key("none", self.none), self.none)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -57,7 +72,7 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[object]
     title: str = ""
-    empty: str = "nothing to show"
+    empty: str = NOTHING
 
 
 @dataclass(frozen=True, slots=True)

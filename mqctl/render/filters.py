@@ -87,7 +87,7 @@ def verdict_document(value: FilterVerdict) -> Document:
 
 def lint_document(value: LintReport) -> Document:
     """Builds the document of `filter lint`."""
-    table = Table(REMARK_COLUMNS, value.remarks, empty="nothing to remark")
+    table = Table(REMARK_COLUMNS, value.remarks, empty=sentence("empty-nothing-to-remark", "nothing to remark"))
     return Document(schema="filter.lint/1", value=value, records=value.remarks, blocks=[table])
 
 

@@ -9,26 +9,36 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from mqctl import units
 from mqctl.diagnosis.group_view import group_views
 from mqctl.diagnosis.playbooks import arguments
+from mqctl.diagnosis.why_words import reason
 from mqctl.model.command_line import command_line, shell_words
 from mqctl.model.finding import Finding, NotJudged
 from mqctl.model.gap import Part
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.past import RecordedPast
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render import units
 from mqctl.render.backlog_lines import LINE_COLUMNS, BacklogLine, backlog_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.findings_alike import FindingRow, Told, alike_block, by_rule, of_all_brokers, with_mode
-from mqctl.render.messages import evidence_text, phrase, reason, sentences
+from mqctl.render.finding_texts import evidence_text, sentences
+from mqctl.render.findings_alike import (
+    FindingRow,
+    Told,
+    alike_block,
+    by_rule,
+    indented,
+    label,
+    labelled,
+    of_all_brokers,
+    with_mode,
+)
 from mqctl.render.recorded import recorded_lines
 from mqctl.render.standing import standing_lines
 from mqctl.render.summary import offline_line, summary_lines
-from mqctl.render.text import printable
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes
+from mqctl.text import printable, sentence
 
 if TYPE_CHECKING:
     from mqctl.diagnosis import Diagnosis
@@ -76,9 +86,9 @@ class NotJudgedRow:
     values: dict[str, str | int | float | bool | None]
 
 
-def _not_judged_row(item: NotJudged, lang: Lang | None) -> NotJudgedRow:
+def _not_judged_row(item: NotJudged) -> NotJudgedRow:
     causes = sorted({str(gap.cause) for gap in item.gaps})
-    why = reason(item.why, lang, item.more_count)
+    why = reason(item.why, item.more_count)
     return NotJudgedRow(
         code=item.code,
         subject=str(item.subject),
@@ -98,12 +108,12 @@ class NotJudgedLine:
     reason: str
 
 
-def not_judged_lines(items: Iterable[NotJudged], lang: Lang | None) -> list[NotJudgedLine]:
+def not_judged_lines(items: Iterable[NotJudged]) -> list[NotJudgedLine]:
     """Returns a line for each reason and set of rules; of many rules and subjects the first, and how many more.
     Machines get all."""
     alike: dict[tuple[str, str], list[str]] = {}
     for item in items:
-        alike.setdefault((str(item.subject), reason(item.why, lang)), []).append(item.code)
+        alike.setdefault((str(item.subject), reason(item.why)), []).append(item.code)
     subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (subject, gaps_alike), codes in alike.items():
         subjects.setdefault((gaps_alike, tuple(dict.fromkeys(codes))), []).append(subject)
@@ -131,12 +141,12 @@ class CoveredRow:
     consume_mode: str | None = None
 
 
-def _covered_row(item: Covered, lang: Lang | None, modes: Mapping[str, str]) -> CoveredRow:
+def _covered_row(item: Covered, modes: Mapping[str, str]) -> CoveredRow:
     return CoveredRow(
         kind=item.kind,
         name=item.name,
         judged=item.judged,
-        reason=reason(item.why, lang, item.more_count) if item.why is not None else None,
+        reason=reason(item.why, item.more_count) if item.why is not None else None,
         rules_left_out=item.rules,
         consume_mode=modes.get(item.name) if item.kind == "group" else None,
     )
@@ -230,16 +240,15 @@ def playbook_command(finding: Finding, source: str) -> str | None:
     )
 
 
-def finding_row(
-    finding: Finding, lang: Lang | None, source: str, modes: Mapping[str, str] = MappingProxyType({})
-) -> FindingRow:
+def finding_row(finding: Finding, source: str, modes: Mapping[str, str] = MappingProxyType({})) -> FindingRow:
     """Joins a finding with its sentences in `lang`.
 
     Args:
         source: the option that names the evidence.
         modes: how groups consume, by name.
     """
-    text = sentences(finding, lang, source)
+    text = sentences(finding, source)
+    evidence = {item.name: item.value for item in finding.evidence}
     return FindingRow(
         code=finding.code,
         severity=str(finding.severity),
@@ -252,23 +261,24 @@ def finding_row(
         next_command=text.next_command,
         playbook_command=playbook_command(finding, source),
         names=dict(finding.params),
-        evidence={item.name: item.value for item in finding.evidence},
+        evidence=evidence,
+        values={**finding.params, **evidence},
         consume_mode=modes.get(finding.subject.group or ""),
         key=f"{finding.code}.{finding.variant}" if finding.variant else finding.code,
     )
 
 
 def _finding_blocks(
-    apart: Sequence[Sequence[Told]], lang: Lang | None, online: Collection[str] | None, source: str, *, explain: bool
+    apart: Sequence[Sequence[Told]], online: Collection[str] | None, source: str, *, explain: bool
 ) -> Iterable[Paragraphs]:
     lines: list[str] = []
     for alike, after in zip_longest(apart, apart[1:], fillvalue=()):
         if len(alike) > 1:
-            yield alike_block(alike, lang, online, source=source)
+            yield alike_block(alike, online, source=source)
             continue
         row, finding = alike[0]
         goes_on = not explain and len(after) == 1 and row.same_words(after[0][0])
-        block = finding_block(row, finding, lang, explain)
+        block = finding_block(row, finding, explain)
         lines += block.lines[:_OF_ITS_OWN] if goes_on else block.lines
         if not goes_on:
             yield Paragraphs(lines, severity=row.severity)
@@ -279,7 +289,6 @@ def diagnosis_document(
     snapshot: ClusterSnapshot,
     diagnosis: Diagnosis,
     *,
-    lang: Lang | None,
     explain: bool,
     source: str | None = None,
     schema: str = "doctor/1",
@@ -297,15 +306,15 @@ def diagnosis_document(
     """
     source = source or source_option(snapshot)
     modes = snapshot.consume_modes()
-    rows = [finding_row(finding, lang, source, modes) for finding in diagnosis.findings]
-    not_judged = [_not_judged_row(item, lang) for item in diagnosis.not_judged]
+    rows = [finding_row(finding, source, modes) for finding in diagnosis.findings]
+    not_judged = [_not_judged_row(item) for item in diagnosis.not_judged]
     report = DiagnosisReport(
         source=snapshot.origin.location,
         observed_at_ms=snapshot.origin.observed_at_ms,
         verdict=diagnosis.verdict,
         findings=rows,
         not_judged=not_judged,
-        not_judged_causes=not_judged_causes(diagnosis.not_judged, lang),
+        not_judged_causes=not_judged_causes(diagnosis.not_judged),
         rules_run=list(diagnosis.rules_run),
         online_group_count=_online_groups(snapshot, diagnosis),
         silenced=[
@@ -316,74 +325,84 @@ def diagnosis_document(
         ],
         time_scale=time_scale,
         past=snapshot.past,
-        covered=[_covered_row(item, lang, modes) for item in covered],
+        covered=[_covered_row(item, modes) for item in covered],
     )
     report.movements.extend(map(backlog_line, backlogs))
     pairs = list(zip(rows, diagnosis.findings, strict=True))
-    apart = [[item] for item in pairs] if explain else _joined(snapshot, pairs, lang, source)
-    headline = [*_headline(snapshot, report, lang, apart, groups), *standing_lines(snapshot, groups, source, lang)]
+    apart = [[item] for item in pairs] if explain else _joined(snapshot, pairs, source)
+    headline = [*_headline(snapshot, report, apart, groups), *standing_lines(snapshot, groups, source)]
     blocks: list[Table | Paragraphs] = [Paragraphs(headline)]
     online = None if report.online_group_count is None else {view.group for view in group_views(snapshot)}
-    blocks += _finding_blocks(apart, lang, online, source, explain=explain)
+    blocks += _finding_blocks(apart, online, source, explain=explain)
     moving = [line for line in report.movements if line.movement != "ok"]
     if moving:
-        blocks.append(Table(LINE_COLUMNS, moving, title=phrase("movements", lang)))
+        blocks.append(
+            Table(
+                LINE_COLUMNS, moving, title=sentence("groups-behind", "Groups that are behind, between the two looks")
+            )
+        )
     if report.silenced:
-        blocks.append(Table(_SILENCED_COLUMNS, report.silenced, title=phrase("silenced", lang)))
-    if lines := not_judged_lines(diagnosis.not_judged, lang):
-        blocks.append(Table(_NOT_JUDGED_COLUMNS, lines, title=phrase("not_judged", lang)))
+        blocks.append(
+            Table(_SILENCED_COLUMNS, report.silenced, title=sentence("findings-silenced", "Known and accepted"))
+        )
+    if lines := not_judged_lines(diagnosis.not_judged):
+        blocks.append(Table(_NOT_JUDGED_COLUMNS, lines, title=sentence("not-judged", "Could not be checked")))
     if partly := covered_lines(report.covered, not_judged):
-        blocks.append(Table(_COVERED_COLUMNS, partly, title=phrase("partly_judged", lang)))
+        blocks.append(Table(_COVERED_COLUMNS, partly, title=sentence("partly-judged", "Only partly judged")))
     return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)
 
 
-def _joined(snapshot: ClusterSnapshot, pairs: Sequence[Told], lang: Lang | None, source: str) -> list[list[Told]]:
+def _joined(snapshot: ClusterSnapshot, pairs: Sequence[Told], source: str) -> list[list[Told]]:
     """Returns what is told in one block each; one group on several brokers is one finding to people."""
     rows_of = {id(finding): row for row, finding in pairs}
     modes = snapshot.consume_modes()
     whole = of_all_brokers([finding for _, finding in pairs])
-    joined = [(rows_of.get(id(one)) or finding_row(one, lang, source, modes), one) for one in whole]
+    joined = [(rows_of.get(id(one)) or finding_row(one, source, modes), one) for one in whole]
     return by_rule(joined, {view.group for view in group_views(snapshot)})
 
 
 def _headline(
     snapshot: ClusterSnapshot,
     report: DiagnosisReport,
-    lang: Lang | None,
     pairs: Sequence[Sequence[Told]],
     groups: Sequence[str],
 ) -> Iterable[str]:
     origin = snapshot.origin
-    yield phrase("source", lang).format(source=origin.location, time=units.instant(origin.observed_at_ms))
+    yield sentence(
+        "judged-source",
+        "{source}, judged as of {time}",
+        source=origin.location,
+        time=units.instant(origin.observed_at_ms),
+    )
     if snapshot.past is not None:
-        yield from recorded_lines(snapshot.past, lang)
+        yield from recorded_lines(snapshot.past)
     names = sorted({item.name for view in snapshot.name_servers for item in view.endpoints})
     if names:
         # Named, so that whoever knows the cluster sees which one is missing, also at the first look ever.
-        yield phrase("broker" if len(names) == 1 else "brokers", lang).format(
-            count=len(names), names=phrase("comma", lang).join(map(printable, names))
+        yield sentence(
+            "brokers-named",
+            "{brokers:broker}: {names}",
+            brokers=units.Count(len(names)),
+            names=[printable(name) for name in names],
         )
-    yield from summary_lines(report, lang, pairs)
+    yield from summary_lines(report, pairs)
     if not groups and report.online_group_count:
-        yield from offline_line(snapshot, report.online_group_count, lang)
+        yield from offline_line(snapshot, report.online_group_count)
     if report.time_scale != 1:
-        yield phrase("time_scale", lang).format(
-            scale=f"{report.time_scale:g}", minute=units.duration(round(60_000 / report.time_scale))
+        yield sentence(
+            "doctor-time-scale",
+            "Time scale {scale}: a minute of clients, brokers and rules is {minute} here.",
+            scale=f"{report.time_scale:g}",
+            minute=units.duration(round(60_000 / report.time_scale)),
         )
     if report.online_group_count == 0 and not groups:
-        yield phrase("no_groups", lang)
+        yield sentence("no-groups", "No consumer group has members online: rules about members had nothing to check.")
 
 
-def finding_block(row: FindingRow, finding: Finding, lang: Lang | None, explain: bool) -> Paragraphs:  # noqa: FBT001
+def finding_block(row: FindingRow, finding: Finding, explain: bool) -> Paragraphs:  # noqa: FBT001
     """Builds the paragraph of one finding; `explain` adds its evidence."""
-    lines = [f"{row.severity.upper()}  {row.code}  {row.about}", f"  {row.what}"]
-    lines.append(f"  {phrase('effect', lang)}: {row.effect}")
-    lines.append(f"  {phrase('advice', lang)}: {row.advice}")
-    if row.next_command:
-        lines.append(f"  {phrase('next', lang)}: {row.next_command}")
-    if row.playbook_command:
-        lines.append(f"  {phrase('playbook', lang)}: {row.playbook_command}")
+    lines = [f"{row.severity.upper()}  {row.code}  {row.about}", indented(row.what), *labelled(row)]
     if explain:
-        lines.append(f"  {phrase('confidence', lang)}: {row.confidence}")
-        lines += [f"  {line}" for line in evidence_text(finding, lang)]
+        lines.append(label("confidence", row.confidence))
+        lines += map(indented, evidence_text(finding))
     return Paragraphs([printable(line) for line in lines], severity=row.severity)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from mqctl.model.command_line import command_line
 from mqctl.model.finding import Evidence, Finding, Severity, Value
 from mqctl.model.lag import coarse
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Paragraphs
-from mqctl.render.messages import phrase, title
-from mqctl.render.text import printable
+from mqctl.render.finding_texts import title
+from mqctl.text import composed, printable, sentence
 
 _APART = 3
 """So many findings of one rule are told each by itself."""
@@ -40,7 +39,7 @@ class FindingRow:
 
     Attributes:
         key: of what is wrong: the code, with a variant where the rule has several sentences.
-        names, evidence: the values of all its sentences.
+        values: the values of all its sentences; `names` and `evidence` have them apart.
         consume_mode: of the group it is about, `POP` or `PULL`, both where it differs by topic; None without a group,
             or where it is not known.
     """
@@ -59,6 +58,7 @@ class FindingRow:
     evidence: dict[str, str | int | float | bool | None]
     consume_mode: str | None = None
     key: str = ""
+    values: dict[str, str | int | float | bool | None] = field(default_factory=dict)
 
     def same_words(self, other: FindingRow) -> bool:
         """Tells whether all but what is wrong is the same as of `other`: it is then told once for both."""
@@ -170,9 +170,36 @@ def _badness(item: Told) -> list[float]:
     ]
 
 
-def alike_block(
-    alike: Sequence[Told], lang: Lang | None, online: Collection[str] | None = None, *, source: str
-) -> Paragraphs:
+_LABELS = {
+    "effect": sentence("finding-effect", "effect"),
+    "advice": sentence("finding-advice", "advice"),
+    "next": sentence("finding-next", "next"),
+    "playbook": sentence("finding-playbook", "playbook"),
+    "confidence": sentence("finding-confidence", "confidence"),
+}
+
+
+def label(name: str, text: str) -> str:
+    """Returns a line of a finding with what it tells."""
+    return composed("  {label}: {text}", label=_LABELS[name], text=text)
+
+
+def indented(text: str) -> str:
+    """Returns a line below the first one of a finding."""
+    return composed("  {text}", text=text)
+
+
+def labelled(row: FindingRow) -> list[str]:
+    """Returns what follows from a finding, what to do, and what to type."""
+    lines = [label("effect", row.effect), label("advice", row.advice)]
+    if row.next_command:
+        lines.append(label("next", row.next_command))
+    if row.playbook_command:
+        lines.append(label("playbook", row.playbook_command))
+    return lines
+
+
+def alike_block(alike: Sequence[Told], online: Collection[str] | None = None, *, source: str) -> Paragraphs:
     """Builds the paragraph of many findings of one rule and cause, in their order; effect and advice are those of the
     first, and what to type next as well, unless nobody is online of any: then it is what shows them all.
 
@@ -184,19 +211,24 @@ def alike_block(
     named = alike[: _OFFLINE_NAMED if nobody else _NAMED]
     severity = max((Severity(row.severity) for row, _ in alike), key=lambda one: one.rank)
     groups = len({row.names["group"] for row, _ in alike if "group" in row.names})
-    words = phrase("alike_of" if 1 < groups < len(alike) else "alike", lang)
-    count = words.format(title=title(worst.code, lang), count=len(alike), groups=groups)
-    lines = [f"{severity.upper()}  {worst.code}  {count}"]
-    lines += [f"  {row.what}" for row, _ in named]
+    figures = {"title": title(worst.code), "count": len(alike)}
+    count = (
+        sentence(
+            "findings-alike-of-groups",
+            "{title}: {count:,} findings of {groups:,} groups, worst first",
+            groups=groups,
+            **figures,
+        )
+        if 1 < groups < len(alike)
+        else sentence("findings-alike", "{title}: {count:,} findings, worst first", **figures)
+    )
+    lines = [composed("{severity}  {code}  {count}", severity=severity.upper(), code=worst.code, count=count)]
+    lines += [indented(row.what) for row, _ in named]
     if len(alike) > len(named):
-        lines.append(f"  {phrase('alike_more', lang).format(count=len(alike) - len(named))}")
-    offline = worst.names.get("cause") == "offline"
-    for name, text in (
-        ("effect", worst.effect),
-        ("advice", worst.advice),
-        ("next", command_line("mqctl group lag {} --sort lag", shlex.split(source)) if offline else worst.next_command),
-        ("playbook", None if offline else worst.playbook_command),
-    ):
-        if text:
-            lines.append(f"  {phrase(name, lang)}: {text}")
+        more = len(alike) - len(named)
+        lines.append(indented(sentence("findings-alike-more", "and {count:,} more (-o json for all)", count=more)))
+    if worst.names.get("cause") == "offline":
+        every = command_line("mqctl group lag {} --sort lag", shlex.split(source))
+        worst = replace(worst, next_command=every, playbook_command=None)
+    lines += labelled(worst)
     return Paragraphs([printable(line) for line in lines], severity=severity)

@@ -12,12 +12,14 @@ from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.model.lang import Lang
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Document, Paragraphs, Table
-from mqctl.render.messages import phrase
 from mqctl.render.owners import owner_table
 from mqctl.render.remedies import remedy_tables
 from mqctl.render.reports.html import table_of, whole_page
+from mqctl.render.spoken_document import spoken_block, spoken_table
 from mqctl.render.standing import standing_lines, standing_table
-from mqctl.render.text import printable
+from mqctl.render.summary import SUMMARY
+from mqctl.render.translation import spoken
+from mqctl.text import key_of, printable, sentence
 
 _COMMAND = "; mqctl "
 _CSS_OF = {"ok": "fine", "warning": "warning", "critical": "error", "unknown": "warning"}
@@ -46,32 +48,35 @@ def findings_page(
     head, *blocks = document.blocks
     lines = list(head.lines) if isinstance(head, Paragraphs) else []
     verdict = str(getattr(document.value, "verdict", "unknown"))
-    summary = next((line for line in lines if line.startswith(phrase(f"verdict_{verdict}", lang))), verdict)
+    summary = next((line for line in lines if key_of(line) == SUMMARY), verdict)
     before, after = lines[: lines.index(summary)], lines[lines.index(summary) + 1 :]
-    in_table = {line.partition(_COMMAND)[0] for line in standing_lines(snapshot, groups, "", lang)}
+    in_table = {line.partition(_COMMAND)[0] for line in standing_lines(snapshot, groups, "")}
     after = [line for line in after if line.partition(_COMMAND)[0] not in in_table]
-    title = phrase("doctor_page_title", lang)
-    tables = [*remedy_tables(advices, lang), *(block for block in blocks if isinstance(block, Table))]
+    title = spoken(sentence("doctor-page-title", "RocketMQ diagnosis"), lang)
+    before, after = ([spoken(line, lang) for line in lines] for lines in ([*_scope(snapshot, groups), *before], after))
+    said = [spoken_block(block, lang) for block in [*remedy_tables(advices), *blocks]]
+    tables = [block for block in said if isinstance(block, Table)]
     body = [
         f"<header><h1>{_text(title)}</h1>",
-        f'<p class="meta">{"<br>".join(map(_text, [*_scope(snapshot, groups, lang), *before]))}</p>',
-        f'<p class="verdict {_CSS_OF.get(verdict, "warning")}">{_text(summary)}</p>',
+        f'<p class="meta">{"<br>".join(map(_text, before))}</p>',
+        f'<p class="verdict {_CSS_OF.get(verdict, "warning")}">{_text(spoken(summary, lang))}</p>',
         *(f"<p>{_text(line)}</p>" for line in after),
         "</header><main>",
-        table_of("groups", standing_table(snapshot, groups)) if groups else "",
-        table_of("owners", owner_table(advices)) if advices else "",
-        *(_finding(block) for block in blocks if isinstance(block, Paragraphs)),
+        table_of("groups", spoken_table(standing_table(snapshot, groups), lang)) if groups else "",
+        table_of("owners", spoken_table(owner_table(advices), lang)) if advices else "",
+        *(_finding(block) for block in said if isinstance(block, Paragraphs)),
         *(_folded(number, table) for number, table in enumerate(tables)),
         "</main>",
     ]
     return whole_page(title, body, lang or Lang.EN, style=_STYLE)
 
 
-def _scope(snapshot: ClusterSnapshot, groups: Sequence[str], lang: Lang | None) -> list[str]:
+def _scope(snapshot: ClusterSnapshot, groups: Sequence[str]) -> list[str]:
     clusters = sorted({broker.cluster for broker in snapshot.brokers if broker.cluster})
-    comma = phrase("comma", lang)
-    of_clusters = phrase("doctor_page_cluster", lang).format(names=comma.join(clusters)) if clusters else ""
-    of_groups = phrase("doctor_page_groups", lang).format(names=comma.join(map(printable, groups))) if groups else ""
+    of_clusters = sentence("doctor-page-cluster", "cluster {names}", names=clusters) if clusters else ""
+    of_groups = (
+        sentence("doctor-page-groups", "groups {names}", names=[printable(group) for group in groups]) if groups else ""
+    )
     return [line for line in (of_clusters, of_groups) if line]
 
 

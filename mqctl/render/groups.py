@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mqctl.model.config import SubscriptionGroupConfig
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import (
     PULL,
@@ -18,8 +17,7 @@ from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.pop_share import PopShare
 from mqctl.protocol.codes import version_text
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.messages import phrase
-from mqctl.text import sentence
+from mqctl.text import Sentence, sentence
 
 LIST_COLUMNS = (
     Column("group", "consumer group"),
@@ -248,9 +246,7 @@ def config_rows(configs: Mapping[str, SubscriptionGroupConfig]) -> list[GroupOnB
     ]
 
 
-def config_document(
-    group: str, rows: Sequence[GroupOnBroker], modes: Iterable[str] = (), lang: Lang | None = None
-) -> Document:
+def config_document(group: str, rows: Sequence[GroupOnBroker], modes: Iterable[str] = ()) -> Document:
     """Builds the document of `group config`.
 
     Args:
@@ -259,7 +255,7 @@ def config_document(
     value = GroupSettings(group=group, brokers=list(rows), consume_mode=", ".join(sorted(modes)) or None)
     blocks: list[Table | Paragraphs] = [Table(CONFIG_COLUMNS, rows)]
     if value.consume_mode is not None:
-        blocks.append(Paragraphs([phrase("how_consumed", lang).format(kinds=value.consume_mode)]))
+        blocks.append(Paragraphs([sentence("how-consumed", "how members consume: {kinds}", kinds=value.consume_mode)]))
     return Document(schema="group.config/1", value=value, records=rows, blocks=blocks)
 
 
@@ -325,7 +321,6 @@ def members_document(
     refused_by: Sequence[str] = (),
     modes: Iterable[str] = (),
     online_known: bool = True,
-    lang: Lang | None = None,
 ) -> Document:
     """Builds the document of `group members`; with settings, that of `group describe`.
 
@@ -363,13 +358,29 @@ def members_document(
     kinds = [value.message_model, value.consume_type, value.consume_mode, value.consume_from_where]
     blocks = _online_tables(value, online_known=online_known)
     if pops:
-        blocks.append(Table(SHARE_COLUMNS, pops, title="What the group pops"))
+        blocks.append(Table(SHARE_COLUMNS, pops, title=sentence("title-what-the-group-pops", "What the group pops")))
     if any(kinds):
-        blocks.append(Paragraphs([phrase("how_consumed", lang).format(kinds=", ".join(filter(None, kinds)))]))
-    blocks += _retry_words(value, lang)
+        blocks.append(
+            Paragraphs([sentence("how-consumed", "how members consume: {kinds}", kinds=", ".join(filter(None, kinds)))])
+        )
+    blocks += _retry_words(value)
     if refused_by:
         brokers = ", ".join(refused_by)
-        blocks.insert(0, Paragraphs([phrase("pulls_refused", lang).format(brokers=brokers, group=group)]))
+        blocks.insert(
+            0,
+            Paragraphs(
+                [
+                    sentence(
+                        "pulls-refused",
+                        "{brokers}: every pull of {group} is refused, there are no settings of the group and none "
+                        "are made (autoCreateSubscriptionGroup=false). Create it (`mqctl group create`), or check "
+                        "its name.",
+                        brokers=brokers,
+                        group=group,
+                    )
+                ]
+            ),
+        )
     if configs:
         blocks.insert(
             0, Table(CONFIG_COLUMNS, configs, title=sentence("consumer-group-2", "Consumer group {group}", group=group))
@@ -391,8 +402,10 @@ def _online_tables(value: GroupMembers, *, online_known: bool) -> list[Table | P
         Table(
             SUBSCRIPTION_COLUMNS,
             value.subscriptions,
-            title="What brokers filter by",
-            empty="no subscriptions" if online_known else sentence("not-known-2", "not known"),
+            title=sentence("title-what-brokers-filter-by", "What brokers filter by"),
+            empty=sentence("empty-no-subscriptions", "no subscriptions")
+            if online_known
+            else sentence("not-known-2", "not known"),
         ),
     ]
 
@@ -403,9 +416,22 @@ def _retries_in_place(running: Iterable[RunningInfo]) -> int | None:
     return max((MOST_INT32 if limit is None else limit for limit in limits), default=None)
 
 
-def _retry_words(value: GroupMembers, lang: Lang | None) -> list[Paragraphs]:
+_FOR_EVER = Sentence(
+    "retried-for-ever",
+    "{group}: orderly members retry a failed message in place, without a limit; its queue stands still meanwhile, "
+    "and nothing shows in retry topics (MQ503). The limit of brokers is for concurrent members.",
+)
+_IN_PLACE = Sentence(
+    "retried-in-place",
+    "{group}: orderly members retry a failed message in place (at most: {most:,}); its queue stands still "
+    "meanwhile, and nothing shows in retry topics (MQ503). The limit of brokers is for concurrent members.",
+)
+
+
+def _retry_words(value: GroupMembers) -> list[Paragraphs]:
     most = value.retries_in_place
     if most is None:
         return []
-    key = "retried_for_ever" if most == MOST_INT32 else "retried_in_place"
-    return [Paragraphs([phrase(key, lang).format(group=value.group, most=most)])]
+    if most == MOST_INT32:
+        return [Paragraphs([_FOR_EVER(group=value.group)])]
+    return [Paragraphs([_IN_PLACE(group=value.group, most=most)])]

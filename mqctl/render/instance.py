@@ -141,10 +141,30 @@ def instance_document(info: RunningInfo, mode: str | None) -> Document:
                     ),
                 ]
             ),
-            Table(_QUEUE_COLUMNS, queues, title="Queues", empty="it holds no queue"),
-            Table(_RATE_COLUMNS, info.rates, title="Rates of the last minute", empty="it reports no rates"),
-            Table(_SUBSCRIPTION_COLUMNS, info.subscriptions, title="Subscriptions", empty="it subscribes nothing"),
-            Table(_PROPERTY_COLUMNS, rows, title="Properties", empty="it reports no properties"),
+            Table(
+                _QUEUE_COLUMNS,
+                queues,
+                title=sentence("title-queues", "Queues"),
+                empty=sentence("empty-it-holds-no-queue", "it holds no queue"),
+            ),
+            Table(
+                _RATE_COLUMNS,
+                info.rates,
+                title=sentence("title-rates-of-the-last-minute", "Rates of the last minute"),
+                empty=sentence("empty-it-reports-no-rates", "it reports no rates"),
+            ),
+            Table(
+                _SUBSCRIPTION_COLUMNS,
+                info.subscriptions,
+                title=sentence("title-subscriptions", "Subscriptions"),
+                empty=sentence("empty-it-subscribes-nothing", "it subscribes nothing"),
+            ),
+            Table(
+                _PROPERTY_COLUMNS,
+                rows,
+                title=sentence("title-properties", "Properties"),
+                empty=sentence("empty-it-reports-no-properties", "it reports no properties"),
+            ),
         ],
     )
 

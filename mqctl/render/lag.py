@@ -7,16 +7,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from mqctl import units
 from mqctl.model.command_line import command_line
 from mqctl.model.dead_letter import RepairWindow
 from mqctl.model.lag import GroupLag, QueueLag
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.names import RETRY_PREFIX
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.layout import middle_cut
-from mqctl.render.messages import phrase
+from mqctl.text import composed, sentence
 
 GROUP_COLUMNS = (
     Column("group", "group"),
@@ -122,48 +121,74 @@ def _is_idle_retry(group: GroupLag) -> bool:
     return group.topic.startswith(RETRY_PREFIX) and group.lag_count == 0 and not any(held)
 
 
-def _offline(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | None) -> Paragraphs:
+def _offline(groups: Sequence[GroupLag], online: Collection[str]) -> Paragraphs:
     """Says of groups of which nobody is online how many there are, and which of them fell behind last: they may have
     lost their consumers a moment ago."""
     offline = [group for group in groups if group.group not in online]
     behind = [group for group in offline if group.lag_count]
     last = sorted((group for group in behind if group.lag_ms is not None), key=lambda group: group.lag_ms or 0)
     names = [
-        phrase("offline_since", lang).format(
-            group=middle_cut(group.group, _NAME), span=units.duration(group.lag_ms or 0)
+        sentence(
+            "offline-since",
+            "{group} ({span} ago)",
+            group=middle_cut(group.group, _NAME),
+            span=units.duration(group.lag_ms or 0),
         )
         for group in last[:_NAMED]
     ]
-    lines = [phrase("offline_folded", lang).format(count=len({group.group for group in offline}))]
+    lines = [
+        sentence(
+            "offline-folded",
+            "groups with nobody online, not shown: {count:,} (--sort lag shows them)",
+            count=len({group.group for group in offline}),
+        )
+    ]
     if behind:
-        said = phrase("offline_behind", lang).format(
+        said = sentence(
+            "offline-behind",
+            "of these behind: {behind:,}, messages waiting: {waiting:,}; most recently fell behind: {last}",
             behind=len({group.group for group in behind}),
             waiting=sum(group.lag_count or 0 for group in behind),
-            last=phrase("comma", lang).join(names) or "?",
+            last=names or "?",
         )
-        lines.append(f"  {said}")
+        lines.append(composed("  {said}", said=said))
     return Paragraphs(lines)
 
 
-def _behind_in_all(groups: Sequence[GroupLag], online: Collection[str], lang: Lang | None) -> Paragraphs:
+def _behind_in_all(groups: Sequence[GroupLag], online: Collection[str]) -> Paragraphs:
     behind = {group.group for group in groups if group.lag_count}
     waiting = sum(group.lag_count or 0 for group in groups)
-    words = phrase("online_first", lang)
-    return Paragraphs([words.format(behind=len(behind), waiting=waiting, online=len(behind.intersection(online)))])
+    line = sentence(
+        "online-first",
+        "groups behind: {behind:,}, messages waiting: {waiting:,}; those with members online ({online:,}) come first",
+        behind=len(behind),
+        waiting=waiting,
+        online=len(behind.intersection(online)),
+    )
+    return Paragraphs([line])
 
 
-def _window(window: RepairWindow, lang: Lang | None) -> str:
+def _window(window: RepairWindow) -> str:
     at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
     failing = window.failing_count
     retries = command_line("mqctl retry list -g {}", window.group)
-    return phrase("window_closes", lang).format(group=window.group, failing=failing, at=at, span=span, retries=retries)
+    return sentence(
+        "window-closes",
+        "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the first "
+        "becomes a dead letter at {at}, in {span}: have the fix out by then ({retries})",
+        group=window.group,
+        failing=failing,
+        at=at,
+        span=span,
+        retries=retries,
+    )
 
 
 def _with_members(rows: Sequence[GroupLag], online: Mapping[str, int] | None) -> Sequence[object]:
     return rows if online is None else [_WithMembers(row, online.get(row.group, 0)) for row in rows]
 
 
-def _next(groups: Sequence[GroupLag], options: str | None, lang: Lang | None) -> list[Paragraphs]:
+def _next(groups: Sequence[GroupLag], options: str | None) -> list[Paragraphs]:
     """Says what to ask next about the first group that is behind."""
     first = next((group for group in groups if group.lag_count), None)
     if options is None or first is None:
@@ -171,13 +196,16 @@ def _next(groups: Sequence[GroupLag], options: str | None, lang: Lang | None) ->
     where = shlex.split(options)
     doctor = command_line("mqctl doctor {} {}", first.group, where)
     advise = command_line("mqctl group lag {} --advise {}", first.group, where)
-    return [Paragraphs([phrase("lag_next", lang).format(doctor=doctor, advise=advise)])]
+    return [
+        Paragraphs(
+            [sentence("lag-next", "why, and what to do: {doctor}; until when: {advise}", doctor=doctor, advise=advise)]
+        )
+    ]
 
 
 def _group_blocks(
     groups: Sequence[GroupLag],
     online: Mapping[str, int] | None,
-    lang: Lang | None,
     *,
     with_consumers: bool,
     folded: bool,
@@ -195,13 +223,25 @@ def _group_blocks(
     telling = [group for group in groups if not (folded and _is_idle_retry(group))] or list(groups)
     known = online or {}
     served = [group for group in telling if group.group in known] if without_offline else []
-    yield Table(columns, _with_members(served or telling, online), empty="no group has offsets there")
+    yield Table(
+        columns,
+        _with_members(served or telling, online),
+        empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there"),
+    )
     if len(telling) < len(groups):
-        yield Paragraphs([phrase("folded", lang).format(count=len(groups) - len(telling))])
+        yield Paragraphs(
+            [
+                sentence(
+                    "retries-folded",
+                    "retry topics without lag, not shown: {count:,}; --limit all",
+                    count=len(groups) - len(telling),
+                )
+            ]
+        )
     if served and len(served) < len(telling):
-        yield _offline(telling, known, lang)
+        yield _offline(telling, known)
     elif online is not None and members_first:
-        yield _behind_in_all(telling, online, lang)
+        yield _behind_in_all(telling, online)
 
 
 def lag_document(
@@ -211,7 +251,6 @@ def lag_document(
     *,
     by: By = By.GROUP,
     with_consumers: bool = False,
-    lang: Lang | None = None,
     folded: bool = False,
     windows: Sequence[RepairWindow] = (),
     slaves: Sequence[str] = (),
@@ -236,7 +275,6 @@ def lag_document(
         blocks += _group_blocks(
             groups,
             online,
-            lang,
             with_consumers=with_consumers,
             folded=folded,
             without_offline=without_offline,
@@ -248,9 +286,23 @@ def lag_document(
         places = {(group.group, group.topic): place for place, group in enumerate(groups)}
         worst_first = sorted(queues, key=lambda row: places.get((row.group, row.topic), len(places)))
         blocks.append(Table(_telling(shown, queues), worst_first))
-    blocks += [Paragraphs([_window(window, lang) for window in windows])] if windows else []
-    blocks += [Paragraphs([phrase("from_slaves", lang).format(names=", ".join(slaves))])] if slaves else []
-    blocks += _next(groups, next_options, lang)
+    blocks += [Paragraphs([_window(window) for window in windows])] if windows else []
+    blocks += (
+        [
+            Paragraphs(
+                [
+                    sentence(
+                        "from-slaves",
+                        "master gone: {names}; figures are the slave's, which may lack the master's last messages",
+                        names=", ".join(slaves),
+                    )
+                ]
+            )
+        ]
+        if slaves
+        else []
+    )
+    blocks += _next(groups, next_options)
     return Document(
         schema="group.lag/1",
         value=LagReport(

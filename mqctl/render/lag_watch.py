@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mqctl.model.lag_trend import GroupTrend
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import instant
 from mqctl.text import sentence
+from mqctl.units import instant
 
 COLUMNS = (
     Column("group", "group"),
@@ -59,6 +59,6 @@ def round_document(observed_at_ms: int, number: int, rows: Sequence[GroupTrend])
                     )
                 ]
             ),
-            Table(columns, rows, empty="no group has offsets there"),
+            Table(columns, rows, empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there")),
         ],
     )

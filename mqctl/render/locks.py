@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mqctl.allocation.handovers import Handover
 from mqctl.allocation.key_order import KeyLanes, KeySpread, ReRouting
@@ -10,8 +11,8 @@ from mqctl.allocation.locks import LockState, QueueLock
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import share
-from mqctl.text import sentence
+from mqctl.text import key_of, sentence, values_of
+from mqctl.units import share
 
 LOCK_COLUMNS = (
     Column("topic", "topic"),
@@ -54,6 +55,8 @@ class LockRow:
     idle_ms: int | None
     free_time_ms: int | None
     note: str | None
+    note_key: str | None = None
+    note_values: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,8 @@ def lock_document(consuming: LockedGroup, locks: Sequence[QueueLock]) -> Documen
             idle_ms=item.idle_ms,
             free_time_ms=item.free_time_ms,
             note=item.note or None,
+            note_key=key_of(item.note),
+            note_values=values_of(item.note),
         )
         for item in ([] if lockless else locks)
     ]
@@ -123,7 +128,15 @@ def lock_document(consuming: LockedGroup, locks: Sequence[QueueLock]) -> Documen
     lines = [shared] if popped and lockless else [line, shared] if popped else [line]
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
     if not lockless:
-        blocks.append(Table(LOCK_COLUMNS, rows, empty="no member subscribes a topic that has queues"))
+        blocks.append(
+            Table(
+                LOCK_COLUMNS,
+                rows,
+                empty=sentence(
+                    "empty-no-member-subscribes-a-topic-that-has-queues", "no member subscribes a topic that has queues"
+                ),
+            )
+        )
     report = LockReport(
         group=group, concurrent=concurrent, queues=rows, consume_mode=consuming.consume_mode, popped=popped
     )
@@ -369,7 +382,11 @@ def order_document(report: OrderCheckReport) -> Document:
     ]
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
     if report.spread:
-        blocks.append(Table(SPREAD_COLUMNS, report.spread, title="keys in several queues"))
+        blocks.append(
+            Table(
+                SPREAD_COLUMNS, report.spread, title=sentence("title-keys-in-several-queues", "keys in several queues")
+            )
+        )
     if report.re_routing:
         title = sentence(
             "another-number-queues-producers-choose-hash",

@@ -135,7 +135,7 @@ def write_csv(document: Document, stream: TextIO) -> None:
 def _shown(value: object, *, on_terminal: bool) -> object:
     """A CSV value: raw for programs, harmless for terminals."""
     if isinstance(value, str) and on_terminal:
-        from mqctl.render.text import printable
+        from mqctl.text import printable
 
         return printable(value)
     return "" if value is None else value

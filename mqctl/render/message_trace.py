@@ -67,7 +67,9 @@ class TraceReport:
 def _track_table(tracks: Sequence[Track]) -> Table:
     some_set = any(track.consume_mode not in (None, "PULL") for track in tracks)
     columns = [column for column in _TRACK_COLUMNS if some_set or column.key != "consume_mode"]
-    return Table(columns, tracks, empty="no group has offsets on its queue")
+    return Table(
+        columns, tracks, empty=sentence("empty-no-group-has-offsets-on-its-queue", "no group has offsets on its queue")
+    )
 
 
 def with_tracks(document: Document, tracks: Sequence[Track]) -> Document:
@@ -84,8 +86,16 @@ def trace_document(report: TraceReport) -> Document:
     blocks: list[Table | Paragraphs] = []
     blocks += message_blocks([report.message]) if report.message else [Paragraphs([_absent(report)])]
     if report.sends or report.consumptions:
-        blocks += [Table(_SEND_COLUMNS, report.sends, empty="no producer traced it")]
-        blocks += [Table(_CONSUME_COLUMNS, report.consumptions, empty="no consumer traced it")]
+        blocks += [
+            Table(_SEND_COLUMNS, report.sends, empty=sentence("empty-no-producer-traced-it", "no producer traced it"))
+        ]
+        blocks += [
+            Table(
+                _CONSUME_COLUMNS,
+                report.consumptions,
+                empty=sentence("empty-no-consumer-traced-it", "no consumer traced it"),
+            )
+        ]
     else:
         blocks.append(Paragraphs([_untraced(report)]))
     if report.message and report.message.waiting:

@@ -9,16 +9,15 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
+from mqctl import units
 from mqctl.model.body_form import BodyForm
 from mqctl.model.command_line import command_line
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.stored_message import PendingDelivery, StoredMessage
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.text import printable
 from mqctl.snapshot.live.tail import TailedMessage
-from mqctl.text import sentence
+from mqctl.text import printable, sentence
 
 COLUMNS = (
     Column("topic", "topic"),

@@ -8,7 +8,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from mqctl.render.text import printable
+from mqctl.text import printable
 
 _NARROW = 20
 _SEVERITY_STYLE = {"fatal": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}

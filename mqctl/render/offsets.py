@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from mqctl.execute.records import OffsetRecord, QueuePart
 from mqctl.model.command_line import command_line
@@ -11,7 +12,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.plan import Method, OffsetPlan
 from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import Word, sentence
+from mqctl.text import Word, key_of, sentence, values_of
 
 PLAN_COLUMNS = (
     Column("topic", "topic"),
@@ -69,6 +70,8 @@ class PlannedQueue:
     new_store_time_ms: int | None
     note: str | None
     broker_address: str
+    note_key: str | None = None
+    note_values: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +148,8 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
             skipped_count=change.skipped_count,
             new_store_time_ms=change.new_store_time_ms,
             note=change.note,
+            note_key=key_of(change.note),
+            note_values=values_of(change.note),
             broker_address=addresses[change.queue.broker_name],
         )
         for change in plan.changes

@@ -9,6 +9,7 @@ from mqctl.diagnosis.backlog_rates import QueueFlow
 from mqctl.diagnosis.group_view import queue_names
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Table
+from mqctl.text import sentence
 
 _OWNER_COLUMNS = (
     Column("group", "group"),
@@ -44,4 +45,4 @@ def owner_table(advices: Sequence[BacklogAdvice]) -> Table:
         )
         for (group, topic, owner), flows in sorted(held.items(), key=lambda item: (*item[0][:2], item[0][2] or ""))
     ]
-    return Table(_OWNER_COLUMNS, rows, title="Queues")
+    return Table(_OWNER_COLUMNS, rows, title=sentence("title-queues", "Queues"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqctl import units
 from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.playbook import Parameter, Playbook, PlaybookStep
-from mqctl.render import units
 from mqctl.render.document import Column, Document, Paragraphs, Table
-from mqctl.render.messages import phrase
+from mqctl.render.playbook_words import KINDS, PARAMETERS, ROLLBACK, STOPS
+from mqctl.text import composed, sentence
 
 _LIST_COLUMNS = (
     Column("playbook", "playbook"),
@@ -151,12 +152,12 @@ def show_document(playbook: Playbook, lang: Lang) -> Document:
     )
     head = [f"{value.playbook}: {value.title}", "", value.symptom, ""]
     if value.answers:
-        head.append(f"{phrase('playbook_answers', lang)}: {' '.join(value.answers)}")
-    head.append(f"{phrase('playbook_parameters', lang)}:")
-    head += [f"  -p {_usage(item, lang)}  {item.about}" for item in value.parameters]
+        head.append(sentence("playbook-answers", "answers: {codes}", codes=" ".join(value.answers)))
+    head.append(PARAMETERS)
+    head += [composed("  -p {usage}  {about}", usage=_usage(item), about=item.about) for item in value.parameters]
     blocks = [Paragraphs(head)]
-    blocks += [Paragraphs(_step_lines(number, row, lang)) for number, row in enumerate(steps, start=1)]
-    blocks.append(Paragraphs([f"{phrase('playbook_rollback', lang)}:", *(f"  {line}" for line in value.rollback)]))
+    blocks += [Paragraphs(_step_lines(number, row)) for number, row in enumerate(steps, start=1)]
+    blocks.append(Paragraphs([ROLLBACK, *(f"  {line}" for line in value.rollback)]))
     columns = (Column("id", "step"), Column("kind", "kind"), Column("command", "command"))
     return Document(schema="playbook.show/1", value=value, records=steps, csv_columns=columns, blocks=blocks)
 
@@ -194,9 +195,9 @@ def _parameters(parameters: Sequence[Parameter], lang: Lang) -> list[ParameterRo
     ]
 
 
-def _usage(row: ParameterRow, lang: Lang) -> str:
+def _usage(row: ParameterRow) -> str:
     if row.required:
-        return f"{row.name}=... ({phrase('playbook_required', lang)})"
+        return sentence("playbook-parameter-required", "{name}=... (required)", name=row.name)
     return f"{row.name}=..." if row.default is None else f"{row.name}={row.default}"
 
 
@@ -230,14 +231,18 @@ def _step_row(step: PlaybookStep, lang: Lang) -> PlaybookStepRow:
     )
 
 
-def _step_lines(number: int, row: PlaybookStepRow, lang: Lang) -> list[str]:
-    lines = [f"{number}. {row.id} ({phrase(f'playbook_{row.kind}', lang)}): {row.about}"]
+def _step_lines(number: int, row: PlaybookStepRow) -> list[str]:
+    lines = [
+        composed(
+            "{number}. {step} ({kind}): {about}", number=number, step=row.id, kind=KINDS[row.kind], about=row.about
+        )
+    ]
     if row.command:
-        lines.append(f"   $ {row.command}   ({phrase('playbook_limit', lang)} {units.duration(row.timeout_ms)})")
+        limit = units.duration(row.timeout_ms)
+        lines.append(sentence("playbook-limit", "   $ {command}   (at most {limit})", command=row.command, limit=limit))
     if row.when:
-        lines.append(f"   {phrase('playbook_when', lang)}: {row.when}")
+        lines.append(sentence("playbook-when", "   only when: {when}", when=row.when))
     for item in row.meanings:
-        label = f"{phrase(f'playbook_{item.kind}', lang)} {item.id}"
-        stop = f" [{phrase(f'playbook_stop_{item.stop}', lang)}]" if item.stop else ""
-        lines.append(f"   {label}: {item.means}{stop}")
+        line = composed("   {kind} {id}: {means}", kind=KINDS[item.kind], id=item.id, means=item.means)
+        lines.append(composed("{line} [{stop}]", line=line, stop=STOPS[item.stop]) if item.stop else line)
     return lines

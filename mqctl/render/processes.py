@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.text import sentence
 
 PROCESS_COLUMNS = (
     Column("pid", "pid"),
@@ -67,5 +68,11 @@ def processes_document(rows: Sequence[ProcessRow]) -> Document:
     """Builds the document of `stacks find`."""
     some_pop = any("POP" in (row.consume_mode or "") for row in rows)
     columns = [column for column in PROCESS_COLUMNS if some_pop or column.key != "consume_mode"]
-    table = Table(columns, rows, empty="no process of this machine looks like a consumer")
+    table = Table(
+        columns,
+        rows,
+        empty=sentence(
+            "empty-no-process-of-this-machine-looks-like-a-consumer", "no process of this machine looks like a consumer"
+        ),
+    )
     return Document(schema="stacks.find/1", value=ProcessList(processes=list(rows)), records=rows, blocks=[table])

@@ -8,6 +8,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import Member, ProducerMembership, is_grpc_client
 from mqctl.protocol.codes import version_text
 from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.text import sentence
 
 PRODUCER_COLUMNS = (
     Column("group", "producer group"),
@@ -48,7 +49,7 @@ def producer_document(memberships: Iterable[tuple[str, ProducerMembership]]) -> 
             members.setdefault((held.group, member.client_id), []).append((broker, member))
     rows = [_producer(group, client, entries) for (group, client), entries in sorted(members.items())]
     value = ProducerList(producers=rows)
-    table = Table(PRODUCER_COLUMNS, rows, empty="no producer is connected")
+    table = Table(PRODUCER_COLUMNS, rows, empty=sentence("empty-no-producer-is-connected", "no producer is connected"))
     return Document(schema="producer.list/1", value=value, records=rows, blocks=[table])
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from mqctl.model.counts import counted
 from mqctl.model.reconciliation import ReconciledKey, Reconciliation
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import size
 from mqctl.text import sentence
+from mqctl.units import size
 
 COLUMNS = (
     Column("key", "key"),

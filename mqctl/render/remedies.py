@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqctl import units
 from mqctl.diagnosis.backlog_advice import BacklogAdvice
 from mqctl.diagnosis.backlog_remedies import Remedy
-from mqctl.model.lang import Lang
+from mqctl.diagnosis.backlog_words import EFFECTS, NEEDED, REASONS, REMEDIES
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render import units
 from mqctl.render.document import Column, Table
-from mqctl.render.messages import phrase
-from mqctl.render.text import printable
+from mqctl.text import printable, sentence
 
 _REMEDY_COLUMNS = (
     Column("what", "option"),
@@ -29,45 +28,63 @@ class _ShownRemedy:
     reason: str
 
 
-def remedy_tables(advices: Sequence[BacklogAdvice], lang: Lang | None) -> list[Table]:
+def remedy_tables(advices: Sequence[BacklogAdvice]) -> list[Table]:
     """Returns for each backlog what would and would not help."""
     tables = []
     for advice in advices:
         if advice.remedies:
-            title = phrase("remedies" if advice.consume_ms is None else "remedies_timed", lang).format(
-                group=advice.group,
-                topic=advice.topic,
-                target=units.duration(advice.target_ms),
-                each=units.duration(round(advice.consume_ms or 0)),
-            )
-            tables.append(Table(_REMEDY_COLUMNS, [_shown_remedy(item, lang) for item in advice.remedies], title=title))
+            tables.append(Table(_REMEDY_COLUMNS, list(map(_shown_remedy, advice.remedies)), title=_title(advice)))
     return tables
 
 
-def _shown_remedy(item: Remedy, lang: Lang | None) -> _ShownRemedy:
-    needed = item.needed_count
-    return _ShownRemedy(
-        what=phrase(f"remedy_{item.what}", lang),
-        effect=phrase(f"effect_{item.effect.value}", lang),
-        needed=None if needed is None else phrase(f"needed_{item.what}", lang).format(count=units.count(needed)),
-        reason=_reason(item, lang),
+def _title(advice: BacklogAdvice) -> str:
+    values = {"group": advice.group, "topic": advice.topic, "target": units.Duration(advice.target_ms)}
+    if advice.consume_ms is None:
+        return sentence("remedies-title", "{group} on {topic}: to drain within {target}", **values)
+    return sentence(
+        "remedies-title-timed",
+        "{group} on {topic}: the listener takes {each} each time; to drain within {target}",
+        each=units.Duration(round(advice.consume_ms)),
+        **values,
     )
 
 
-def _reason(item: Remedy, lang: Lang | None) -> str:
-    text = phrase(f"reason_{item.what}_{item.reason}", lang)
+def _shown_remedy(item: Remedy) -> _ShownRemedy:
+    needed = item.needed_count
+    return _ShownRemedy(
+        what=REMEDIES[item.what],
+        effect=EFFECTS[item.effect.value],
+        needed=None if needed is None else NEEDED[item.what](count=units.Count(needed)),
+        reason=_reason(item),
+    )
+
+
+def _reason(item: Remedy) -> str:
+    text = REASONS[f"{item.what}_{item.reason}"]
     forecast = item.forecast
     if forecast is None or item.reason == "stuck":
-        return text
-    said = text.format(
+        return text()
+    said = text(
         key=printable(forecast.busiest_key or "-"),
         share=f"{forecast.busiest_share:.0%}",
         gain=f"{forecast.gain:.1f}",
         now=_rate(forecast.queue_tps),
         then=_rate(forecast.key_tps),
     )
-    how = "keys_exact" if forecast.is_exact else "keys_sampled"
-    return said + phrase(how, lang).format(read=f"{forecast.read_count:,}", waiting=f"{forecast.waiting_count:,}")
+    if forecast.is_exact:
+        return sentence(
+            "remedy-by-all-keys",
+            "{reason}; by the keys of all {waiting:,} that wait",
+            reason=said,
+            waiting=forecast.waiting_count,
+        )
+    return sentence(
+        "remedy-by-sampled-keys",
+        "{reason}; by the keys of {read:,} of {waiting:,} that wait",
+        reason=said,
+        read=forecast.read_count,
+        waiting=forecast.waiting_count,
+    )
 
 
 def _rate(value: float | None) -> str | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqctl import units
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import Word, sentence
 
@@ -246,5 +246,11 @@ def replay_list_document(reports: Sequence[ReplayReport], unreadable: Sequence[s
         schema="replay.list/1",
         value=ReplayList(replays=rows, unreadable=list(unreadable)),
         records=rows,
-        blocks=[Table(LIST_COLUMNS, rows, empty="no replay was made from this machine")],
+        blocks=[
+            Table(
+                LIST_COLUMNS,
+                rows,
+                empty=sentence("empty-no-replay-was-made-from-this-machine", "no replay was made from this machine"),
+            )
+        ],
     )

@@ -128,7 +128,11 @@ def status_document(rows: Sequence[ReplicaRow], controllers: Sequence[Controller
         records=rows,
         blocks=[
             Table(_COLUMNS, rows, empty=sentence("no-broker-registered", "no broker is registered")),
-            *([Table(_CONTROLLERS, controllers, title="Controllers")] if controllers else []),
+            *(
+                [Table(_CONTROLLERS, controllers, title=sentence("title-controllers", "Controllers"))]
+                if controllers
+                else []
+            ),
             Paragraphs(list(_advice(rows))),
         ],
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqctl.execute.records import CONFIRMED, ResendRecord
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.lazy_dataclass import dataclass
@@ -9,8 +11,8 @@ from mqctl.model.names import retry_topic
 from mqctl.model.resend import Fate, ResendPlan
 from mqctl.render.change_words import LETTER_WORDS, face_state
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import duration
-from mqctl.text import Word, sentence
+from mqctl.text import Word, key_of, sentence, values_of
+from mqctl.units import duration
 
 PLAN_COLUMNS = (
     Column("broker_name", "broker"),
@@ -48,6 +50,8 @@ class PlannedLetter:
     topic: str | None
     fate: str
     note: str | None
+    note_key: str | None = None
+    note_values: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +132,8 @@ def plan_document(plan: ResendPlan) -> Document:
             topic=item.topic,
             fate=item.fate.value,
             note=item.note,
+            note_key=key_of(item.note),
+            note_values=values_of(item.note),
         )
         for item in plan.items
     ]
@@ -150,7 +156,7 @@ def plan_document(plan: ResendPlan) -> Document:
         unreadable=list(plan.unreadable),
     )
     blocks: list[Table | Paragraphs] = [
-        Table(PLAN_COLUMNS, rows, empty="no dead letter was chosen"),
+        Table(PLAN_COLUMNS, rows, empty=sentence("empty-no-dead-letter-was-chosen", "no dead letter was chosen")),
         Paragraphs(_lines(plan, counts)),
     ]
     return Document(schema="dlq.plan/1", value=report, records=rows, blocks=blocks)
@@ -173,7 +179,7 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
         lines.append(
             sentence(
                 "may-sent-resend-whose-record-damaged",
-                "{doubtful:,} may have been sent by a resend whose record is damaged, and are skipped",
+                "{doubtful:,} may have been sent by a resend whose record is damaged, and {doubtful:/is/are} skipped",
                 doubtful=doubtful,
             )
         )

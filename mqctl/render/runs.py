@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.report_rows_state import ReportChange, RunFinding
 from mqctl.render.document import CellKind, Column, Document, Table
-from mqctl.render.messages import sayer
-from mqctl.render.reports.words import findings
+from mqctl.render.reports.words import NOTHING_STANDS_OUT, findings
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,21 +39,16 @@ def run_document(
     reports: Mapping[str, object],
     html: str | None,
     saved: str | None,
-    lang: Lang | None = None,
 ) -> Document:
-    """Builds the document of `mqctl report run`; sentences for people are in their language."""
-
-    def rows_in(language: Lang | None) -> list[RunFinding]:
-        lines = ((name, line) for name, value in reports.items() for line in findings(name, value, language))
-        return [RunFinding(report=name, finding=line) for name, line in lines]
-
-    rows = rows_in(None)
+    """Builds the document of `mqctl report run`."""
+    lines = ((name, line) for name, value in reports.items() for line in findings(name, value))
+    rows = [RunFinding(report=name, finding=line) for name, line in lines]
     columns = (Column("report", "report"), Column("finding", "what stands out"))
     return Document(
         schema="report.run/1",
         value=RunReported(stores=list(stores), html=html, saved=saved, findings=rows),
         records=rows,
-        blocks=[Table(columns, rows_in(lang), empty=sayer(lang)("nothing"))],
+        blocks=[Table(columns, rows, empty=NOTHING_STANDS_OUT)],
     )
 
 
@@ -73,5 +67,11 @@ def diff_document(before: str, after: str, changes: Sequence[ReportChange]) -> D
         schema="report.diff/1",
         value=RunDiff(before=before, after=after, changes=list(changes)),
         records=changes,
-        blocks=[Table(columns, changes, empty="the two runs have the same figures")],
+        blocks=[
+            Table(
+                columns,
+                changes,
+                empty=sentence("empty-the-two-runs-have-the-same-figures", "the two runs have the same figures"),
+            )
+        ],
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
+from mqctl import units
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import composed, sentence
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class Section:
     columns: tuple[Column, ...]
 
 
+NO_NAME = sentence("none-in-parentheses", "(none)")
 UNREAD = Section(
     "unread",
     "Not read, and missing from the figures",

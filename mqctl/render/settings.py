@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from mqctl.execute.records import SettingRecord
 from mqctl.model.command_line import shell_words
@@ -13,7 +14,7 @@ from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
 from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import Word, sentence
+from mqctl.text import Word, key_of, sentence, values_of
 
 PLAN_COLUMNS = (
     Column("place", "place"),
@@ -68,6 +69,8 @@ class PlannedStep:
     stage: int
     moves: bool
     note: str | None
+    note_key: str | None = None
+    note_values: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +191,8 @@ def plan_document(plan: SettingPlan) -> Document:
                 stage=step.stage,
                 moves=step.moves,
                 note=step.note,
+                note_key=key_of(step.note),
+                note_values=values_of(step.note),
             )
         )
     report = SettingPlanReport(

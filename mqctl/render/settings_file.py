@@ -46,7 +46,7 @@ def export_document(exported: SettingsFile) -> Document:
         groups=counted(groups, "group"),
         cluster=exported.cluster,
     )
-    table = Table(columns, rows, empty="no topic and no group")
+    table = Table(columns, rows, empty=sentence("empty-no-topic-and-no-group", "no topic and no group"))
     return Document(
         schema=SCHEMA,
         value=exported,

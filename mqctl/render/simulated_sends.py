@@ -8,6 +8,7 @@ from mqctl.allocation.sending import ProducerChoice, QueueShare
 from mqctl.allocation.simulation import Sending
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Table
+from mqctl.text import sentence
 
 SENDING_COLUMNS = (
     Column("layout", "layout"),
@@ -100,10 +101,28 @@ def sends_blocks(sending: Sequence[SendingRow], shares: Sequence[ShareRow]) -> l
     """Builds the tables; keys have their columns where some are known."""
     blocks = []
     if sending:
-        blocks.append(Table(SENDING_COLUMNS, sending, title="Queues that producers use which stay in their room"))
+        blocks.append(
+            Table(
+                SENDING_COLUMNS,
+                sending,
+                title=sentence(
+                    "title-queues-that-producers-use-which-stay-in-their-room",
+                    "Queues that producers use which stay in their room",
+                ),
+            )
+        )
     if shares:
         keyed, timed = any(row.key_count for row in shares), any(row.tps is not None for row in shares)
         left_out = (() if keyed else ("key_count", "busiest_key", "busiest_share")) + (() if timed else ("tps",))
         columns = tuple(column for column in SHARE_COLUMNS if column.key not in left_out)
-        blocks.append(Table(columns, shares, title="What each queue gets of the messages that producers send"))
+        blocks.append(
+            Table(
+                columns,
+                shares,
+                title=sentence(
+                    "title-what-each-queue-gets-of-the-messages-that-producers-send",
+                    "What each queue gets of the messages that producers send",
+                ),
+            )
+        )
     return blocks

@@ -10,6 +10,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.simulated_sends import SendingRow, ShareRow, sends_blocks
+from mqctl.text import sentence
 
 RESULT_COLUMNS = (
     Column("layout", "layout"),
@@ -325,7 +326,7 @@ def simulation_document(
     several = len({row.topic for row in owners}) > 1
     blocks: list[Table | Paragraphs] = [
         Table(_told(RESULT_COLUMNS, rows), rows),
-        Table(_told(columns, loads), loads, title="Queues by client"),
+        Table(_told(columns, loads), loads, title=sentence("title-queues-by-client", "Queues by client")),
     ]
     if moves:
         title = "Queues that move (what is in flight may be consumed twice, or out of order)"

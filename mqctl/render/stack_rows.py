@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from mqctl.diagnosis.thread_judging import JudgedInstance
 from mqctl.model.dump import StackFrame
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.render.said import Said, said
 from mqctl.stacks.group import Motion, StackGroup, StackReport
 from mqctl.stacks.normal import shown_frame
 from mqctl.stacks.rules import StackClass
@@ -94,6 +97,7 @@ class StackInstanceRow:
     truncated: bool
     notes: list[str]
     consume_mode: str | None
+    keyed_notes: list[Said] = field(default_factory=list)
 
 
 def instance_row(item: JudgedInstance) -> StackInstanceRow:
@@ -117,6 +121,7 @@ def instance_row(item: JudgedInstance) -> StackInstanceRow:
         gc_share=report.gc_share,
         truncated=report.truncated,
         notes=list(report.notes),
+        keyed_notes=said(report.notes),
         consume_mode=instance.consume_mode,
     )
 

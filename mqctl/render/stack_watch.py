@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import instant
 from mqctl.text import sentence
+from mqctl.units import instant
 
 COLUMNS = (
     Column("source", "instance"),
@@ -75,6 +75,6 @@ def stack_round_document(observed_at_ms: int, number: int, rows: Sequence[StackW
                     )
                 ]
             ),
-            Table(COLUMNS, rows, empty="no consume thread was seen"),
+            Table(COLUMNS, rows, empty=sentence("empty-no-consume-thread-was-seen", "no consume thread was seen")),
         ],
     )

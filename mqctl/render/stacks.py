@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from mqctl.diagnosis.thread_judging import JudgedInstance
 from mqctl.model.counts import counted
@@ -14,13 +14,13 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings import finding_block, finding_row
 from mqctl.render.findings_alike import FindingRow, with_mode
+from mqctl.render.said import Said, said
 from mqctl.render.stack_rows import PoolRow, StackGroupRow, StackInstanceRow, instance_row
-from mqctl.render.text import printable
-from mqctl.render.units import duration
 from mqctl.stacks.names import Role
 from mqctl.stacks.processes import members_of_one_process
 from mqctl.stacks.rules import StackClass
-from mqctl.text import sentence
+from mqctl.text import printable, sentence
+from mqctl.units import duration
 
 _LINE_WIDTH = 44
 _SHOWN_CALLS = 8
@@ -64,6 +64,7 @@ class StackDumpReport:
     findings: list[FindingRow]
     unavailable: list[Gap]
     notes: list[str]
+    keyed_notes: list[Said] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +122,7 @@ def stack_document(
         findings=rows_of_findings,
         unavailable=list(unavailable),
         notes=list(notes),
+        keyed_notes=said(notes),
     )
     records = [group for row in rows for group in row.groups]
     shown = _one_a_process(judged, rows)
@@ -147,7 +149,7 @@ def _one_a_process(judged: Sequence[JudgedInstance], rows: Sequence[StackInstanc
 
 def _told(finding: Finding, view: StackView) -> FindingRow:
     """Joins a finding with its sentences. Without a group there is nothing to type next."""
-    row = finding_row(finding, view.lang, view.source)
+    row = finding_row(finding, view.source)
     return row if finding.params.get("group") is not None else replace(row, next_command=None)
 
 
@@ -158,7 +160,7 @@ def _blocks(
     yield Paragraphs(list(_headline(rows, everything=view.everything)))
     merged = _merged(rows, everything=view.everything)
     kept = merged if view.everything or view.calls else merged[:_SHOWN_ROWS]
-    yield Table(COLUMNS, kept, empty="no consume thread was seen")
+    yield Table(COLUMNS, kept, empty=sentence("empty-no-consume-thread-was-seen", "no consume thread was seen"))
     folded = merged[len(kept) :]
     if folded:
         hidden = sum(item.thread_count for item in folded)
@@ -201,7 +203,7 @@ def _finding_blocks(rows: Sequence[FindingRow], findings: Sequence[Finding], vie
         clients = same.pop((finding.code, finding.variant, str(finding.params.get("group"))), None)
         if clients is None:
             continue
-        block = finding_block(row, finding, view.lang, view.explain)
+        block = finding_block(row, finding, view.explain)
         lines = list(block.lines) if row.code not in advised or view.explain else list(block.lines[:2])
         advised.add(row.code)
         if len(clients) > 1:
@@ -245,7 +247,7 @@ def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable
             if pool.line and pool.line_count > 1:
                 yield sentence(
                     "threads",
-                    "    {line_count} threads are at {line}",
+                    "    {line_count:thread is/are} at {line}",
                     line_count=pool.line_count,
                     line=printable(pool.line),
                 )

@@ -6,17 +6,16 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from mqctl import units
 from mqctl.model.command_line import command_line
 from mqctl.model.lag import GroupLag, LagEvidence, group_lags, lag_rows
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import MessageModel
 from mqctl.model.names import DLQ_PREFIX, is_retry_topic
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Table
-from mqctl.render.messages import phrase
+from mqctl.text import composed, sentence
 
 _MOST = 10
 _COLUMNS = (
@@ -29,7 +28,7 @@ _COLUMNS = (
 )
 
 
-def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: str, lang: Lang | None) -> Iterator[str]:
+def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: str) -> Iterator[str]:
     """Yields a line for each topic in which a group has messages waiting, and one for groups of which all brokers told
     everything, and nothing waits."""
     if not groups:
@@ -37,14 +36,21 @@ def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: s
     everything = lag_rows(_evidence(snapshot), snapshot.origin.observed_at_ms, system=True)
     rows = [row for row in everything if row.group in groups]
     for item in [item for item in group_lags(rows) if item.lag_count][:_MOST]:
-        yield _behind(item, snapshot, source, lang)
+        yield _behind(item, snapshot, source)
     for (group, topic), (queues, count) in _uncommitted(snapshot, groups)[:_MOST]:
-        yield phrase("standing_uncommitted", lang).format(group=group, topic=topic, queues=queues, count=count)
+        yield sentence(
+            "standing-uncommitted",
+            "{group} on {topic}: queues without a committed offset: {queues:,}; messages stored there: {count:,}",
+            group=group,
+            topic=topic,
+            queues=queues,
+            count=count,
+        )
     gaps = [*snapshot.unavailable, *(gap for broker in snapshot.brokers for gap in broker.unavailable)]
     not_calm = {row.group for row in rows if row.lag_count != 0}
     calm = [name for name in dict.fromkeys(row.group for row in rows) if name not in not_calm]
     if calm and not gaps:
-        yield phrase("standing_calm", lang).format(groups=phrase("comma", lang).join(calm[:_MOST]))
+        yield sentence("standing-calm", "no lag: {groups}", groups=calm[:_MOST])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +122,16 @@ def _evidence(snapshot: ClusterSnapshot) -> list[LagEvidence]:
     ]
 
 
-def _behind(lag: GroupLag, snapshot: ClusterSnapshot, source: str, lang: Lang | None) -> str:
+def _behind(lag: GroupLag, snapshot: ClusterSnapshot, source: str) -> str:
     span = units.duration(lag.lag_ms) if lag.lag_ms is not None else "?"
-    line = phrase("standing", lang).format(group=lag.group, topic=lag.topic, count=lag.lag_count, span=span)
+    line = sentence(
+        "group-standing",
+        "{group} on {topic}: {count:,} waiting, the oldest for {span}",
+        group=lag.group,
+        topic=lag.topic,
+        count=lag.lag_count,
+        span=span,
+    )
     live = snapshot.origin.kind is OriginKind.LIVE and snapshot.origin.archive is None and snapshot.past is None
     advise = command_line("mqctl group lag {} -g {} --advise", shlex.split(source), lag.group)
-    return f"{line}; {advise}" if live else line
+    return composed("{line}; {advise}", line=line, advise=advise) if live else line

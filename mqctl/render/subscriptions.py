@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from mqctl.model.command_line import command_line
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.remark import on_one_line
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode
-from mqctl.render.messages import phrase
 from mqctl.text import composed, sentence
 
 WANT_COLUMNS = (
@@ -126,34 +124,72 @@ class SubscriptionReport:
     consume_mode: str | None = None
 
 
-_WORDS = {True: "wants_same", False: "wants_differ", None: "wants_untold"}
+_WORDS = {
+    True: sentence("subscriptions-same", "all members subscribe to the same"),
+    False: sentence("subscriptions-differ", "members differ"),
+    None: sentence("subscriptions-not-reported", "not every member reported its subscription"),
+}
+_OFFLINE = sentence("subscriptions-nobody-online", "nobody is online, so the subscriptions are not known")
+_COUNTED = sentence(
+    "skipped-counted", "Would be skipped by the broker's filter or by the owner of the queue, counted in all messages"
+)
+_SAMPLED = sentence(
+    "skipped-sampled",
+    "Would be skipped by the broker's filter or by the owner of the queue, of the newest messages of each queue",
+)
 
 
-def subscription_document(
-    schema: str, report: SubscriptionReport, lang: Lang | None = None, *, archive: str | None = None
-) -> Document:
+def subscription_document(schema: str, report: SubscriptionReport, *, archive: str | None = None) -> Document:
     """Builds the document of a group's subscriptions.
 
     Args:
         archive: the snapshot that they are read from: commands to type next are about it.
     """
-    words = phrase(_WORDS[report.consistent] if report.wants or report.brokers else "wants_offline", lang)
+    words = _WORDS[report.consistent] if report.wants or report.brokers else _OFFLINE
     blocks: list[Table | Paragraphs] = [
         Paragraphs(
             [composed("{with_mode}: {words}", with_mode=with_mode(report.group, report.consume_mode), words=words)]
         ),
-        Table(WANT_COLUMNS, report.wants, empty=phrase("nobody_online", lang).format(group=report.group)),
-        Table(BROKER_COLUMNS, report.brokers, title="What brokers filter by", empty="no subscriptions"),
+        Table(
+            WANT_COLUMNS,
+            report.wants,
+            empty=sentence("nobody-online", "no member of {group} is online", group=report.group),
+        ),
+        Table(
+            BROKER_COLUMNS,
+            report.brokers,
+            title=sentence("title-what-brokers-filter-by", "What brokers filter by"),
+            empty=sentence("empty-no-subscriptions", "no subscriptions"),
+        ),
     ]
     if report.refused_by:
         named = ", ".join(report.refused_by)
-        blocks.insert(1, Paragraphs([phrase("pulls_refused", lang).format(brokers=named, group=report.group)]))
+        blocks.insert(
+            1,
+            Paragraphs(
+                [
+                    sentence(
+                        "pulls-refused",
+                        "{brokers}: every pull of {group} is refused, there are no settings of the group and none "
+                        "are made (autoCreateSubscriptionGroup=false). Create it (`mqctl group create`), or check "
+                        "its name.",
+                        brokers=named,
+                        group=report.group,
+                    )
+                ]
+            ),
+        )
     if report.orphans:
-        blocks.append(Table(ORPHAN_COLUMNS, report.orphans, title="Queues that nobody consumes"))
+        blocks.append(
+            Table(
+                ORPHAN_COLUMNS,
+                report.orphans,
+                title=sentence("title-queues-that-nobody-consumes", "Queues that nobody consumes"),
+            )
+        )
     if report.losses:
         exact = all(row.margin_share == 0 for row in report.losses)
-        title = phrase("skipped_counted" if exact else "skipped_sampled", lang)
-        blocks.append(Table(LOSS_COLUMNS, report.losses, title=title))
+        blocks.append(Table(LOSS_COLUMNS, report.losses, title=_COUNTED if exact else _SAMPLED))
     if report.consistent is False:
         doctor = command_line("mqctl doctor {} {}", report.group, ["--snapshot", archive] if archive else [])
         playbook = command_line("mqctl playbook run tag-loss -p {}", f"group={report.group}")
@@ -214,7 +250,6 @@ _WORST = ("refused", "differ", "unknown", "same", "offline")
 def check_all_document(
     rows: Sequence[GroupCheckRow],
     reports: Sequence[SubscriptionReport],
-    lang: Lang | None = None,
     *,
     folded: bool = False,
 ) -> Document:
@@ -227,12 +262,26 @@ def check_all_document(
     shown = sorted(online, key=lambda row: _WORST.index(row.verdict))
     some_pop = any("POP" in (row.consume_mode or "") for row in rows)
     columns = [column for column in GROUP_COLUMNS if some_pop or column.key != "consume_mode"]
-    blocks: list[Table | Paragraphs] = [Table(columns, shown, empty="no consumer groups")] if shown or not rows else []
+    blocks: list[Table | Paragraphs] = (
+        [Table(columns, shown, empty=sentence("empty-no-consumer-groups", "no consumer groups"))]
+        if shown or not rows
+        else []
+    )
     if len(shown) < len(rows):
-        blocks.append(Paragraphs([phrase("offline_left_out", lang).format(count=len(rows) - len(shown))]))
+        blocks.append(
+            Paragraphs(
+                [
+                    sentence(
+                        "offline-left-out",
+                        "groups with nobody online, not shown: {count:,}; --all",
+                        count=len(rows) - len(shown),
+                    )
+                ]
+            )
+        )
     for report in reports:
         if report.consistent is False:
-            blocks += subscription_document("subscription.check/1", report, lang).blocks
+            blocks += subscription_document("subscription.check/1", report).blocks
     return Document(
         schema="subscription.check-all/1",
         value=SubscriptionCheckAll(groups=list(rows)),
@@ -344,7 +393,12 @@ def release_document(report: ReleaseReport) -> Document:
     ]
     blocks: list[Table | Paragraphs] = [
         Paragraphs(lines),
-        Table(FORECAST_COLUMNS, report.losses, title="Would be skipped meanwhile", empty="nothing was looked at"),
+        Table(
+            FORECAST_COLUMNS,
+            report.losses,
+            title=sentence("title-would-be-skipped-meanwhile", "Would be skipped meanwhile"),
+            empty=sentence("empty-nothing-was-looked-at", "nothing was looked at"),
+        ),
         Paragraphs(ways),
         Table(STEP_COLUMNS, report.safe_way),
     ]

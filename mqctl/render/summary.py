@@ -9,16 +9,25 @@ from typing import Protocol
 from mqctl.diagnosis.group_view import group_views, known_groups
 from mqctl.model.finding import Severity
 from mqctl.model.gap import Part
-from mqctl.model.lang import Lang
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.findings_alike import FindingRow, Told
-from mqctl.render.messages import phrase
-from mqctl.render.text import printable
+from mqctl.text import key_of, printable, sentence
+from mqctl.units import Count
 
 _SCREEN = 45
 """Lines of a terminal, a prompt left out."""
 _BESIDE_ROWS = 3  # of a table: an empty line, its title, its heads
+
+SUMMARY = "doctor-summary"
+"""Key of the line with the verdict."""
+_FIRST = "do-first"
+VERDICTS = {
+    "ok": sentence("verdict-ok", "OK"),
+    "warning": sentence("verdict-warning", "WARNING"),
+    "critical": sentence("verdict-critical", "CRITICAL"),
+    "unknown": sentence("verdict-unknown", "UNKNOWN"),
+}
 
 
 class JudgedReport(Protocol):
@@ -34,20 +43,20 @@ class JudgedReport(Protocol):
     def not_judged(self) -> Sequence[object]: ...
 
 
-def summary_lines(report: JudgedReport, lang: Lang | None, pairs: Sequence[Sequence[Told]]) -> list[str]:
+def summary_lines(report: JudgedReport, pairs: Sequence[Sequence[Told]]) -> list[str]:
     """Returns the verdict, and of several findings what to do first."""
-    rules = phrase("rule_of_one" if len(report.rules_run) == 1 else "rules", lang).format(count=len(report.rules_run))
-    findings = sum(map(len, pairs))
-    verdict = phrase("summary_of_one" if findings == 1 else "summary", lang).format(
-        verdict=phrase(f"verdict_{report.verdict}", lang),
-        findings=findings,
-        rules=rules,
+    verdict = sentence(
+        "doctor-summary",
+        "{verdict}: {findings:finding} from {rules:rule}, {gaps:,} not judged",
+        verdict=VERDICTS[report.verdict],
+        findings=Count(sum(map(len, pairs))),
+        rules=Count(len(report.rules_run)),
         gaps=len(report.not_judged),
     )
     if len(pairs) < 2:
         return [verdict]
     worst = next((alike[0][0] for alike in pairs if not _can_wait(alike[0][0])), pairs[0][0][0])
-    return [verdict, phrase("do_first", lang).format(what=printable(worst.next_command or worst.advice))]
+    return [verdict, sentence("do-first", "first: {what}", what=printable(worst.next_command or worst.advice))]
 
 
 def _can_wait(row: FindingRow) -> bool:
@@ -55,29 +64,32 @@ def _can_wait(row: FindingRow) -> bool:
     return row.names.get("cause") == "offline" or Severity(row.severity).rank < Severity.WARNING.rank
 
 
-def offline_line(snapshot: ClusterSnapshot, online: int, lang: Lang | None) -> Iterable[str]:
+def offline_line(snapshot: ClusterSnapshot, online: int) -> Iterable[str]:
     """Says how many groups have nobody online, where there are such and every broker told."""
     parts = {gap.part for broker in snapshot.brokers for gap in broker.unavailable}
     if parts & {Part.MEMBERS, Part.CONSUMER_OFFSETS, Part.GROUPS}:
         return
     offline = known_groups(snapshot) - {view.group for view in group_views(snapshot)}
     if offline:
-        yield phrase("groups_offline", lang).format(online=online, offline=len(offline))
+        yield sentence(
+            "groups-offline",
+            "consumer groups online: {online:,}; with nobody online: {offline:,}",
+            online=online,
+            offline=len(offline),
+        )
 
 
-def verdict_again(document: Document, lang: Lang | None) -> Document:
+def verdict_again(document: Document) -> Document:
     """Returns a diagnosis that is longer than a screen with its verdict, and what to do first, at its end, too."""
     head = document.blocks[0]
     lines = sum(
         len(block.lines) + 1 if isinstance(block, Paragraphs) else len(block.rows) + _BESIDE_ROWS
         for block in document.blocks
     )
-    verdict = phrase(f"verdict_{getattr(document.value, 'verdict', '')}", lang)
     if lines <= _SCREEN or not isinstance(head, Paragraphs):
         return document
-    place = next((number for number, line in enumerate(head.lines) if line.startswith(verdict)), None)
+    place = next((number for number, line in enumerate(head.lines) if key_of(line) == SUMMARY), None)
     if place is None:
         return document
-    first = phrase("do_first", lang).partition("{")[0]
-    again = [head.lines[place], *(line for line in head.lines[place + 1 : place + 2] if line.startswith(first))]
+    again = [head.lines[place], *(line for line in head.lines[place + 1 : place + 2] if key_of(line) == _FIRST)]
     return replace(document, blocks=[*document.blocks, Paragraphs(again)])

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mqctl.render import units
+from mqctl import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.layout import Grid, Segment, paragraph, table_lines, width, wrapped
-from mqctl.text import composed, sentence
+from mqctl.text import composed, printable, sentence
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -46,13 +46,6 @@ _SEVERITY_STYLE = {"fatal": "bold red", "error": "red", "warning": "yellow", "in
 _SEVERITY_STYLE |= {"critical": "bold red", "unknown": "yellow", "ok": "green"}
 # ECMA-48, select graphic rendition.
 _STYLE_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
-
-
-def printable(text: str) -> str:
-    """Returns `text` with control characters made visible, so that stored bytes cannot drive a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def printable_lines(text: str) -> str:

@@ -6,14 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mqctl.model.counts import counted
-from mqctl.model.lang import Lang
+from mqctl import units
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.timeline import EventKind, TimelineEvent, TimelineReported
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.messages import phrase
-from mqctl.render.text import printable
+from mqctl.render.event_words import EVENTS, not_recorded
+from mqctl.text import Sentence, composed, places, printable, sentence
 
 _WORST = 8
 _ALIKE = 3
@@ -45,6 +43,10 @@ _CSV = (
 )
 
 
+EMPTY = sentence("timeline-empty", "nothing happened at the looks of that time")
+_MORE = Sentence("timeline-more", "and {count:,} more")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineRow:
     """One line for people; it may stand for several events.
@@ -65,17 +67,28 @@ class TimelineRow:
     groups: list[str]
 
 
-def timeline_document(value: TimelineReported, lang: Lang | None, limit: int | None) -> Document:
+def timeline_document(value: TimelineReported, limit: int | None) -> Document:
     """Builds the document of a timeline with at most `limit` rows."""
-    rows = timeline_rows(value.events, lang)
+    rows = timeline_rows(value.events)
     shown = gravest(rows, limit)
     blocks: list[Table | Paragraphs] = [
-        Paragraphs(head_lines(value, lang)),
-        Paragraphs(standing_out(rows, lang)),
-        Table(_COLUMNS, shown, empty=phrase("timeline_empty", lang)),
+        Paragraphs(head_lines(value)),
+        Paragraphs(standing_out(rows)),
+        Table(_COLUMNS, shown, empty=EMPTY),
     ]
     if len(shown) < len(rows):
-        blocks.append(Paragraphs([phrase("timeline_cut", lang).format(shown=len(shown), total=len(rows))]))
+        blocks.append(
+            Paragraphs(
+                [
+                    sentence(
+                        "timeline-cut",
+                        "{shown:,} of {total:,} shown, the gravest, in order of time; --limit all",
+                        shown=len(shown),
+                        total=len(rows),
+                    )
+                ]
+            )
+        )
     events = value.events if limit is None else value.events[:limit]
     return Document(
         schema="timeline/1",
@@ -86,10 +99,12 @@ def timeline_document(value: TimelineReported, lang: Lang | None, limit: int | N
     )
 
 
-def head_lines(value: TimelineReported, lang: Lang | None) -> list[str]:
+def head_lines(value: TimelineReported) -> list[str]:
     """Returns which time it is about, and what limits it."""
     lines = [
-        phrase("timeline_span", lang).format(
+        sentence(
+            "timeline-span",
+            "{place}: {since} to {until} ({span}), {looks:,} looks",
             place=printable(value.recording),
             since=units.instant(value.since_ms),
             until=units.instant(value.until_ms),
@@ -98,14 +113,26 @@ def head_lines(value: TimelineReported, lang: Lang | None) -> list[str]:
         )
     ]
     if value.used_look_count < value.look_count:
-        sampled = phrase("timeline_sampled", lang)
-        lines.append(sampled.format(used=value.used_look_count, looks=value.look_count))
+        lines.append(
+            sentence(
+                "timeline-sampled",
+                "offsets compared at {used:,} of {looks:,} looks: name a shorter time to see every one",
+                used=value.used_look_count,
+                looks=value.look_count,
+            )
+        )
     if value.unjudged_count:
-        lines.append(phrase("timeline_unjudged", lang).format(count=value.unjudged_count))
+        lines.append(
+            sentence(
+                "timeline-unjudged",
+                "no cause was looked for in {count:,} more events: name a group with -g, or more moments with --causes",
+                count=value.unjudged_count,
+            )
+        )
     return lines
 
 
-def standing_out(rows: Sequence[TimelineRow], lang: Lang | None) -> list[str]:
+def standing_out(rows: Sequence[TimelineRow]) -> list[str]:
     """Returns the worst, folded by cause: of what has one cause, the worst speaks for all."""
     by_cause: dict[tuple[str, str | None], list[TimelineRow]] = defaultdict(list)
     for row in rows:
@@ -114,15 +141,20 @@ def standing_out(rows: Sequence[TimelineRow], lang: Lang | None) -> list[str]:
     folded = [(max(own, key=_worse), len(own) - 1) for own in by_cause.values()]
     folded.sort(key=lambda item: _worse(item[0]), reverse=True)
     if not folded:
-        return [phrase("timeline_calm", lang)]
-    lines = [phrase("timeline_worst", lang)]
+        return [
+            sentence(
+                "timeline-calm", "Between the recorded looks nothing stands out; mqctl doctor judges the state itself."
+            )
+        ]
+    lines = [sentence("timeline-worst", "What stands out, worst first:")]
     for row, more in folded[:_WORST]:
-        others = f" ({phrase('timeline_more', lang).format(count=more)})" if more else ""
-        lines.append(f"  {row.severity.upper()} {units.instant(row.moment_ms)} {row.what}{others}")
+        what = composed("{what} ({more})", what=row.what, more=_MORE(count=more)) if more else row.what
+        severity, moment = row.severity.upper(), units.Instant(row.moment_ms)
+        lines.append(composed("  {severity} {moment} {what}", severity=severity, moment=moment, what=what))
         if row.cause_text:
-            lines.append(f"    {row.cause_text}")
+            lines.append(composed("    {cause}", cause=row.cause_text))
     if len(folded) > _WORST:
-        lines.append(f"  {phrase('timeline_more', lang).format(count=len(folded) - _WORST)}")
+        lines.append(composed("  {more}", more=_MORE(count=len(folded) - _WORST)))
     return lines
 
 
@@ -138,7 +170,7 @@ def gravest(rows: Sequence[TimelineRow], limit: int | None) -> list[TimelineRow]
     return [rows[place] for place in sorted(places)]
 
 
-def timeline_rows(events: Sequence[TimelineEvent], lang: Lang | None) -> list[TimelineRow]:
+def timeline_rows(events: Sequence[TimelineEvent]) -> list[TimelineRow]:
     """Returns the lines: what many groups had at one look, or one had again and again, is one of them."""
     gaps = {event.moment_ms for event in events if event.kind is EventKind.NOT_RECORDED}
     rows = []
@@ -148,17 +180,30 @@ def timeline_rows(events: Sequence[TimelineEvent], lang: Lang | None) -> list[Ti
         moments = {event.moment_ms for event in together}
         groups = {(event.group, event.topic) for event in together}
         members = {event.client for event in together}
-        what = event_sentence(worst, lang, many=len(members) if len(groups) == 1 and len(moments) == 1 else 1)
+        what = event_sentence(worst, many=len(members) if len(groups) == 1 and len(moments) == 1 else 1)
         if len(groups) > 1:
-            what = phrase("timeline_groups", lang).format(what=what, count=len(groups) - 1)
+            what = sentence(
+                "timeline-groups", "{what}, and {count:,} more groups alike", what=what, count=len(groups) - 1
+            )
         elif len(moments) > 1:
-            again = phrase("timeline_times", lang)
-            what = again.format(what=what, times=len(together), until=units.instant(max(moments)))
+            what = sentence(
+                "timeline-times",
+                "{what}, {times:,} times until {until}",
+                what=what,
+                times=len(together),
+                until=units.instant(max(moments)),
+            )
         if worst.after_ms is not None and worst.after_ms in gaps:
             since = units.instant(worst.after_ms)
-            what = phrase("timeline_gap_before", lang).format(what=what, since=since)
+            what = sentence(
+                "timeline-gap-before", "{what} (not recorded before it since {since})", what=what, since=since
+            )
         cause = worst.cause
-        reason = None if cause is None else phrase("timeline_cause", lang).format(what=cause.what, code=cause.code)
+        reason = (
+            None
+            if cause is None
+            else sentence("timeline-cause", "cause: {what} ({code})", what=cause.what, code=cause.code)
+        )
         rows.append(
             TimelineRow(
                 moment_ms=first.moment_ms,
@@ -206,10 +251,9 @@ def _again(folded: Sequence[list[TimelineEvent]]) -> list[list[TimelineEvent]]:
     return together
 
 
-def event_sentence(event: TimelineEvent, lang: Lang | None, many: int = 1) -> str:
+def event_sentence(event: TimelineEvent, many: int = 1) -> str:
     """Says what happened; `many` members at once are counted."""
-    key = f"event_{event.kind}"
-    variant = _variant(event, many)
+    said = EVENTS[event.kind + _variant(event, many)]
     queues, messages = event.queue_count or 0, event.message_count or 0
     words = {
         "group": event.group or "",
@@ -218,23 +262,23 @@ def event_sentence(event: TimelineEvent, lang: Lang | None, many: int = 1) -> st
         "client": event.client or "",
         "broker": event.broker or "",
         "subject": " ".join(name for name in (event.topic, event.group, event.broker) if name),
-        "queues": units.count(queues) if lang is Lang.ZH else counted(queues, "queue"),
+        "queues": units.Count(queues),
         "count": units.count(messages),
-        "messages": units.count(messages) if lang is Lang.ZH else counted(messages, "message"),
+        "messages": units.Count(messages),
         "in": _rate(event.in_per_s),
         "out": _rate(event.out_per_s),
         "before": event.before or "-",
         "after": event.after or "-",
         "times": str(many if many > 1 else event.times),
         "span": units.duration(event.jump_ms or (event.until_ms or event.moment_ms) - event.moment_ms),
-        "why": _why(event, lang),
+        "why": "" if event.gap is None else not_recorded(event.gap, event.reason),
         "who": event.who or "?",
         "id": event.change_id or "?",
         "reason": event.reason or "",
     }
-    text = phrase(key + variant, lang).format(**words)
+    text = said(**{name: words[name] for name in places(said.template)})
     if event.who is not None and event.kind is not EventKind.CHANGE_MADE:
-        text = phrase("event_by", lang).format(what=text, who=event.who, id=event.change_id)
+        text = sentence("event-by", "{what}; by {who} ({id})", what=text, who=event.who, id=event.change_id)
     return printable(text)
 
 
@@ -252,13 +296,6 @@ def _variant(event: TimelineEvent, many: int) -> str:
             return "_made" if event.before is None else "_gone" if event.after is None else ""
         case _:
             return ""
-
-
-def _why(event: TimelineEvent, lang: Lang | None) -> str:
-    if event.gap is None:
-        return ""
-    why = phrase(f"recorded_gap_{event.gap}", lang)
-    return why if not event.reason else phrase("recorded_gap_why", lang).format(why=why, reason=event.reason)
 
 
 def _rate(per_second: float | None) -> str:

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import msgspec
 
+from mqctl import units
 from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.past import RecordingGap
 from mqctl.model.timeline import GroupSeries, TimelineReported
-from mqctl.render import units
-from mqctl.render.messages import phrase
 from mqctl.render.reports.html import whole_page
-from mqctl.render.timeline import TimelineRow, gravest, head_lines, standing_out, timeline_rows
-from mqctl.text import encoded
+from mqctl.render.timeline import EMPTY, TimelineRow, gravest, head_lines, standing_out, timeline_rows
+from mqctl.render.translation import spoken
+from mqctl.text import encoded, sentence
 
 MOST_SERIES = 60
 """Groups on topics that have a line: those furthest behind."""
@@ -50,6 +50,23 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; margin: .3r
   #events tr.outside { color: inherit; } }
 """
 
+_WORDS = {
+    "backlog": sentence("timeline-page-backlog", "Messages behind"),
+    "rates": sentence("timeline-page-rates", "Messages a second"),
+    "sent": sentence("timeline-page-sent", "sent"),
+    "consumed": sentence("timeline-page-consumed", "consumed"),
+    "gap": sentence("timeline-page-gap", "not recorded"),
+    "in": sentence("timeline-page-in", "Zoom in"),
+    "out": sentence("timeline-page-out", "Zoom out"),
+    "earlier": sentence("timeline-page-earlier", "Earlier"),
+    "later": sentence("timeline-page-later", "Later"),
+    "all": sentence("timeline-page-all", "Whole time"),
+    "help": sentence("timeline-page-help", "Wheel: zoom. Drag, or Shift and wheel: move. Click an event: its moment."),
+    "time": sentence("timeline-page-time", "time"),
+    "severity": sentence("timeline-page-severity", "severity"),
+    "what": sentence("timeline-page-what", "what"),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charted:
@@ -71,45 +88,65 @@ class Charted:
 
 def timeline_page(value: TimelineReported, charted: Charted, lang: Lang | None, limit: int | None) -> str:
     """Writes the whole page."""
-    every = timeline_rows(value.events, lang)
+    every = timeline_rows(value.events)
     rows = gravest(every, limit)
     groups = sorted({each.group for each in charted.series} | {group for row in rows for group in row.groups})
-    outstanding = standing_out(every, lang)
-    notes = [phrase("timeline_page_total", lang)]
+    outstanding = standing_out(every)
+    notes = [
+        sentence(
+            "timeline-page-total",
+            "Without a group, rates are those of all: what is sent counts once for each group that reads it.",
+        )
+    ]
     if charted.series_count > len(charted.series):
-        lines = phrase("timeline_page_lines", lang)
-        notes.append(lines.format(shown=len(charted.series), total=charted.series_count))
+        notes.append(
+            sentence(
+                "timeline-page-lines",
+                "Lines: the {shown:,} of {total:,} groups and topics furthest behind; -g names others.",
+                shown=len(charted.series),
+                total=charted.series_count,
+            )
+        )
     if len(rows) < len(every):
-        notes.append(phrase("timeline_cut", lang).format(shown=len(rows), total=len(every)))
-    title = phrase("timeline_page_title", lang).format(cluster=value.cluster)
+        notes.append(
+            sentence(
+                "timeline-cut",
+                "{shown:,} of {total:,} shown, the gravest, in order of time; --limit all",
+                shown=len(rows),
+                total=len(every),
+            )
+        )
+    title = sentence("timeline-page-title", "RocketMQ: what happened to {cluster}", cluster=value.cluster)
     body = [
-        f"<header><h1>{_text(title)}</h1>",
-        *(f'<p class="meta">{_text(line)}</p>' for line in head_lines(value, lang)),
-        f'</header><main><section id="findings"><p><strong>{_text(outstanding[0])}</strong></p>',
-        f"<pre>{_text(chr(10).join(line.strip() for line in outstanding[1:]))}</pre></section>",
+        f"<header><h1>{_text(title, lang)}</h1>",
+        *(f'<p class="meta">{_text(line, lang)}</p>' for line in head_lines(value)),
+        f'</header><main><section id="findings"><p><strong>{_text(outstanding[0], lang)}</strong></p>',
+        f"<pre>{_text(chr(10).join(spoken(line, lang).strip() for line in outstanding[1:]), lang)}</pre></section>",
         _keys(groups, lang),
         '<p class="note" id="span"></p><div id="beside"><div id="charts">',
         *(_figure(name, lang) for name in ("backlog", "rates")),
-        *(f'<p class="note">{_text(line)}</p>' for line in notes),
+        *(f'<p class="note">{_text(line, lang)}</p>' for line in notes),
         f'</div><div id="events">{_table(rows, lang)}</div></div></main>',
         f'<script type="application/json" id="data">{_data(value, charted, rows, groups, lang)}</script>',
     ]
-    return whole_page(title, body, lang or Lang.EN, style=_STYLE, script=_SCRIPT.read_text(encoding="utf-8"))
+    return whole_page(
+        spoken(title, lang), body, lang or Lang.EN, style=_STYLE, script=_SCRIPT.read_text(encoding="utf-8")
+    )
 
 
 def _keys(groups: Iterable[str], lang: Lang | None) -> str:
-    buttons = [f'<button id="{name}">{_text(phrase(f"timeline_page_{name}", lang))}</button>' for name in _BUTTONS]
-    options = "".join(f'<option value="{_text(group)}">' for group in groups)
-    label = _text(phrase("timeline_page_group", lang))
+    buttons = [f'<button id="{name}">{_text(_WORDS[name], lang)}</button>' for name in _BUTTONS]
+    options = "".join(f'<option value="{_text(group, lang)}">' for group in groups)
+    label = _text(sentence("timeline-page-group", "Consumer group"), lang)
     return (
         f'<div id="keys"><label>{label} <input id="group" list="groups" type="search"></label>'
         f'<datalist id="groups">{options}</datalist>{"".join(buttons)}'
-        f'<span class="note">{_text(phrase("timeline_page_help", lang))}</span></div>'
+        f'<span class="note">{_text(_WORDS["help"], lang)}</span></div>'
     )
 
 
 def _figure(name: str, lang: Lang | None) -> str:
-    caption = _text(phrase(f"timeline_page_{name}", lang))
+    caption = _text(_WORDS[name], lang)
     return (
         f'<figure><figcaption>{caption}</figcaption><svg id="{name}" role="img" aria-label="{caption}"></svg></figure>'
     )
@@ -117,12 +154,12 @@ def _figure(name: str, lang: Lang | None) -> str:
 
 def _table(rows: Sequence[TimelineRow], lang: Lang | None) -> str:
     if not rows:
-        return f'<p class="calm">{_text(phrase("timeline_empty", lang))}</p>'
-    heads = (_text(phrase(f"timeline_page_{name}", lang)) for name in ("time", "severity", "what"))
+        return f'<p class="calm">{_text(EMPTY, lang)}</p>'
+    heads = (_text(_WORDS[name], lang) for name in ("time", "severity", "what"))
     lines = [
-        f'<tr data-row="{number}" tabindex="0"><td>{_text(units.instant(row.moment_ms))}</td>'
-        f'<td class="{row.severity}"><b>{row.severity}</b></td><td>{_text(row.what)}'
-        + (f'<br><span class="note">{_text(row.cause_text)}</span>' if row.cause_text else "")
+        f'<tr data-row="{number}" tabindex="0"><td>{_text(units.instant(row.moment_ms), lang)}</td>'
+        f'<td class="{row.severity}"><b>{row.severity}</b></td><td>{_text(row.what, lang)}'
+        + (f'<br><span class="note">{_text(row.cause_text, lang)}</span>' if row.cause_text else "")
         + "</td></tr>"
         for number, row in enumerate(rows)
     ]
@@ -160,17 +197,15 @@ def _data(
                 "moment_ms": row.moment_ms,
                 "severity": row.severity,
                 "rank": row.rank,
-                "what": row.what,
+                "what": spoken(row.what, lang),
                 "groups": row.groups,
             }
             for row in rows
         ],
-        "words": {
-            name: phrase(f"timeline_page_{name}", lang) for name in ("gap", "backlog", "rates", "sent", "consumed")
-        },
+        "words": {name: spoken(_WORDS[name], lang) for name in ("gap", "backlog", "rates", "sent", "consumed")},
     }
     return msgspec.json.encode(data, enc_hook=encoded).decode().replace("<", "\\u003c")
 
 
-def _text(text: str) -> str:
-    return html.escape(text, quote=True)
+def _text(text: str, lang: Lang | None) -> str:
+    return html.escape(spoken(text, lang), quote=True)

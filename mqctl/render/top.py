@@ -13,8 +13,8 @@ from mqctl.model.names import is_retry_topic
 from mqctl.model.topic_rate import TopicRate
 from mqctl.render.brokers import REPLICATION, BrokerRow
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.units import count, instant, rate
 from mqctl.text import Word, sentence
+from mqctl.units import count, instant, rate
 
 _BROKER_COLUMNS = (
     Column("name", "broker"),

@@ -339,13 +339,13 @@ def describe_document(
         ),
         Table(CONFIG_COLUMNS, brokers),
         Table(QUEUE_COLUMNS, queues),
-        Table(_with_mode(GROUP_COLUMNS, groups), groups, empty="no consumer group")
+        Table(_with_mode(GROUP_COLUMNS, groups), groups, empty=sentence("empty-no-consumer-group", "no consumer group"))
         if consumers is None
         else Table(
             _with_mode(CONSUMER_COLUMNS, consumers),
             consumers,
-            title="Who consumes",
-            empty="no consumer group has offsets there",
+            title=sentence("title-who-consumes", "Who consumes"),
+            empty=sentence("empty-no-consumer-group-has-offsets-there", "no consumer group has offsets there"),
         ),
     ]
     if consumers is None and groups and queues:

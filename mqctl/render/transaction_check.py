@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Document, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
 from mqctl.render.transactions import LOOP_COLUMNS, CheckLoopRow, loop_columns, loop_rows
+from mqctl.text import sentence
 
 if TYPE_CHECKING:
     from mqctl.diagnosis import Diagnosis
@@ -24,15 +24,17 @@ class TransactionCheckReport:
     diagnosis: DiagnosisReport
 
 
-def check_document(
-    snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, lang: Lang | None, source: str | None = None
-) -> Document:
+def check_document(snapshot: ClusterSnapshot, diagnosis: Diagnosis, *, source: str | None = None) -> Document:
     """Builds the document of `transaction check`."""
-    findings = diagnosis_document(snapshot, diagnosis, lang=lang, explain=False, source=source)
+    findings = diagnosis_document(snapshot, diagnosis, explain=False, source=source)
     if not isinstance(findings.value, DiagnosisReport):
         raise TypeError("a diagnosis document holds a diagnosis report")
     loops = loop_rows(snapshot)
-    table = Table(loop_columns(loops), loops, empty="no transaction was ever sent here")
+    table = Table(
+        loop_columns(loops),
+        loops,
+        empty=sentence("empty-no-transaction-was-ever-sent-here", "no transaction was ever sent here"),
+    )
     return replace(
         findings,
         schema="transaction.check/1",

@@ -10,8 +10,7 @@ from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.transaction_state import DiscardedTransaction, PendingTransaction, TransactionState
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.render.text import printable
-from mqctl.text import Word, sentence
+from mqctl.text import Word, printable, sentence
 
 _BROKER = Column("broker_name", "broker", none="?")
 COLUMNS = (
@@ -258,7 +257,13 @@ def list_document(
         scoped: groups or topics were named: people see the loops of brokers, which are of all, beside rows only.
     """
     value = TransactionList(transactions=rows, check_loops=loops)
-    blocks: list[Table | Paragraphs] = [Table(COLUMNS, rows, empty="no transaction is pending or given up")]
+    blocks: list[Table | Paragraphs] = [
+        Table(
+            COLUMNS,
+            rows,
+            empty=sentence("empty-no-transaction-is-pending-or-given-up", "no transaction is pending or given up"),
+        )
+    ]
     if left_out:
         blocks.append(
             Paragraphs(
@@ -272,7 +277,7 @@ def list_document(
             )
         )
     if loops and (rows or not scoped):
-        blocks.append(Table(loop_columns(loops), loops, title="check loops"))
+        blocks.append(Table(loop_columns(loops), loops, title=sentence("title-check-loops", "check loops")))
         if any(loop.lost_op_count is not None for loop in loops):
             blocks.append(
                 Paragraphs(

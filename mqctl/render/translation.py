@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mqctl.model.lang import Lang
-from mqctl.text import Text, Value, Word, filled
+from mqctl.text import UNKNOWN, Text, Value, Word, filled, word_key
 
 CATALOGUE = Path(__file__).with_name("messages") / "zh" / "texts.po"
 _ENTRY = re.compile(r'^msgid ((?:".*"\n)+)msgstr ((?:".*"(?:\n|\Z))+)', re.MULTILINE)
@@ -30,25 +30,27 @@ def spoken(said: str, lang: Lang | None) -> str:
     if lang is not Lang.ZH or not isinstance(said, Text):
         return said
     if not said.key:
-        return filled(said.template.replace("; ", "；"), _spoken_values(said.values, lang))
+        return _filled(said.template.replace("; ", "；"), said.values)
     template = _chinese().get(said.key)
     try:
-        return filled(template, _spoken_values(said.values, lang)) if template else said
+        return _filled(template, said.values) if template else said
     except (KeyError, ValueError):  # a file of another mqctl, whose sentence of this key names something else
         return said
 
 
 def words(state: str) -> str:
     """Returns words of ours in Chinese: states, parts of a snapshot, also several of them."""
-    from mqctl.render.messages.zh.words import WORDS
-
-    return "".join(WORDS.get(part, part) for part in _SEPARATORS.split(state))
+    return "".join(_word(part) for part in _SEPARATORS.split(state))
 
 
 def read_catalogue(text: str) -> dict[str, str]:
     """Returns the translations of a `.po` file by key; empty ones are left out."""
     entries = ((_unquoted(key), _unquoted(translation)) for key, translation in _ENTRY.findall(text))
     return {key: translation for key, translation in entries if key and translation}
+
+
+def _word(english: str) -> str:
+    return _chinese().get(word_key("word", english), english)
 
 
 @cache
@@ -62,13 +64,14 @@ def _unquoted(lines: str) -> str:
     return "".join(json.loads(line, strict=False) for line in lines.splitlines())
 
 
-def _spoken_values(values: Mapping[str, Value], lang: Lang) -> dict[str, Value]:
-    return {name: _spoken_value(value, lang) for name, value in values.items()}
+def _filled(template: str, values: Mapping[str, Value]) -> str:
+    spoken_values = {name: _spoken_value(value) for name, value in values.items()}
+    return filled(template, spoken_values, comma="、", unknown=words(UNKNOWN))
 
 
-def _spoken_value(value: Any, lang: Lang) -> Value:
+def _spoken_value(value: Any) -> Value:
     if isinstance(value, Enum | Word):
         return words(str(value))
     if isinstance(value, tuple):
-        return tuple(_spoken_value(item, lang) for item in value)
-    return spoken(value, lang) if isinstance(value, Text) else value
+        return tuple(_spoken_value(item) for item in value)
+    return spoken(value, Lang.ZH) if isinstance(value, Text) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mqctl.model.over_time import TrendsReported
 from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.text import sentence
 
 _GROUP_COLUMNS = (
     Column("cluster", "cluster"),
@@ -41,7 +42,13 @@ def trends_document(value: TrendsReported) -> Document:
         records=value.groups,
         csv_columns=_GROUP_COLUMNS,
         blocks=[
-            Table(_GROUP_COLUMNS, value.groups, empty="no group has offsets there"),
-            Table(_BROKER_COLUMNS, value.brokers, empty="no broker was recorded"),
+            Table(
+                _GROUP_COLUMNS,
+                value.groups,
+                empty=sentence("empty-no-group-has-offsets-there", "no group has offsets there"),
+            ),
+            Table(
+                _BROKER_COLUMNS, value.brokers, empty=sentence("empty-no-broker-was-recorded", "no broker was recorded")
+            ),
         ],
     )

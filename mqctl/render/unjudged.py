@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 
+from mqctl.diagnosis.why_words import reason
 from mqctl.model.finding import NotJudged
-from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render.messages import reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +36,13 @@ class _Gathered:
     codes: set[str] = field(default_factory=set)
 
 
-def not_judged_causes(items: Iterable[NotJudged], lang: Lang | None) -> list[NotJudgedCause]:
+def not_judged_causes(items: Iterable[NotJudged]) -> list[NotJudgedCause]:
     """Returns each cause once: by what it is about, and subjects together of which all is alike."""
     causes: dict[tuple[str, str | None, str], _Gathered] = {}
     for item in items:
         about = str(item.subject)
         if not item.gaps:
-            words = reason(item.why, lang)
+            words = reason(item.why)
             mine = causes.setdefault((about, None, words), _Gathered())
             mine.reasons[words] = None
             mine.codes.add(item.code)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mqctl import units
 from mqctl.errors import ExitCode
 from mqctl.model.counts import counted
 from mqctl.model.damage import Damage, DamageCode, DamageGrade, VerificationSummary
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render import units
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import sentence
 
@@ -112,7 +112,7 @@ def verification_document(
     )
     blocks: list[Table | Paragraphs] = [Paragraphs(lines), Table(COLUMNS, rows, empty=healthy)]
     if unread:
-        blocks.append(Table(_UNREAD_COLUMNS, unread, title="Not read"))
+        blocks.append(Table(_UNREAD_COLUMNS, unread, title=sentence("title-not-read", "Not read")))
     return Document(
         schema="store.verify/1",
         value=Verification(store=store, summary=summary, deviations=rows, not_read=list(unread)),

@@ -14,10 +14,11 @@ from mqctl.store.layouts import PAGE_BYTES
 from mqctl.store.mapped_files import MappedFile
 from mqctl.store.mapping_guard import RefusedPart, pass_over, passed_over
 from mqctl.store.plain_files import open_regular, reading_error
+from mqctl.text import sentence
 
 MOST_PAGES = 64
 _PIECE_BYTES = 1 << 20
-_GIVEN_UP = "the disk failed at too many places before: the rest was not looked at"
+_GIVEN_UP = sentence("disk-failed-too-often", "the disk failed at too many places before: the rest was not looked at")
 
 
 def read_past(file: MappedFile, reason: str) -> list[RefusedPart]:

@@ -251,12 +251,22 @@ class CommitLog:
         try:
             message = decode_message(buffer.data, position)
         except RecordError as error:
-            raise RecordError(problem, reason=error.reason, remedy="run `mqctl store verify` on the store") from error
+            raise RecordError(
+                problem,
+                reason=error.reason,
+                remedy=sentence("verify-this-store", "run `mqctl store verify` on the store"),
+            ) from error
         if message.physical_offset != physical_offset:
             raise RecordError(
                 problem,
-                reason=f"the record there says that it belongs at {message.physical_offset}",
-                remedy="run `mqctl store verify`: the file may be another broker's",
+                reason=sentence(
+                    "record-belongs-elsewhere",
+                    "the record there says that it belongs at {physical_offset}",
+                    physical_offset=message.physical_offset,
+                ),
+                remedy=sentence(
+                    "verify-file-of-other-broker", "run `mqctl store verify`: the file may be another broker's"
+                ),
             )
         return message
 

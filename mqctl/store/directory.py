@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _LOOKS = 5
-_IN_MEMORY = "the running broker has the newest queue entries in memory: those on the disk are older"
+_IN_MEMORY = sentence(
+    "newest-entries-in-memory", "the running broker has the newest queue entries in memory: those on the disk are older"
+)
 _PARTS = ("commitlog", "consumequeue", "config", "checkpoint", "index", "batchconsumequeue")
 
 

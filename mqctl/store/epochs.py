@@ -83,7 +83,7 @@ def _parsed(data: bytes) -> tuple[Epoch, ...]:
         raise BadInputError(
             _PROBLEM,
             reason=sentence(
-                "tells-entries", "it tells of {count} entries and has {entries}", count=count, entries=len(entries)
+                "tells-entries", "it tells of {count:entry} and has {entries}", count=count, entries=len(entries)
             ),
             remedy=sentence("copy-again", "copy it again"),
         )

@@ -35,6 +35,7 @@ _OURS = {
 }
 """Modules whose text is that of the system or of this program."""
 _NUMBERS_ALREADY = {
+    "mqctl": ("units.py",),
     "embedded_broker": ("clock.py", "log/unique_ids.py"),
     "mqctl/cli": ("completion/names.py", "exit.py"),
     "mqctl/client": (

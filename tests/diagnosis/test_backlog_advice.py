@@ -162,7 +162,7 @@ def test_a_queue_waits_its_turn_while_all_threads_of_its_owner_work() -> None:
     advice = advise(now, then)
     assert [flow.movement for flow in advice.queues[:2]] == [Movement.CATCHING_UP, Movement.WAITING]
     assert (advice.movement, advice.drain) == (Movement.CATCHING_UP, Drain(Outlook.DRAINS, 2_340_000))
-    document = advice_document(NOW, 60_000, [advice], lang=None, detail=True)
+    document = advice_document(NOW, 60_000, [advice], detail=True)
     assert "after the others" in str(document.blocks[-1])
     assert "the listener takes 2 s each time; to drain within 19 min 30 s" in str(document.blocks[2])
     half = state((30, 600), (0, 600), DONE, DONE, rt_ms=2_000.0, tps=0.25, said=ONE_THREAD)
@@ -283,7 +283,7 @@ def test_people_read_a_reason_for_every_remedy(lang: Lang) -> None:
         (state((0, 900), *[DONE] * 3), None),
     ]
     for now, then in scenes:
-        document = advice_document(NOW, 0, [advise(now, then)], lang=lang, detail=True)
+        document = advice_document(NOW, 0, [advise(now, then)], detail=True)
         causes = [block for block in document.blocks if isinstance(block, Paragraphs)]
         assert (len(document.blocks), len(causes)) == ((4, 1) if then is not None else (3, 0))
 

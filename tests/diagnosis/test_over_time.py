@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from mqctl.diagnosis import diagnose
+from mqctl.diagnosis.why_words import reason
 from mqctl.model.finding import Confidence
 from mqctl.model.lang import Lang
 from mqctl.model.past import RecordingGap, RecordingGapKind
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render.messages import reason, sentences
 from tests.diagnosis.live_snapshots import HOUR, NOW
 from tests.diagnosis.past_faults import DAY, SHORT, STEADY, Ago, except_last, leaking, past
+from tests.render.catalogues import finding_texts
 
 OVER_TIME = ("MQ221", "MQ43?")
 
@@ -53,7 +54,7 @@ def test_what_was_recorded_too_short_or_with_holes_is_not_judged() -> None:
         {"MQ221", "MQ430", "MQ431", "MQ432", "MQ433", "MQ434"},
     )
     assert short.exit_code() == 3
-    why = {item.code: reason(item.why, Lang.EN) for item in short.not_judged}
+    why = {item.code: reason(item.why) for item in short.not_judged}
     assert why["MQ432"] == "it needs 30 d of recording; so far: 1 h (mqctl record --keep)"
     assert STEADY.past is not None
     hole = RecordingGap(since_ms=NOW - 20 * DAY, until_ms=NOW - 15 * DAY, kind=RecordingGapKind.STOPPED)
@@ -65,7 +66,7 @@ def test_what_was_recorded_too_short_or_with_holes_is_not_judged() -> None:
 def test_a_forecast_names_day_and_hour_and_stands_apart_from_what_was_seen() -> None:
     (finding,) = diagnose(past(wait=leaking), only=OVER_TIME).findings
     for lang, day in ((Lang.EN, "day 20"), (Lang.ZH, "星期")):
-        text = sentences(finding, lang)
+        text = finding_texts(finding, lang)
         assert day in text.effect
         assert day not in text.what
     assert finding.confidence is Confidence.MEDIUM

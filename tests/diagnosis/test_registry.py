@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from mqctl.diagnosis import RULES, Settings, diagnose
-from mqctl.diagnosis.rule import Case, Verdict, rule
+from mqctl.diagnosis.rule import Case, RuleTexts, Verdict, rule
+from mqctl.diagnosis.why_words import reason
 from mqctl.errors import UsageError
 from mqctl.model.finding import Severity
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
-from mqctl.render.messages import reason
+from mqctl.render.translation import spoken
 from tests.diagnosis.snapshots import FAULTS, HEALTHY, HOUR, STORAGE, cluster, offset
 
 
@@ -45,8 +46,8 @@ def test_unreadable_corners_are_named_while_the_rest_is_judged() -> None:
     diagnosis = diagnose(cluster(broker), only=("MQ401",))
     assert [item.code for item in diagnosis.findings] == ["MQ401"]
     (gap,) = diagnosis.not_judged
-    assert reason(gap.why, Lang.EN, gap.more_count) == "queues (Pay/3): torn, and 2 more"
-    assert reason(gap.why, Lang.ZH, gap.more_count) == "队列（Pay/3）：内容损坏，无法解析（torn），另有 2 处"
+    assert reason(gap.why, gap.more_count) == "queues (Pay/3): torn, and 2 more"
+    assert spoken(reason(gap.why, gap.more_count), Lang.ZH) == "队列（Pay/3）：内容损坏，无法解析（torn），另有 2 处"
 
 
 def test_exit_codes_follow_the_worst_finding() -> None:
@@ -89,10 +90,11 @@ def test_settings_move_the_thresholds() -> None:
 
 
 def test_a_code_is_taken_once_and_playbooks_are_known() -> None:
+    texts = RuleTexts(title="", what={}, effect="", advice="", explain="")
     with pytest.raises(ValueError, match="twice"):
-        rule("MQ401", Severity.INFO, source="x", playbook="backlog")
+        rule("MQ401", Severity.INFO, source="x", playbook="backlog", texts=texts)
     with pytest.raises(ValueError, match="unknown playbook"):
-        rule("MQ999", Severity.INFO, source="x", playbook="panic")
+        rule("MQ999", Severity.INFO, source="x", playbook="panic", texts=texts)
 
 
 def test_codes_tell_their_family_and_severities_are_the_worst() -> None:

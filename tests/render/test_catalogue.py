@@ -12,12 +12,15 @@ import typer
 
 from mqctl.cli.catalog import BY_PATH
 from mqctl.diagnosis import RULES, diagnose
+from mqctl.diagnosis.finding_words import finding_value
 from mqctl.main import load_command
 from mqctl.model.finding import Evidence, Finding, Severity, Subject, SubjectKind
 from mqctl.model.lang import Lang
-from mqctl.render.messages import _texts, evidence_text, phrase, sentences, written
+from mqctl.render.finding_texts import evidence_text, sentences
+from mqctl.text import composed
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
 from tests.each import each
+from tests.render.catalogues import finding_texts, rule_texts
 
 ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]
 LANGS = list(Lang)
@@ -37,17 +40,17 @@ def reported() -> tuple[Finding, ...]:
 
 @each("finding, lang", lambda: product(reported(), LANGS))
 def test_every_place_is_filled(finding: Finding, lang: Lang) -> None:
-    text = sentences(finding, lang, "--store /s")
+    text = finding_texts(finding, lang, "--store /s")
     for sentence in (text.what, text.effect, text.advice, text.next_command or "x"):
         assert sentence
         assert not re.search(r"[{}]|None|\b\d{13}\b", sentence), sentence
-    assert len(evidence_text(finding, lang)) == len(finding.evidence)
+    assert len(evidence_text(finding)) == len(finding.evidence)
 
 
 @each("lang", LANGS)
 def test_every_sentence_of_the_catalogue_is_used(lang: Lang) -> None:
     used = {(item.code, item.variant or "") for item in reported()}
-    written_down = {(code, variant) for code, text in _texts(lang).items() for variant in text.what}
+    written_down = {(code, variant) for code, text in rule_texts(lang).items() for variant in text.what}
     assert written_down == used
 
 
@@ -55,25 +58,15 @@ def test_a_verb_that_agrees_with_a_number_is_its_last_word() -> None:
     """`{n:slave is/are}`: with `slave is/slaves are` people would read both."""
     places = [
         place
-        for text in _texts(Lang.EN).values()
+        for text in rule_texts(Lang.EN).values()
         for template in (*text.what.values(), text.effect, text.advice)
         for place in re.findall(r"\{\w+:([^}]*/[^}]*)\}", template)
     ]
     assert len(places) > 10 and [place for place in places if " " in place.partition("/")[2]] == []
 
 
-def test_languages_fill_the_same_places() -> None:
-    for code, english in _texts(Lang.EN).items():
-        for lang in LANGS:
-            other = _texts(lang)[code]
-            for variant, template in english.what.items():
-                assert _fields(other.what[variant]) == _fields(template), (code, variant, lang)
-            for name in ("effect", "advice"):
-                assert _fields(getattr(other, name)) == _fields(getattr(english, name)), (code, name, lang)
-
-
 def test_chinese_is_chinese_and_punctuated_like_it() -> None:
-    for code, text in _texts(Lang.ZH).items():
+    for code, text in rule_texts(Lang.ZH).items():
         assert text.next_command is None, code
         for sentence in (text.title, *text.what.values(), text.effect, text.advice, text.explain):
             assert re.search("[\u4e00-\u9fff]", sentence), (code, sentence)
@@ -82,7 +75,7 @@ def test_chinese_is_chinese_and_punctuated_like_it() -> None:
 
 def test_every_next_command_is_one_of_ours() -> None:
     known = {" ".join(path) for path in BY_PATH}
-    for code, text in _texts(Lang.EN).items():
+    for code, text in rule_texts(Lang.EN).items():
         for command in filter(None, (text.next_command, text.live_command)):
             program, *words = command.split()
             assert program == "mqctl", code
@@ -93,7 +86,7 @@ def test_every_next_command_is_one_of_ours() -> None:
 def test_next_commands_are_accepted_wherever_the_evidence_is_from(source: str) -> None:
     assert {item.code for item in reported()} >= RULES.keys()
     wrong = []
-    lines = sorted({sentences(item, None, source).next_command or "" for item in reported()} - {""})
+    lines = sorted({sentences(item, source).next_command or "" for item in reported()} - {""})
     for line in lines:
         _, *words = shlex.split(line)
         path = tuple(words[:2]) if tuple(words[:2]) in BY_PATH else tuple(words[:1])
@@ -111,13 +104,13 @@ def test_a_live_cluster_has_next_commands_of_its_own() -> None:
     (fault,) = [item for item in FAULTS if item.code == "MQ406"][:1]
     (finding,) = [item for item in diagnose(cluster(fault.broker)).findings if item.code == "MQ406"][:1]
     group = finding.params["group"]
-    assert sentences(finding, None, "--namesrv x:1").next_command == f"mqctl dlq show --namesrv x:1 -g {group}"
-    assert (sentences(finding, None, "--store /s").next_command or "").startswith("mqctl store cat --store /s")
+    assert sentences(finding, "--namesrv x:1").next_command == f"mqctl dlq show --namesrv x:1 -g {group}"
+    assert (sentences(finding, "--store /s").next_command or "").startswith("mqctl store cat --store /s")
 
 
 def test_the_next_command_does_not_depend_on_the_language() -> None:
     (finding,) = diagnose(cluster(FAULTS[0].broker)).findings
-    english, chinese = (sentences(finding, lang, "--store /s") for lang in (Lang.EN, Lang.ZH))
+    english, chinese = (finding_texts(finding, lang, "--store /s") for lang in (Lang.EN, Lang.ZH))
     assert chinese.next_command == english.next_command is not None
     assert chinese.what != english.what
 
@@ -136,13 +129,12 @@ def test_the_next_command_does_not_depend_on_the_language() -> None:
     ],
 )
 def test_numbers_are_written_by_their_unit(name: str, value: int | float | bool | None, text: str) -> None:
-    assert written(name, value, Lang.EN) == text
+    assert composed("{value}", value=finding_value(name, value)) == text
 
 
 def test_instants_are_written_as_dates() -> None:
-    assert re.fullmatch(
-        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d", written("last_time_ms", 1_795_218_000_000, None)
-    )
+    written = composed("{time}", time=finding_value("last_time_ms", 1_795_218_000_000))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d", written)
 
 
 def test_names_from_a_store_cannot_smuggle_control_characters() -> None:
@@ -153,16 +145,7 @@ def test_names_from_a_store_cannot_smuggle_control_characters() -> None:
         params={"topic": "a\x1b[31mb\n{effect}"},
         evidence=(Evidence(name="read_queue_count", value=2), Evidence(name="write_queue_count", value=1)),
     )
-    what = sentences(finding, Lang.EN).what
+    what = sentences(finding).what
     assert "\x1b" not in what
     assert "\n" not in what
     assert "{effect}" in what
-
-
-@each("lang", LANGS)
-def test_the_headline_has_its_words(lang: Lang) -> None:
-    assert phrase("source", lang).format(source="S", time="T").count("S") >= 1
-    summary = phrase("summary", lang).format(verdict="V", findings=1, rules=2, gaps=3)
-    assert all(part in summary for part in "V123")
-    for key in ("verdict_ok", "verdict_warning", "verdict_critical", "verdict_unknown", "effect", "advice", "next"):
-        assert phrase(key, lang)

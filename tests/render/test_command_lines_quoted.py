@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import re
 import shlex
 from collections.abc import Iterator
@@ -28,10 +27,10 @@ from mqctl.model.lang import Lang
 from mqctl.model.origin import OriginKind
 from mqctl.render.checks import _NEXT, with_next
 from mqctl.render.findings import playbook_command
-from mqctl.render.messages import _texts, sentences
 from mqctl.render.translation import CATALOGUE, read_catalogue
 from tests.conftest import REPOSITORY
 from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
+from tests.render.catalogues import finding_texts, rule_texts
 from tests.render.test_texts import TEMPLATES
 from tests.shells_reading import SHELLS, words_read
 
@@ -85,7 +84,7 @@ def named(finding: Finding, name: str) -> Finding:
 
 def lines_of(finding: Finding, source: str) -> list[str]:
     """Each command line that is printed of a finding."""
-    said = [sentences(finding, lang, source) for lang in Lang]
+    said = [finding_texts(finding, lang, source) for lang in Lang]
     in_sentences = [line for text in said for line in IN_BACKTICKS.findall(text.advice)]
     return [*filter(None, (said[0].next_command, playbook_command(finding, source))), *in_sentences]
 
@@ -258,17 +257,11 @@ def test_no_sentence_of_a_catalogue_has_a_place_in_a_bare_command() -> None:
     texts = [
         text
         for lang in Lang
-        for rule in _texts(lang).values()
+        for rule in rule_texts(lang).values()
         for text in (*rule.what.values(), rule.effect, rule.advice)
     ]
-    texts += [text for lang in Lang for text in _phrases(lang)]
     texts += [template for _, template in TEMPLATES]
     texts += read_catalogue(CATALOGUE.read_text(encoding="utf-8")).values()
     assert sum(len(IN_BACKTICKS.findall(text)) for text in texts) > 5
     bare = [re.sub(r"\{[^}]*\}", "\0", IN_BACKTICKS.sub("", text)) for text in texts]
     assert [text for text in bare if re.search(COMMAND, text)] == []
-
-
-def _phrases(lang: Lang) -> list[str]:
-    phrases: dict[str, str] = importlib.import_module(f"mqctl.render.messages.{lang}.phrases").PHRASES
-    return list(phrases.values())

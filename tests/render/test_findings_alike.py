@@ -9,7 +9,7 @@ from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.findings import diagnosis_document
 from mqctl.render.summary import verdict_again
-from mqctl.render.text import printable
+from mqctl.text import printable
 from tests.diagnosis.live_snapshots import LIVE, MINUTE, NOW
 
 
@@ -21,7 +21,7 @@ def _behind(group: str, minutes: int) -> ConsumerOffsetState:
 def _document(*states: ConsumerOffsetState) -> Document:
     first = LIVE.brokers[0]
     snapshot = replace(LIVE, brokers=(replace(first, consumer_offsets=states), *LIVE.brokers[1:]))
-    return diagnosis_document(snapshot, diagnose(snapshot), lang=None, explain=False)
+    return diagnosis_document(snapshot, diagnose(snapshot), explain=False)
 
 
 def _blocks(document: Document) -> list[list[str]]:
@@ -49,8 +49,8 @@ def test_of_groups_that_nobody_runs_three_are_named_and_all_are_counted_at_the_t
 
 def test_a_diagnosis_longer_than_a_screen_ends_with_its_verdict_and_what_to_do_first() -> None:
     short = _document(*_DEAD)
-    assert verdict_again(short, None) is short
+    assert verdict_again(short) is short
     long = replace(short, blocks=[*short.blocks, Paragraphs(["more"] * 40)])
-    again = verdict_again(long, None).blocks[-1].lines  # type: ignore[union-attr]
+    again = verdict_again(long).blocks[-1].lines  # type: ignore[union-attr]
     assert again[0].startswith("CRITICAL: ")
     assert [*again] == [line for line in short.blocks[0].lines if line in again]  # type: ignore[union-attr]

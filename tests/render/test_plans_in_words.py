@@ -22,7 +22,7 @@ from mqctl.model.step_plan import Step, StepPlan
 from mqctl.plan.delay_repair import RepairReason
 from mqctl.render import follow, offsets, replays, resend, settings, step_plans
 from mqctl.render.document import Document, Paragraphs
-from mqctl.render.in_chinese import in_chinese
+from mqctl.render.spoken_document import spoken_document
 from mqctl.render.text import write_plain
 from mqctl.render.translation import spoken
 from mqctl.text import Word, joined, sentence
@@ -238,7 +238,7 @@ def shown(document: Document) -> str:
 @each("build, count", product(DOCUMENTS, COUNTS))
 def test_n11_a_plan_agrees_with_its_counts_in_its_language(build: Callable[[int], Document], count: int) -> None:
     english = shown(build(count))
-    chinese = shown(in_chinese(build(count)))
+    chinese = shown(spoken_document(build(count), Lang.ZH))
     for text, lang in ((english, Lang.EN), (chinese, Lang.ZH)):
         for line in text.splitlines():
             check(line, lang)
@@ -253,9 +253,17 @@ NUMBER_BEFORE_MANY = re.compile(
 )
 ROOMS = {"plan", "execute", "operations", "render", "commands", "cli", "diagnosis", "model", "snapshot", "allocation"}
 NEVER_ONE = {
+    "{} times as fast; busiest key {} has {} of an instance's; after a crash more is delivered again": "a decimal",
+    "{}/s instead of {}/s ({} times); busiest key {} has {} of an instance's; after a crash more is delivered "
+    "again": "a decimal",
+    "{}: queue {} has {} of all messages, {} times the mean of its some.": "a decimal",
+    "{}, and {} more groups alike": "told from four groups on",
+    "{}, {} times until {}": "told from three on",
+    "{}: {} left and came back {} times within {}": "told from three on",
+    "{}: {} members joined": "one is named",
+    "{}: {} members left": "one is named",
     "kill -3 {} writes the dump to its standard output: then {}; or {}": "a process id",
     "cannot take away {} of {} clients": "a group of one is refused before",
-    "it is there {} times": "told from two on",
     "{} retries": "the title of a curve, of a group",
     "each queue has one pull under way; one brought {} messages in {} ms": "a mean, with a decimal",
     "time cannot run {} times as fast": "once as fast is as it is",
@@ -265,7 +273,6 @@ NEVER_ONE = {
     "use up to {} letters, digits, - and _": "the longest name of a broker",
     "{} messages of {} have the key {}": "told from two on",
     "twice or more: {}: {} times": "told from two on",
-    "    {} threads are at {}": "told from two on",
     "{} messages are too many for one plan": "more than a plan takes",
     "{} messages are not passed by the check loop; the first {} were read": "more than the limit",
 }
@@ -284,7 +291,10 @@ all_numbers_before_many = in_every_module(numbers_before_many)
 
 
 def test_n11_no_sentence_writes_a_number_before_many() -> None:
-    bare = {re.sub(r"\{[^}]*\}", "{}", template) for key, template in TEMPLATES if not key.startswith("count-")}
+    counted = re.compile(r"\{\w+:[a-z/ ]+\}")  # brings its noun or its verb
+    of_rules = re.compile(r"count-|mq\d")  # tests/render/test_every_sentence.py fills those of rules
+    templates = [counted.sub("some", template) for key, template in TEMPLATES if not of_rules.match(key)]
+    bare = {re.sub(r"\{[^}]*\}", "{}", template) for template in templates}
     wrong = {text for text in bare if NUMBER_BEFORE_MANY.search(text)} | set(all_numbers_before_many())
     assert wrong - NEVER_ONE.keys() == set(), "say it with `counted`"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 from tests.conftest import Outcome
@@ -13,19 +12,6 @@ from tests.each import each
 Run = Callable[..., Outcome]
 Store = Callable[[str], Path]
 FIGURE = re.compile(r"(?<![\w/-])\d[\d,.:+-]*")
-PLACE = re.compile(r"\{(\w+)[^}]*\}")  # English brings a noun with a count: {messages:message}
-
-
-@each("about", ["reports", "drill", "bench"])
-def test_both_languages_have_the_same_sentences_with_the_same_figures(about: str) -> None:
-    english_words, chinese_words = (
-        import_module(f"mqctl.render.messages.{lang}.{about}").SENTENCES for lang in ("en", "zh")
-    )
-    assert chinese_words.keys() == english_words.keys()
-    for key, english in english_words.items():
-        chinese = chinese_words[key]
-        assert set(PLACE.findall(chinese)) == set(PLACE.findall(english)), key
-        assert re.search(r"[\u4e00-\u9fff]", chinese) or not re.search(r"[a-z]{3}", PLACE.sub("", english)), key
 
 
 @each("report", ["order", "retries", "duplicates", "transactions", "delay"])

@@ -6,9 +6,9 @@ from datetime import UTC
 
 import pytest
 
-from mqctl.render import units
+from mqctl import units
 from mqctl.render.layout import width
-from mqctl.render.text import printable
+from mqctl.text import printable
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from mqctl.diagnosis import diagnose
 from mqctl.errors import MqctlError
-from mqctl.model.lang import Lang
-from mqctl.render.messages import sentences
+from mqctl.render.finding_texts import sentences
 from mqctl.snapshot.archive import load_snapshot, save_snapshot
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.snapshot.store.lag import gather_lag
@@ -67,7 +66,7 @@ def judge(root: Path, scratch: Path) -> None:
         return
     diagnosis = diagnose(snapshot)
     for finding in diagnosis.findings:
-        assert sentences(finding, Lang.EN).what
+        assert sentences(finding).what
     save_snapshot(snapshot, scratch, force=True)
     assert diagnose(load_snapshot(scratch)) == diagnosis
 

@@ -82,10 +82,8 @@ def _playbooks() -> Named:
 
 def _rules() -> Named:
     from mqctl.diagnosis import RULES
-    from mqctl.model.lang import Lang
-    from mqctl.render.messages import title
 
-    return [(code, title(code, Lang.EN)) for code in RULES]
+    return [(code, rule.texts.title) for code, rule in RULES.items()]
 
 
 def _changes(pattern: str) -> Named:
@@ -97,9 +95,9 @@ def _changes(pattern: str) -> Named:
 
 
 def _kafka_terms() -> Named:
-    from mqctl.render.messages.kafka import kafka_terms
+    from mqctl.render.kafka_terms import KAFKA_TERMS
 
-    return [(term.name, term.rocketmq) for term in kafka_terms(None)]
+    return [(term.name, term.rocketmq) for term in KAFKA_TERMS]
 
 
 def _mqadmin() -> Named:

@@ -17,7 +17,7 @@ from mqctl.text import sentence
 
 _LONGEST_BYTES = 64 * 1024
 _ENTRY = re.compile(r"\s*['\"]?(accessKey|secretKey|securityToken)['\"]?\s*[:=](.*)")
-_FORM = "write two lines, `accessKey: KEY` and `secretKey: SECRET`"
+_FORM = sentence("key-file-form", "write two lines, `accessKey: KEY` and `secretKey: SECRET`")
 
 
 def credentials_from_file(path: Path) -> Credentials:

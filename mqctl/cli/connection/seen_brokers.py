@@ -19,10 +19,10 @@ from mqctl.model.gap import Part
 from mqctl.model.names import group_of, is_system_group, is_system_topic
 from mqctl.model.remark import on_one_line
 from mqctl.model.route import RECENT_MS, SeenBroker, missed_brokers
-from mqctl.render.units import duration
 from mqctl.store.own_files import write_whole
 from mqctl.store.plain_files import read_whole
 from mqctl.text import sentence
+from mqctl.units import duration
 
 if TYPE_CHECKING:  # values of a snapshot cost a fifth of a live command's start
     from mqctl.client.admin.cluster import BrokerAddress, Cluster

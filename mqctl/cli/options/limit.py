@@ -55,8 +55,7 @@ def limited(document: Document, output: Output, limit: str | None) -> Document:
     people = output in (Output.TABLE, Output.WIDE)
     if limit == ALL or (limit is None and not people):
         return document
-    from mqctl.cli.language import spoken
     from mqctl.render.cut import cut_tables, cut_value, rows_that_fit
 
     rows = rows_that_fit(document) if limit is None else decimal(limit) or 0
-    return cut_tables(document, rows, spoken()) if people else cut_value(document, rows)
+    return cut_tables(document, rows) if people else cut_value(document, rows)

@@ -97,7 +97,13 @@ def read_snapshot(
             remedy=sentence("mqctl-snapshot-save-window-60s-file", "mqctl snapshot save --window 60s FILE saves two"),
         )
     if snapshot is not None:
-        _refuse_store_options(at, levels, broker_name, quick=quick, reason="a snapshot was gathered with its own")
+        _refuse_store_options(
+            at,
+            levels,
+            broker_name,
+            quick=quick,
+            reason=sentence("snapshot-has-own-settings", "a snapshot was gathered with its own"),
+        )
         from mqctl.snapshot.archive import load_snapshot
 
         return load_snapshot(snapshot)
@@ -123,7 +129,13 @@ def read_snapshot(
                 "add-store-dir-store-directory-snapshot", "add --store DIR (a store directory) or --snapshot FILE"
             ),
         )
-    _refuse_store_options(at, levels, broker_name, quick=quick, reason="a live cluster has its own clock and settings")
+    _refuse_store_options(
+        at,
+        levels,
+        broker_name,
+        quick=quick,
+        reason=sentence("live-has-own-settings", "a live cluster has its own clock and settings"),
+    )
     return _ask(live)
 
 

@@ -59,7 +59,7 @@ def _described(what: str, done: int, total: int) -> str:
     """Says of what is counted in bytes how many they are."""
     if what not in _IN_BYTES:
         return what
-    from mqctl.render import units
+    from mqctl import units
 
     return f"{what} {units.size(done)} of {units.size(total)}"
 

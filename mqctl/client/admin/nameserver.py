@@ -17,7 +17,7 @@ from mqctl.protocol import requests_namesrv as ns
 from mqctl.protocol.bodies_cluster import ClusterInfo, KVTable, TopicList, TopicRouteData
 from mqctl.protocol.declared import replaced
 from mqctl.protocol.properties import parse_settings
-from mqctl.text import joined
+from mqctl.text import joined, sentence
 
 T = TypeVar("T")
 ORDER_NAMESPACE = "ORDER_TOPIC_CONFIG"
@@ -209,7 +209,7 @@ class NameServers:
             raise failures[0]
         kind = DeadlineError if all(isinstance(error, DeadlineError) for error in failures) else UnreachableError
         raise kind(
-            f"No name server of {len(addresses)} answered",
+            sentence("no-name-server-answered", "No name server of {count} answered", count=len(addresses)),
             reason=joined("; ", map(str, failures)),
             remedy=failures[0].remedy,
         )

@@ -258,7 +258,11 @@ class PushConsumer:
 
     def _stop_threads(self) -> None:
         if not self._end_threads(self.instance.clock.seconds(self.settings.await_termination_ms)):
-            reason = f"it is still running after {self.settings.await_termination_ms} ms"
+            reason = sentence(
+                "still-running-after",
+                "it is still running after {waited_ms} ms",
+                waited_ms=self.settings.await_termination_ms,
+            )
             self.instance.troubles.add(
                 "shut down",
                 RefusedError(sentence("listener-did-not-return", "the listener did not return"), reason=reason),

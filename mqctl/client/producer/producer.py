@@ -129,13 +129,22 @@ class Producer:
         instance.refresh_route(topic)
         queues = instance.routes.to_publish(topic)
         if queues or instance.routes.route(topic) is not None:
-            return self._some(queues, topic, "its route has no writable queue on a master")
+            return self._some(
+                queues, topic, sentence("route-has-no-writable-queue", "its route has no writable queue on a master")
+            )
         try:
             if instance.routes.refresh_from_template(topic, queues=self.settings.default_topic_queues):
                 instance.after_route_change(topic)
         except NotFoundError as error:
-            raise self._no_route(topic, "it does not exist, and no broker creates topics by itself") from error
-        return self._some(instance.routes.to_publish(topic), topic, "no broker that creates topics can be written")
+            raise self._no_route(
+                topic,
+                sentence("topic-absent-and-not-created", "it does not exist, and no broker creates topics by itself"),
+            ) from error
+        return self._some(
+            instance.routes.to_publish(topic),
+            topic,
+            sentence("no-creating-broker-writable", "no broker that creates topics can be written"),
+        )
 
     def _some(self, queues: tuple[MessageQueue, ...], topic: str, reason: str) -> tuple[MessageQueue, ...]:
         if not queues:

@@ -15,7 +15,9 @@ _PROXY_PORT = 8080
 _LONGEST_ANSWER_BYTES = 64 * 1024
 SERVICE_TIMEOUT_MS = 3000
 _LONGEST_WAIT_S = 86_400.0  # what a socket can wait ends at 24 days
-_SERVICE_REMEDY = "write http://host:port/rocketmq/nsaddr, an IPv6 address in [brackets]"
+_SERVICE_REMEDY = sentence(
+    "address-service-form", "write http://host:port/rocketmq/nsaddr, an IPv6 address in [brackets]"
+)
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:
@@ -120,7 +122,9 @@ class TopAddressing:
         finally:
             connection.close()
         if response.status != 200:
-            raise self._unreachable(f"it answered with HTTP status {response.status}")
+            raise self._unreachable(
+                sentence("answered-with-http-status", "it answered with HTTP status {status}", status=response.status)
+            )
         try:
             return parse_addresses(text)
         except UsageError as error:

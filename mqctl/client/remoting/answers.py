@@ -33,20 +33,31 @@ _KEYS = (
 )
 _ACL_REMEDIES = (
     ("No accessKey is configured", _KEYS),
-    ("No acl config for", "check the access key; its account may be missing on this broker only"),
-    ("No PlainAccessResource for", "the account is gone from the broker's plain_acl.yml: have it put back"),
+    (
+        "No acl config for",
+        sentence("access-account-missing-here", "check the access key; its account may be missing on this broker only"),
+    ),
+    (
+        "No PlainAccessResource for",
+        sentence("access-account-gone", "the account is gone from the broker's plain_acl.yml: have it put back"),
+    ),
     (
         "Check signature failed",
-        "the secret key is not the account's: check where it comes from",
+        sentence("secret-key-of-other-account", "the secret key is not the account's: check where it comes from"),
     ),
-    ("Need admin permission", "use the keys of an account with `admin: true`"),
-    ("No default permission for", "have this permission added to the account, or use the keys of another one"),
+    ("Need admin permission", sentence("use-keys-of-admin", "use the keys of an account with `admin: true`")),
+    (
+        "No default permission for",
+        sentence(
+            "add-permission-to-account", "have this permission added to the account, or use the keys of another one"
+        ),
+    ),
 )
 _NO_FILTER_REMARK = "does not support consumer to filter message by"
 _LIMIT_OPTION = "--timeout"
 _AT_THE_END_S = 0.01
 """How much a deadline may end before the whole, of which it got all that was left in whole milliseconds."""
-_MORE_TIME = f"give it longer: {_LIMIT_OPTION} 60s, for instance"
+_MORE_TIME = sentence("give-longer-timeout", "give it longer: {option} 60s, for instance", option=_LIMIT_OPTION)
 _LONGEST_FRAMED = 2_000
 _NO_REMARK = {None, "", "not set any response code"}
 
@@ -109,13 +120,21 @@ def refusal(request_code: int, address: str, answer: RemotingCommand) -> AnswerE
     elif code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
         kind = UnsupportedAnswerError
     elif code == ResponseCode.SYSTEM_BUSY:
-        remedy = "the broker is overloaded: try again later"
+        remedy = sentence("broker-overloaded-try-later", "the broker is overloaded: try again later")
     elif _NO_FILTER_REMARK in (remark or ""):
-        remedy = "set enablePropertyFilter=true in the broker's properties and restart it, or filter by tag"
+        remedy = sentence(
+            "enable-property-filter",
+            "set enablePropertyFilter=true in the broker's properties and restart it, or filter by tag",
+        )
     name = response_name(code, version=answer.version)
     text = "" if remark is None or remark in _NO_REMARK else f": {quoted(_without_frame(remark))}"
     return kind(
-        f"{request_name(request_code)} was refused by {on_one_line(address)}",
+        sentence(
+            "request-refused-by",
+            "{request_name} was refused by {address}",
+            request_name=request_name(request_code),
+            address=on_one_line(address),
+        ),
         reason=f"{name} ({code}){text}",
         remedy=remedy,
         code=code,
@@ -129,7 +148,9 @@ def _denial_remedy(remark: str) -> str:
     for words, remedy in _ACL_REMEDIES:
         if words in remark:
             return remedy
-    return "check the access key, and the permissions of the topic, the group and the broker"
+    return sentence(
+        "check-key-and-permissions", "check the access key, and the permissions of the topic, the group and the broker"
+    )
 
 
 def _without_frame(remark: str) -> str:
@@ -148,7 +169,10 @@ def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "
             address=on_one_line(address),
         ),
         reason=reason,
-        remedy=remedy or "check that something listens there and that this machine may connect to it",
+        remedy=remedy
+        or sentence(
+            "check-listener-and-network", "check that something listens there and that this machine may connect to it"
+        ),
     )
 
 
@@ -209,9 +233,14 @@ def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedEr
 def unreadable(request_code: int, address: str, error: MqctlError) -> UnreadableAnswerError:
     """Makes the error for an answer that cannot be read."""
     return UnreadableAnswerError(
-        f"The answer of {on_one_line(address)} to {request_name(request_code)} cannot be read",
+        sentence(
+            "answer-not-readable",
+            "The answer of {address} to {request_code} cannot be read",
+            address=on_one_line(address),
+            request_code=request_name(request_code),
+        ),
         reason=error.reason or error.problem,
-        remedy="the other side may be another version, or no RocketMQ at all",
+        remedy=sentence("answer-of-other-version", "the other side may be another version, or no RocketMQ at all"),
     )
 
 
@@ -219,7 +248,24 @@ def too_many(request_code: int, address: str, count: int, *, most: int, limit_ms
     """Makes the error for an answer of more entries than a command can put together in its time."""
     span, enough_s = f"{limit_ms / 1000:g} s", limit_ms * count // most // 1000 + 1
     return UnreadableAnswerError(
-        f"The answer of {on_one_line(address)} to {request_name(request_code)} cannot be used",
-        reason=f"it has {count:,} entries, at most {most:,} are read within the {span} of {_LIMIT_OPTION}",
-        remedy=f"if there are so many: {_LIMIT_OPTION} {enough_s}s",
+        sentence(
+            "answer-not-usable",
+            "The answer of {address} to {request_code} cannot be used",
+            address=on_one_line(address),
+            request_code=request_name(request_code),
+        ),
+        reason=sentence(
+            "answer-entries-too-many",
+            "it has {count:entry}, at most {most:,} are read within the {span} of {limit_option}",
+            count=count,
+            most=most,
+            span=span,
+            limit_option=_LIMIT_OPTION,
+        ),
+        remedy=sentence(
+            "raise-limit-for-entries",
+            "if there are so many: {limit_option} {enough_s}s",
+            limit_option=_LIMIT_OPTION,
+            enough_s=enough_s,
+        ),
     )

@@ -34,8 +34,10 @@ OnDone = Callable[["PendingRequest"], None]
 OnRequest = Callable[["Link", RemotingCommand], None]
 _READ_BYTES = 256 * 1024
 _OPAQUE_MASK = 0x7FFFFFFF
-_CLOSED = "the connection was closed by the other side"
-_MAY_WANT_TLS = "see the log of the server; one that enforces TLS says nothing to plain clients: try --tls"
+_CLOSED = sentence("connection-closed-by-other-side", "the connection was closed by the other side")
+_MAY_WANT_TLS = sentence(
+    "server-may-want-tls", "see the log of the server; one that enforces TLS says nothing to plain clients: try --tls"
+)
 _UNIQUE_KEY_UNSIGNED_UP_TO = version_ordinal("4.9.3")
 
 

@@ -20,6 +20,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.acl import sign
 from mqctl.protocol.frame import encode
 from mqctl.protocol.header import Request
+from mqctl.text import sentence
 
 SLOW_MS = 1_000.0
 _AT_ONCE = 32
@@ -157,7 +158,11 @@ def _attempt(question: PortQuestion, timeout_s: float, links: LinkSettings) -> R
         try:
             head = _said(sock, question, links)
         except TimeoutError:
-            return Reached(state=PortState.HALF_OPEN, connect_ms=connect_ms, reason="no answer in time")
+            return Reached(
+                state=PortState.HALF_OPEN,
+                connect_ms=connect_ms,
+                reason=sentence("no-answer-in-time", "no answer in time"),
+            )
         except OSError as error:
             return Reached(state=PortState.HANGS_UP, connect_ms=connect_ms, reason=error.strerror or str(error))
     if not head:

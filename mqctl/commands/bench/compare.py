@@ -34,12 +34,11 @@ def command(
     Ends with 0 when nothing is worse, 2 when something is, 3 when the noise, too few seconds or other settings allow no
     answer. Two runs do not show how much runs vary: repeat the pair before you trust a small difference.
     """
-    from mqctl.cli.language import spoken
     from mqctl.model.bench_comparison import BenchVerdict, compare_runs
     from mqctl.operations.bench.saved import read_run
     from mqctl.render.bench_comparison import comparison_document
 
     comparison = compare_runs(read_run(before), read_run(after), threshold=threshold)
-    emit(comparison_document(comparison, spoken()), output)
+    emit(comparison_document(comparison), output)
     codes = {BenchVerdict.WORSE: ExitCode.CRITICAL, BenchVerdict.UNCLEAR: ExitCode.UNKNOWN}
     return codes.get(comparison.verdict, ExitCode.OK)

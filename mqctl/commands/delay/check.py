@@ -71,7 +71,7 @@ def command(
     scale = time_scale_of(None, namesrv=state.origin.location, store=store)
     diagnosis = diagnose(state, only=RULES, settings=Settings(time_scale=scale))
     gaps = unjudged_delay_gaps(state)
-    document = delay_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile))
+    document = delay_document(state, diagnosis, source=next_source(state, namesrv, profile))
     emit(document.with_gaps(gaps), output)
     tell_gaps(gaps)
     # No rule judges what waits in timers, and yet it was asked for: an answer without it is not all of the answer.

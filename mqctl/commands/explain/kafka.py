@@ -12,8 +12,8 @@ from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.errors import NotFoundError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Paragraphs, Table
-from mqctl.render.messages.kafka import Term, kafka_terms
-from mqctl.text import sentence
+from mqctl.render.kafka_terms import KAFKA_TERMS, Term
+from mqctl.text import composed, sentence
 
 EXAMPLES = ("mqctl explain kafka", "mqctl explain kafka rebalance", "mqctl explain kafka partition --lang zh")
 
@@ -52,14 +52,13 @@ def command(
     no_color: NoColorOption = False,
 ) -> None:
     """Explain a term of Kafka: what it is in RocketMQ, what differs, and which command shows it."""
-    terms = kafka_terms(lang)
-    rows = [_row(item) for item in ([_named(term, terms)] if term is not None else terms)]
+    rows = [_row(item) for item in ([_named(term)] if term is not None else KAFKA_TERMS)]
     blocks = [Table(COLUMNS, rows)] if term is None else [Paragraphs(_page(row)) for row in rows]
     emit(Document(schema="explain.kafka/1", value=KafkaTerms(terms=rows), records=rows, blocks=blocks), output)
 
 
-def _named(word: str, terms: tuple[Term, ...]) -> Term:
-    by_word = {name: item for item in terms for name in (item.name, *item.also)}
+def _named(word: str) -> Term:
+    by_word = {name: item for item in KAFKA_TERMS for name in (item.name, *item.also)}
     sought = word.strip().lower()
     for form in (sought, sought.replace("-", " "), sought.removesuffix("s")):
         if form in by_word:
@@ -82,4 +81,4 @@ def _row(term: Term) -> KafkaTerm:
 
 def _page(row: KafkaTerm) -> list[str]:
     words = f"{row.kafka} ({', '.join(row.also)})" if row.also else row.kafka
-    return [f"{words}  →  {row.rocketmq}", "", row.text, "", row.command]
+    return [composed("{words}  →  {rocketmq}", words=words, rocketmq=row.rocketmq), "", row.text, "", row.command]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
@@ -29,4 +28,4 @@ def command(
         brokers = group_holders(look, group)
         modes = look.declared_modes(brokers).get(group, ())
     configs = {broker.name: broker.groups[group] for broker in brokers if group in broker.groups}
-    return answer(config_document(group, config_rows(configs), modes, spoken()), broker_gaps(brokers), output)
+    return answer(config_document(group, config_rows(configs), modes), broker_gaps(brokers), output)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.language import spoken
 from mqctl.cli.options.common import (
     AtOption,
     NoColorOption,
@@ -67,7 +66,6 @@ def command(
             refused_by=refused,
             modes=modes,
             online_known=not look.is_store,
-            lang=spoken(),
         ),
         gaps,
         output,

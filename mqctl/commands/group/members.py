@@ -5,7 +5,6 @@ from __future__ import annotations
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OneGroupOption, OutputOption, SnapshotOption
 from mqctl.cli.sources.brokers import broker_gaps
 from mqctl.cli.sources.live_or_saved import looking
@@ -51,7 +50,6 @@ def command(
             refused_by=refused,
             modes=modes,
             online_known=not look.is_store,
-            lang=spoken(),
         ),
         gaps,
         output,

@@ -120,7 +120,7 @@ def command(
     _write(question, wanted.stores, known.place(wanted.stores), reports, html=html, save=save)
     from mqctl.render.runs import run_document
 
-    document = run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None, lang)
+    document = run_document(wanted.stores, reports, str(html) if html else None, str(save) if save else None)
     emit(limited(document, output, limit), output)
     tell_skipped(getattr(reports["capacity"], "read", []))
     return tell_unread(_unread(reports))

@@ -14,9 +14,9 @@ from mqctl.diagnosis import RULES
 from mqctl.diagnosis.audience import GroupKind, TopicKind
 from mqctl.errors import NotFoundError
 from mqctl.render.document import Document, Paragraphs
-from mqctl.render.messages import explain, title
+from mqctl.render.finding_texts import explain, title
 from mqctl.render.rules import RuleExplained, facts
-from mqctl.text import sentence
+from mqctl.text import composed, sentence
 
 EXAMPLES = ("mqctl rules explain MQ701", "mqctl rules explain MQ701 --lang zh")
 
@@ -42,7 +42,13 @@ def command(
         topics=_kinds(TopicKind, rule.topics),
         not_topics=_others(TopicKind, rule.topics),
     )
-    lines = [f"{rule.code}  {title(rule.code, lang)}", "", *explain(rule.code, lang).splitlines(), "", *facts(value)]
+    lines = [
+        composed("{code}  {title}", code=rule.code, title=title(rule.code)),
+        "",
+        *explain(rule.code),
+        "",
+        *facts(value),
+    ]
     emit(Document(schema="rules.explain/1", value=value, records=[value], blocks=[Paragraphs(lines)]), output)
 
 

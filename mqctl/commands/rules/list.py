@@ -7,7 +7,7 @@ from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.diagnosis import RULES
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
-from mqctl.render.messages import title
+from mqctl.render.finding_texts import title
 
 EXAMPLES = ("mqctl rules list", "mqctl rules list -o json", "mqctl rules explain MQ701")
 
@@ -48,7 +48,7 @@ def command(
         RuleRow(
             code=rule.code,
             severity=str(rule.severity),
-            title=title(rule.code, lang),
+            title=title(rule.code),
             playbook=rule.playbook,
             source=rule.source,
         )

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mqctl import units
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import tell
 from mqctl.cli.gaps import tell_gaps
@@ -27,7 +28,6 @@ from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
-from mqctl.render import units
 from mqctl.snapshot.archive import refuse_existing, save_snapshot
 from mqctl.text import sentence
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OutputOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.render.description import description_document
@@ -25,5 +24,5 @@ def command(
 ) -> None:
     """Show what a snapshot holds: source, files, topics, groups, and what could not be read."""
     schema, folded = "snapshot.show/1", limit is None
-    document = description_document(load_snapshot(file), schema=schema, folded=folded, lang=spoken())
+    document = description_document(load_snapshot(file), schema=schema, folded=folded)
     emit(limited(document, output, limit), output)

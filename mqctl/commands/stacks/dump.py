@@ -149,8 +149,8 @@ def _source_words(request: StackRequest) -> str:
 
 
 def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> int:
-    from mqctl.render.text import printable
     from mqctl.stacks.collapsed import collapsed
+    from mqctl.text import printable
 
     looks = [dump for instance in evidence.instances for dump in instance.dumps]
     sys.stdout.writelines(f"{printable(line)}\n" for line in collapsed(looks, everything=everything))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.language import spoken
 from mqctl.cli.options.common import BrokerNameOption, NoColorOption, OutputOption, StoreOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.snapshot_source import read_snapshot
@@ -28,5 +27,5 @@ def command(
     now = datetime.now().astimezone()
     state = read_snapshot(store=store, snapshot=None, now=now, broker_name=broker_name, quick=True)
     schema, folded = "store.describe/1", limit is None
-    document = description_document(state, schema=schema, folded=folded, lang=spoken())
+    document = description_document(state, schema=schema, folded=folded)
     emit(limited(document, output, limit), output)

@@ -7,7 +7,6 @@ from datetime import datetime
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.brokers import unregistered_gaps
@@ -65,7 +64,7 @@ def command(
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
-    document = subscription_document("subscription.check/1", report, spoken(), archive=state.origin.archive)
+    document = subscription_document("subscription.check/1", report, archive=state.origin.archive)
     answer(limited(document, output, limit), gaps, output, minor=unregistered_gaps(state, Part.GROUPS))
     if report.consistent is False or report.refused_by:
         return ExitCode.CRITICAL
@@ -74,7 +73,7 @@ def command(
 
 def _all(state: ClusterSnapshot, output: Output, limit: str | None, *, folded: bool) -> int:
     rows, reports, gaps = every_group(state)
-    document = limited(check_all_document(rows, reports, spoken(), folded=folded), output, limit)
+    document = limited(check_all_document(rows, reports, folded=folded), output, limit)
     answer(document, gaps, output, minor=unregistered_gaps(state, Part.GROUPS))
     verdicts = {row.verdict for row in rows}
     if verdicts & {"differ", "refused"}:

@@ -7,7 +7,6 @@ from datetime import datetime
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, TimeoutOption
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.language import spoken
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.named import require_group
@@ -54,5 +53,5 @@ def command(
     state = counted_in(state, tags_from or (), view_of(state, group).topics())
     require_group(state, group, live)
     report, gaps = judge_subscriptions(state, group)
-    document = subscription_document("subscription.show/1", report, spoken(), archive=state.origin.archive)
+    document = subscription_document("subscription.show/1", report, archive=state.origin.archive)
     return answer(limited(document, output, limit), gaps, output)

@@ -53,5 +53,5 @@ def command(
     state = read_transactions(source)
     scale = time_scale_of(None, namesrv=state.origin.location, store=store)
     diagnosis = diagnose(state, only=RULES, settings=Settings(time_scale=scale))
-    emit(check_document(state, diagnosis, lang=lang, source=next_source(state, namesrv, profile)), output)
+    emit(check_document(state, diagnosis, source=next_source(state, namesrv, profile)), output)
     return diagnosis.exit_code()

@@ -273,7 +273,7 @@ def _file_of(broker: LiveBroker, path: str | None) -> AccessFile:
     if len(fitting) != 1:
         raise NotFoundError(
             sentence("broker-no-such-access-file", "broker {broker} has no such access file", broker=broker.name),
-            remedy="mqctl acl list shows them; name one with --file",
+            remedy=sentence("acl-list-shows-files", "mqctl acl list shows them; name one with --file"),
         )
     return fitting[0]
 

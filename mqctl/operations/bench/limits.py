@@ -16,8 +16,8 @@ from mqctl.model.bench import (
 )
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.protocol.codes import ResponseCode
-from mqctl.render.units import share
 from mqctl.text import sentence
+from mqctl.units import share
 
 _BUSY_SHARE = 0.85
 _BLOCKED_SHARE = 0.25

@@ -20,8 +20,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.metric_families import Family
 from mqctl.render.metrics import LEFT_OUT, any_answered, families
 from mqctl.render.metrics_detail import Detail
-from mqctl.render.text import printable
-from mqctl.text import composed, sentence
+from mqctl.text import composed, printable, sentence
 
 Gather = Callable[[], ClusterSnapshot]
 

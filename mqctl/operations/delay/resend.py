@@ -23,12 +23,12 @@ from mqctl.operations.plans.changing import Consent, now_ms
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.plan.delay_resend import Resend, StrandedMessage, plan_resend
 from mqctl.render.document import Document
-from mqctl.render.units import duration, instant
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.delay import gather_live_delay, has_timers
 from mqctl.snapshot.live.messages import KeyQuery, by_unique_key
 from mqctl.snapshot.stranded import StrandedRange, check_count, from_broker, from_store
 from mqctl.text import composed, joined, sentence
+from mqctl.units import duration, instant
 
 KIND = "delay-resend"
 SCHEMA = "delay.repair/1"

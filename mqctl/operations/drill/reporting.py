@@ -31,17 +31,17 @@ def refuse_page(page: Path | None) -> None:
 
 def report_verdict(verdict: DrillVerdict, form: CheckFormat | None, page: Path | None, output: Output) -> ExitCode:
     """Shows a verdict, and returns the exit code that it means. Raises StorageError: the page cannot be written."""
-    document = verdict_document(verdict, spoken())
+    document = verdict_document(verdict)
     if form is not None:
         sys.stdout.write(verdict_formatted(verdict, form, spoken()))
     else:
         emit(document, output)
     if page is not None:
         from mqctl.operations.reports.run import write_text
-        from mqctl.render.in_chinese import in_chinese
         from mqctl.render.reports.html import document_page
+        from mqctl.render.spoken_document import spoken_document
 
-        shown = in_chinese(document) if spoken() == "zh" else document
+        shown = spoken_document(document, spoken())
         write_text(page, document_page(sentence("drill", "drill: {topic}", topic=verdict.topic), shown, {}, spoken()))
         note(sentence("verdict", "the verdict is in {page}", page=page))
     return verdict_exit(verdict)

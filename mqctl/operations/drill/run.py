@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_LEFT = "mqctl drill clean shows what is left on the cluster; with --execute it removes it"
+_LEFT = sentence(
+    "drill-clean-shows-left", "mqctl drill clean shows what is left on the cluster; with --execute it removes it"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mqctl.cli.emit import Output, emit
-from mqctl.cli.language import spoken
 from mqctl.errors import NotFoundError, UsageError
 from mqctl.model.command_line import command_line
 from mqctl.model.gap import Gap, Part
@@ -107,9 +106,7 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     advices, key_gaps = _with_keys(who, state, advices)
     moment_ms = state.origin.observed_at_ms
     seen_ms = moment_ms - state.earlier.origin.observed_at_ms if state.earlier else 0
-    document = advice_document(
-        moment_ms, seen_ms, advices, lang=spoken(), detail=bool(who.groups), members_known=knows_members(state)
-    )
+    document = advice_document(moment_ms, seen_ms, advices, detail=bool(who.groups), members_known=knows_members(state))
     emit(document.with_gaps(gaps), output)
     return tell_gaps([*gaps, *key_gaps])
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from mqctl.cli.emit import Output
 from mqctl.cli.gaps import answer
-from mqctl.cli.language import spoken
 from mqctl.cli.options.limit import ALL, limited
 from mqctl.errors import DeadlineError, ExitCode, NotFoundError, UnreachableError
 from mqctl.model.command_line import command_line
@@ -331,7 +330,6 @@ def show(view: LagView, request: LagRequest, rows: By, output: Output) -> ExitCo
         view.queues,
         by=rows,
         with_consumers=request.with_consumers,
-        lang=spoken(),
         windows=view.windows,
         folded=not request.groups and request.limit != ALL,
         slaves=view.slaves,

@@ -18,7 +18,7 @@ from mqctl.snapshot.live.messages import KeyQuery, by_offset_id
 from mqctl.snapshot.message_trace import gather_tracks
 from mqctl.text import sentence
 
-_BY_KEY = "for a key: mqctl message trace KEY -t TOPIC, or mqctl message find KEY -t TOPIC"
+_BY_KEY = sentence("find-by-key", "for a key: mqctl message trace KEY -t TOPIC, or mqctl message find KEY -t TOPIC")
 
 _NAMED = 5
 _SEARCHED = 64

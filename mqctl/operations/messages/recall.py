@@ -14,10 +14,10 @@ from mqctl.operations.plans.changing import Consent, now_ms
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.protocol.recall_handle import RecallHandle
 from mqctl.render.document import Document
-from mqctl.render.units import instant
 from mqctl.snapshot.live.asking import Asking
 from mqctl.snapshot.live.brokers import LiveBroker, ask_runtime, ask_settings, masters_of
 from mqctl.text import sentence
+from mqctl.units import instant
 
 KIND = "message-recall"
 SCHEMA = "message.recall/1"

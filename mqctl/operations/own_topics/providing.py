@@ -19,11 +19,11 @@ from mqctl.operations.plans.changing import now_ms
 from mqctl.operations.settings.change import identity_of, run_setting_change, touched_masters
 from mqctl.plan.topic_changes import TopicRequest, first_config
 from mqctl.render.document import Document
-from mqctl.render.units import duration, size
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_groups, ask_topics
 from mqctl.snapshot.live.topic_use import all_told
 from mqctl.text import sentence
+from mqctl.units import duration, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,7 @@ from mqctl.operations.plans.changing import journal
 from mqctl.plan.follow import follow_again
 from mqctl.render.change_words import face_state
 from mqctl.render.settings import HistoryEntry
-from mqctl.render.text import printable
-from mqctl.text import composed, sentence
+from mqctl.text import composed, printable, sentence
 
 _REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
 ACKNOWLEDGE = "store-acknowledge"

@@ -14,9 +14,8 @@ from mqctl.model.counts import counted
 from mqctl.operations.plans.changing import Consent, journal
 from mqctl.operations.plans.history import ACKNOWLEDGE, UnreadRecords, newest_undoable
 from mqctl.render.document import Document
-from mqctl.render.text import printable
-from mqctl.render.units import instant
-from mqctl.text import sentence
+from mqctl.text import printable, sentence
+from mqctl.units import instant
 
 
 def newest_change() -> str:

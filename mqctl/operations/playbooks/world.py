@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from time import time
 
+from mqctl import units
 from mqctl.cli.catalog import BY_PATH, options_of
 from mqctl.cli.connection.credentials import with_secrets
 from mqctl.cli.emit import tell
@@ -17,10 +18,9 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.playbook import Playbook, PlaybookStep
 from mqctl.model.playbook_run import StepRun
 from mqctl.playbook.child import Spoken, run_child
-from mqctl.render import units
-from mqctl.render.messages import phrase
-from mqctl.render.text import printable
-from mqctl.text import sentence
+from mqctl.render.playbook_words import STATES
+from mqctl.render.translation import spoken
+from mqctl.text import composed, printable, sentence
 
 _ELSEWHERE = ("--store", "--snapshot", "--file")
 
@@ -104,18 +104,23 @@ class Terminal:
         for name, words in step.options.items():
             tell(f"      {name}: {words[self.lang]}")
         if not _can_ask():
-            tell(f"      {phrase('playbook_unchosen', self.lang).format(step=step.id)}")
+            tell(
+                sentence(
+                    "playbook-unchosen", "      there is no terminal to ask on: --choose {step}=CHOICE", step=step.id
+                )
+            )
             return None
-        answer = _ask(phrase("playbook_options", self.lang))
+        answer = _ask(spoken(sentence("playbook-options", "Choose one, or nothing to stop here"), self.lang))
         return answer if answer in step.options else None
 
     def confirm(self, name: str) -> bool:
         if name in self.confirmed:
             return True
         if not _can_ask():
-            tell(f"      {phrase('playbook_unconfirmed', self.lang).format(name=name)}")
+            tell(sentence("playbook-unconfirmed", "      there is no terminal to ask on: --confirm {name}", name=name))
             return False
-        return _ask(phrase("playbook_confirm", self.lang).format(name=name)) == name
+        question = sentence("playbook-confirm", "Type {name} to change it, anything else to stop", name=name)
+        return _ask(spoken(question, self.lang)) == name
 
     def begins(self, number: int, step: PlaybookStep, command: str | None) -> None:
         tell(f"[{number}/{self.total}] {step.id}: {step.about[self.lang]}")
@@ -126,10 +131,13 @@ class Terminal:
         tell(f"      | {printable(line)}")
 
     def ended(self, step: StepRun) -> None:
-        state = phrase(f"playbook_state_{step.state.value.replace('-', '_')}", self.lang)
-        took = f" ({units.duration(step.took_ms)})" if step.command is not None else ""
-        head = f"      = {state}{took}" if step.command or step.choice else f"        {step.id}: {state}"
-        tell(head)
+        state = STATES[step.state]
+        if step.command is not None:
+            tell(composed("      = {state} ({took})", state=state, took=units.Duration(step.took_ms)))
+        elif step.choice:
+            tell(composed("      = {state}", state=state))
+        else:
+            tell(composed("        {step}: {state}", step=step.id, state=state))
         for text in step.means:
             tell(f"        {printable(text)}")
 

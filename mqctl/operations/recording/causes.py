@@ -13,7 +13,7 @@ from mqctl.model.lang import Lang
 from mqctl.model.timeline import EventCause, EventKind, TimelineEvent
 from mqctl.recording.past import with_looks_before
 from mqctl.recording.reader import Recording
-from mqctl.render.messages import sentences
+from mqctl.render.finding_texts import sentences
 from mqctl.render.settings import HistoryEntry
 
 _WINDOW_MS = 120_000
@@ -96,7 +96,7 @@ def _cause(findings: Iterable[Finding], event: TimelineEvent, lang: Lang | None)
         concerned,
         key=lambda item: (item.code in SYMPTOMS, item.subject.group is None, -item.severity.rank, item.code),
     )
-    return EventCause(code=first.code, severity=first.severity, what=sentences(first, lang).what)
+    return EventCause(code=first.code, severity=first.severity, what=sentences(first).what)
 
 
 def with_changes(

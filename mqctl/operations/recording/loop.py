@@ -66,7 +66,12 @@ def record(cluster: Cluster, place: str, pace: RecordPace, scope: Scope) -> int:
     from mqctl.recording.writer import RecordingWriter
 
     location = ";".join(sorted(cluster.name_servers.addresses()))
-    with held_alone(lock_of(location), f"record {location}", remedy="one recorder a cluster is enough", say=tell):
+    with held_alone(
+        lock_of(location),
+        f"record {location}",
+        remedy=sentence("one-recorder-enough", "one recorder a cluster is enough"),
+        say=tell,
+    ):
         writer = RecordingWriter(open_place(place), location, every_ms=pace.every_ms, keep_ms=pace.keep_ms)
         with noted(location, place), end_asked() as ended:
             return _Recorder(cluster, writer, pace, scope, ended).run()

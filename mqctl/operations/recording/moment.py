@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mqctl import units
 from mqctl.cli.emit import note
 from mqctl.cli.options.common import at_ms
 from mqctl.cli.sources.snapshot_source import LiveOptions
@@ -16,7 +17,6 @@ from mqctl.model.gap import Cause, Gap, Part
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.recording.loop import require_libraries
 from mqctl.recording.kinds import LookOutcome
-from mqctl.render import units
 from mqctl.text import sentence
 
 if TYPE_CHECKING:

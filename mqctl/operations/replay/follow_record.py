@@ -86,7 +86,7 @@ class FollowNotes:
         record.found += found_count
         doubts = {doubt.key: doubt for doubt in record.in_doubt}
         doubts |= {
-            key: Doubt(key=key, reason=sentence("times", "it is there {count} times", count=count))
+            key: Doubt(key=key, reason=sentence("times", "it is there {count:time}", count=count))
             for key, count in repeats.keys.items()
         }
         doubts |= {

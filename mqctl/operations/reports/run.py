@@ -224,7 +224,7 @@ def report(
     with answering(question) as (engine, wanted):
         value = with_brokers(with_log(make(engine, wanted), log_unread(wanted.stores)), wanted)
     output, limit = form
-    emit(limited(report_document(name, wanted.stores, value, question.lang), output, limit), output)
+    emit(limited(report_document(name, wanted.stores, value), output, limit), output)
     if parquet is not None:
         from mqctl.spark.saving import save_sections
 
@@ -276,8 +276,8 @@ def tell_skipped(read: Sequence[StoreRead]) -> None:
             tell(
                 sentence(
                     "bytes-no-sound-records-passed",
-                    "mqctl: {store}: {skipped_bytes:,} bytes are no sound records and were passed over "
-                    "(at physical offset {spots}); details: `{value}`",
+                    "mqctl: {store}: {skipped_bytes:byte is/are} no sound records and {skipped_bytes:/was/were} passed "
+                    "over (at physical offset {spots}); details: `{value}`",
                     store=each.store,
                     skipped_bytes=each.skipped_bytes,
                     spots=spots,

@@ -58,7 +58,7 @@ def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output,
         if not once or number == 2:
             if output in (Output.TABLE, Output.WIDE):
                 document = frame_document(frame, sort=sort)
-                shown = _spoken(document if pace.rows is None else cut_tables(document, pace.rows, spoken()))
+                shown = _spoken(document if pace.rows is None else cut_tables(document, pace.rows))
                 text = "\n".join(plain_lines(shown))
                 sys.stdout.write(text + ("\n" if once else "\n\n"))
             else:
@@ -73,9 +73,9 @@ def print_frames(frames: TopFrames, pace: FramePace, sort: Sort, output: Output,
 def _spoken(document: Document) -> Document:
     if spoken() is not Lang.ZH:
         return document
-    from mqctl.render.in_chinese import in_chinese
+    from mqctl.render.spoken_document import spoken_document
 
-    return in_chinese(document)
+    return spoken_document(document, Lang.ZH)
 
 
 class _Worker:

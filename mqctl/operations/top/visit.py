@@ -12,11 +12,11 @@ from mqctl.operations.top.answers import PageAnswer
 from mqctl.operations.top.frames import TopFrames
 from mqctl.operations.top.pages import LIVE, PAGES, About, PageName
 from mqctl.render.document import Document, Table
-from mqctl.render.in_chinese import in_chinese
-from mqctl.render.messages import phrase
+from mqctl.render.spoken_document import spoken_document
 from mqctl.render.top import Sort, TopFrame, frame_document, totals
-from mqctl.render.units import instant, rate
 from mqctl.render.walk import Sorting, record_table
+from mqctl.text import Sentence
+from mqctl.units import instant, rate
 
 _ORDER = (PageName.BROKERS, PageName.GROUPS, PageName.TOPICS)
 """The tables of a frame, in order."""
@@ -58,6 +58,12 @@ def page_words(visit: Visit, scope: Sequence[tuple[str, str]]) -> list[str]:
     return [*words, *options]
 
 
+_HEAD = Sentence("screen-head", "{time}  brokers {brokers}, in/s {coming}, out/s {going}, lag {lag:,}")
+_HEAD_AT_LEAST = Sentence(
+    "screen-head-at-least", "{time}  brokers {brokers}, in/s {coming}, out/s {going}, lag {lag:,} or more"
+)
+
+
 class PageTables:
     """What is known for pages.
 
@@ -74,7 +80,8 @@ class PageTables:
     def head(self) -> str:
         """Returns the line above the lists: when it was, what goes in and out."""
         whole = totals(self.frame)
-        return phrase("screen_head" if whole.complete else "screen_head_at_least", self._lang).format(
+        line = _HEAD if whole.complete else _HEAD_AT_LEAST
+        return line(
             time=instant(self.frame.observed_at_ms),
             brokers=len(self.frame.brokers),
             coming="?" if whole.coming is None else rate(whole.coming),
@@ -103,7 +110,7 @@ class PageTables:
         return frame_document(self.frame, sort=self._sort)
 
     def _spoken(self, document: Document) -> Document:
-        return in_chinese(document) if self._lang is Lang.ZH else document
+        return spoken_document(document, self._lang)
 
     def _live_table(self, visit: Visit) -> Table:
         tables = [block for block in self._spoken(self._of_frame()).blocks if isinstance(block, Table)]

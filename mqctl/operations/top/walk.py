@@ -30,12 +30,14 @@ from mqctl.operations.top.lines import Lines
 from mqctl.operations.top.pages import BY_KEY, LIVE, PAGES, About, PageName
 from mqctl.operations.top.past import Recall, ScreenPast
 from mqctl.operations.top.screen import FramePace
+from mqctl.operations.top.screen_words import HELP, NEEDS, PAGE_NAMES
 from mqctl.operations.top.visit import PageTables, Visit, page_words
 from mqctl.render.document import Table
-from mqctl.render.messages import phrase
 from mqctl.render.top import Sort, TopFrame
-from mqctl.render.units import instant
+from mqctl.render.translation import spoken as spoken_in
 from mqctl.render.walk import chosen_rows, laid_out, text_lines, trail
+from mqctl.text import sentence
+from mqctl.units import instant
 
 if TYPE_CHECKING:
     from mqctl.recording.recent import RecentNumbers
@@ -119,7 +121,10 @@ class WalkScreen(App[None]):
         self._told = Static("", markup=False)
         self._lines = Lines(self._pressed, self._draw)
         self._note = Static("", markup=False)
-        self._keys = Static(phrase("screen_keys", self._lang), markup=False)
+        self._keys = Static(
+            self._spoken(sentence("screen-keys", "Enter open  Esc back  / filter  s sort  c command  ? help  q quit")),
+            markup=False,
+        )
         self._past.note_frame(self._seen)
 
     def compose(self) -> ComposeResult:
@@ -204,7 +209,7 @@ class WalkScreen(App[None]):
     def _draw(self) -> None:
         visit = self._visits[-1]
         if self._helping:
-            self._lines.show("", phrase("screen_help", self._lang).splitlines())
+            self._lines.show("", self._spoken(HELP).splitlines())
             return
         self._where.update(trail([self._title(item) for item in self._visits], self._lines.size.width))
         table = self._seen.table(visit)
@@ -226,7 +231,7 @@ class WalkScreen(App[None]):
             self._rows,
             visit.sorting,
             drawn=page.drawn,
-            drawn_title=phrase("screen_past", self._lang),
+            drawn_title=self._spoken(sentence("screen-past", "last 5 min")),
             draw=lambda row: self._past.drawn(visit.name, row, now_ms),
         )
         self._lines.show(laid.heading, laid.lines, laid.styles, self._place(visit))
@@ -245,7 +250,7 @@ class WalkScreen(App[None]):
         room = max(20, self._lines.size.width)
         document = self._seen.document(visit)
         if visit.name not in LIVE and visit.answer is None:
-            lines = [phrase("screen_asking", self._lang)]
+            lines = [self._spoken(sentence("screen-asking", "asking ..."))]
         elif document is None:
             lines = list(visit.answer.talk) if visit.answer is not None else []
         elif table is not None and not PAGES[visit.name].columns:
@@ -255,33 +260,40 @@ class WalkScreen(App[None]):
         wanted = visit.wanted.casefold()
         self._lines.show("", [line for line in lines if wanted in line.casefold()])
 
+    def _spoken(self, said: str) -> str:
+        return spoken_in(said, self._lang)
+
     def _title(self, visit: Visit) -> str:
-        name = phrase(f"page_{visit.name}", self._lang)
+        name = PAGE_NAMES[visit.name]
         known = visit.facts.known()
         subject = "/".join(str(value) for value in known.values())
-        return phrase("page_of", self._lang).format(page=name, subject=subject) if known else name
+        return self._spoken(
+            sentence("screen-page-of", "{page} of {subject}", page=name, subject=subject) if known else name
+        )
 
     def _when(self, visit: Visit) -> str:
         if visit.name in LIVE:
             return self._seen.head()
         if visit.answer is None or self._asking:
-            return phrase("screen_asking", self._lang)
-        return phrase("screen_asked", self._lang).format(time=instant(visit.asked_at_ms))
+            return self._spoken(sentence("screen-asking", "asking ..."))
+        return self._spoken(sentence("screen-asked", "asked at {time}", time=instant(visit.asked_at_ms)))
 
     def _state(self, visit: Visit, table: Table | None) -> str:
         parts = []
         if table is not None:
-            shown = phrase("screen_rows", self._lang)
-            parts.append(shown.format(shown=len(self._rows), total=len(table.rows)))
+            figures = {"shown": len(self._rows), "total": len(table.rows)}
+            parts.append(self._spoken(sentence("screen-rows", "{shown:,} of {total:,} rows", **figures)))
         if visit.wanted or self._typing:
-            parts.append(phrase("screen_filter", self._lang).format(wanted=visit.wanted + "_" * self._typing))
+            parts.append(
+                self._spoken(sentence("screen-filter", "filter: {wanted}", wanted=visit.wanted + "_" * self._typing))
+            )
         if self._paused:
-            parts.append(phrase("screen_paused", self._lang))
+            parts.append(self._spoken(sentence("screen-paused", "paused")))
         return "  ".join(parts)
 
     def _problem(self) -> str:
         if self._why:
-            return phrase("screen_failed", self._lang).format(why=self._why)
+            return self._spoken(sentence("screen-failed", "not refreshed: {why}", why=self._why))
         return self._seen.frame.problems[0] if self._seen.frame.problems else ""
 
     # What keys do.
@@ -344,7 +356,7 @@ class WalkScreen(App[None]):
         page = PAGES[name]
         missing = [need for need in page.needs if need not in facts.known()]
         if missing:
-            self._said = phrase(f"screen_needs_{missing[0]}", self._lang)
+            self._said = self._spoken(NEEDS[missing[0]])
             return
         self._visits.append(Visit(name, page.obeyed(facts)))
         self._lines.go_home()
@@ -392,7 +404,7 @@ class WalkScreen(App[None]):
     def _copy(self) -> None:
         command = command_line(self._words(self._visits[-1]), self._request.target)
         self.copy_to_clipboard(command)
-        self._said = phrase("screen_command", self._lang).format(command=command)
+        self._said = self._spoken(sentence("screen-command", "copied: {command}", command=command))
 
     def _help(self) -> None:
         self._helping = True

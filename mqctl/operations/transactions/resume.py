@@ -17,13 +17,13 @@ from mqctl.operations.plans.changing import Consent, now_ms
 from mqctl.operations.plans.steps import Save, StepChange, run_steps
 from mqctl.protocol.message_id import OffsetId
 from mqctl.render.document import Document
-from mqctl.render.units import instant
 from mqctl.snapshot.half_messages import check_count
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker
 from mqctl.snapshot.live.transactions import gather_live_transactions
 from mqctl.snapshot.transaction_stories import live_story
 from mqctl.text import composed, sentence
+from mqctl.units import instant
 
 KIND = "transaction-resume"
 SCHEMA = "transaction.resume/1"

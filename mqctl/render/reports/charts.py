@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
+from mqctl import units
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.reports import (
     BacklogOverview,
@@ -17,7 +18,6 @@ from mqctl.model.reports import (
     TagsReport,
     TransactionsReport,
 )
-from mqctl.render import units
 from mqctl.render.reports.drawing import Series, bars, histogram, lines
 from mqctl.text import sentence
 

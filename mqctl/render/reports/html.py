@@ -12,16 +12,18 @@ import html
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from mqctl import units
 from mqctl.model.counts import counted
 from mqctl.model.lang import Lang
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.render import units
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.reports.charts import charts_of
 from mqctl.render.reports.tables import section_tables
 from mqctl.render.reports.words import SEVERITIES, Stated, stated
 from mqctl.render.text import cell, is_right, shown_columns
+from mqctl.render.translation import spoken
 
 ROWS_SHOWN = 12
 _WORST = 10
@@ -99,7 +101,7 @@ class Page:
 
 def html_page(page: Page) -> str:
     """Writes the whole file: the verdict and what stands out, then each report, open where it has something to show."""
-    words = {name: stated(name, value, page.lang) for name, value in page.reports.items()}
+    words = {name: _spoken(stated(name, value), page.lang) for name, value in page.reports.items()}
     body = [
         "<header><h1>RocketMQ store report</h1>",
         f'<p class="meta">{_text(page.cluster)}<br>store {_text(", ".join(page.stores))}<br>{_text(page.scope)}<br>'
@@ -112,6 +114,10 @@ def html_page(page: Page) -> str:
         "</main>",
     ]
     return whole_page("RocketMQ store report", body)
+
+
+def _spoken(listed: Sequence[Stated], lang: Lang | None) -> list[Stated]:
+    return [replace(each, text=spoken(each.text, lang)) for each in listed]
 
 
 def document_page(title: str, document: Document, charts: Mapping[str, str], lang: Lang | None = None) -> str:

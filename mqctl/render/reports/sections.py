@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mqctl.render.document import CellKind, Column
 from mqctl.render.reports import sections_state
-from mqctl.render.section import READ, UNREAD, Section
+from mqctl.render.section import NO_NAME, READ, UNREAD, Section
 
 _TOPIC = Column("topic", "topic")
 _STORE = Column("store", "store", wide=True)
@@ -13,7 +13,7 @@ _QUEUE = Column("queue_id", "queue", CellKind.COUNT)
 _MESSAGES = Column("messages", "messages", CellKind.COUNT)
 _BYTES = Column("bytes", "bytes", CellKind.BYTES)
 _SHARE = Column("share", "share", CellKind.SHARE)
-_KEY = Column("key", "key", none="(none)")
+_KEY = Column("key", "key", none=NO_NAME)
 _OLDEST = Column("oldest_ms", "first stored", CellKind.TIME_MS)
 _NEWEST = Column("newest_ms", "last stored", CellKind.TIME_MS)
 _BEGIN = Column("begin_ms", "from", CellKind.TIME_MS)
@@ -40,7 +40,11 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                 Column("never_committed_count", "never committed", CellKind.COUNT),
             ),
         ),
-        Section("tags", "By tag", (_GROUP, _TOPIC, Column("tag", "tag", none="(none)"), _MESSAGES, _BYTES)),
+        Section(
+            "tags",
+            "By tag",
+            (_GROUP, _TOPIC, Column("tag", "tag", none=NO_NAME), _MESSAGES, _BYTES),
+        ),
         Section("arrivals", "When it arrived", (_GROUP, _TOPIC, _TIME, _MESSAGES, _BYTES)),
         UNREAD,
     ),

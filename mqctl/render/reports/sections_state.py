@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mqctl.render.document import CellKind, Column
-from mqctl.render.section import READ, UNREAD, Section
+from mqctl.render.section import NO_NAME, READ, UNREAD, Section
 
 _TOPIC = Column("topic", "topic")
 _STORE = Column("store", "store")
 _BROKER = Column("broker", "broker", none="?")
 _GROUP = Column("group", "group")
 _PRODUCERS = Column("producer_group", "producer group")
-_TAG = Column("tag", "tag", none="(none)")
+_TAG = Column("tag", "tag", none=NO_NAME)
 _MESSAGES = Column("messages", "messages", CellKind.COUNT)
 _BYTES = Column("bytes", "bytes", CellKind.BYTES)
 _SHARE = Column("share", "share", CellKind.SHARE)
@@ -135,7 +135,12 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             (
                 _BROKER,
                 Column("level", "level", CellKind.COUNT),
-                Column("delay_ms", "delay", CellKind.DURATION_MS, none="not in the table"),
+                Column(
+                    "delay_ms",
+                    "delay",
+                    CellKind.DURATION_MS,
+                    none="not in the table",
+                ),
                 Column("waiting", "waiting", CellKind.COUNT),
                 Column("overdue", "overdue", CellKind.COUNT),
                 Column("first_overdue_ms", "since", CellKind.TIME_MS),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mqctl.model.lang import Lang
 from mqctl.model.reports import (
     CapacityReport,
     DelayReport,
@@ -17,9 +16,9 @@ from mqctl.model.reports import (
     TransactionsReport,
 )
 from mqctl.render.document import Document, Paragraphs, Table
-from mqctl.render.messages import sayer
 from mqctl.render.reports.sections import SECTIONS
-from mqctl.render.reports.words import findings
+from mqctl.render.reports.words import NOTHING_STANDS_OUT, findings
+from mqctl.text import composed, sentence, word_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +97,10 @@ _FORMS: dict[str, Callable[..., Reported]] = {
 }
 
 
-def report_document(name: str, stores: Sequence[str], value: object, lang: Lang | None = None) -> Document:
-    """Builds the document of `mqctl report NAME`; sentences for people are in their language."""
+def report_document(name: str, stores: Sequence[str], value: object) -> Document:
+    """Builds the document of `mqctl report NAME`."""
     words = findings(name, value)
-    shown = words if lang in (None, Lang.EN) else findings(name, value, lang)
-    blocks: list[Table | Paragraphs] = [Paragraphs(shown or [sayer(lang)("nothing")])]
+    blocks: list[Table | Paragraphs] = [Paragraphs(words or [NOTHING_STANDS_OUT])]
     tables = section_tables(name, value)
     blocks += tables
     return Document(
@@ -120,6 +118,8 @@ def section_tables(name: str, value: object, most: int | None = None) -> list[Ta
         rows = getattr(value, section.attribute)
         if rows or not number:
             shown = rows if most is None else rows[:most]
-            title = section.title if len(shown) == len(rows) else f"{section.title} (first {len(shown)} of {len(rows)})"
+            title = sentence(word_key("title", section.title), section.title)
+            if len(shown) < len(rows):
+                title = composed("{title} (first {shown} of {all})", title=title, shown=len(shown), all=len(rows))
             tables.append(Table(section.columns, shown, title=title))
     return tables

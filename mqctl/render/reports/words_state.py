@@ -4,129 +4,193 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from mqctl import units
 from mqctl.model.reports import CapacityReport, DelayReport, RetriesReport, TagsReport, TransactionsReport
-from mqctl.render import units
-from mqctl.render.messages import Say
+from mqctl.text import Sentence, sentence
 
 SOON_HOURS = 72.0
 _MANY_ROLLBACKS = 0.2
 _FEWEST = 20
 """Below so many ended transactions a share of rollbacks says nothing."""
 
+_WHEN_FULL = {
+    "75": sentence("report-capacity-deletes-early", "brokers delete before retention is over"),
+    "90": sentence("report-capacity-refuses", "brokers refuse messages"),
+}
+_OFFSETS = {
+    "beyond": Sentence(
+        "report-delay-beyond", "{name}: delayOffset.json says {offset}, beyond the queue ({low} to {high})."
+    ),
+    "below": Sentence(
+        "report-delay-below", "{name}: delayOffset.json says {offset}, below the queue ({low} to {high})."
+    ),
+}
 
-def _tags(report: object, say: Say) -> Iterator[str]:
+
+def _tags(report: object) -> Iterator[str]:
     assert isinstance(report, TagsReport)
     for lost in report.lost:
-        yield say(
-            "tags.lost",
+        yield sentence(
+            "report-tags-lost",
+            "{group} on {topic}: {lost} of {messages:message} with tag {tag} ({share}) {lost:/reaches/reach} "
+            "nobody, because members subscribe to different tags ({queues}). Give all members one subscription.",
             group=lost.group,
             topic=lost.topic,
-            lost=units.count(lost.lost_messages),
-            messages=units.count(lost.messages),
+            lost=units.Count(lost.lost_messages),
+            messages=units.Count(lost.messages),
             tag=lost.tag,
             share=units.share(lost.lost_share),
             queues=lost.queues,
         )
 
 
-def _capacity(report: object, say: Say) -> Iterator[str]:
+def _capacity(report: object) -> Iterator[str]:
     assert isinstance(report, CapacityReport)
     for store in report.stores:
         if store.bytes_per_day is None:
             continue
-        yield say(
-            "capacity.rate",
+        yield sentence(
+            "report-capacity-rate",
+            "{store}: {size} a day, {mean:message} a second on average and {peak} at its peak.",
             store=store.store,
             size=units.size(round(store.bytes_per_day)),
-            mean=f"{store.messages_per_second or 0:,.0f}",
+            mean=units.Count(round(store.messages_per_second or 0)),
             peak=f"{store.peak_messages_per_second or 0:,.0f}",
         )
         for limit, hours in (("75", store.hours_to_75), ("90", store.hours_to_90)):
             if hours is not None and hours <= SOON_HOURS:
-                when = say("capacity.in", hours=f"{hours:,.0f}") if hours else say("capacity.already")
-                effect = say(f"capacity.{limit}")
-                yield say("capacity.full", store=store.store, share=f"{limit} %", when=when, effect=effect)
+                when = (
+                    sentence(
+                        "report-capacity-in", "will be, in {hours:hour} at this rate,", hours=units.Count(round(hours))
+                    )
+                    if hours
+                    else sentence("report-capacity-already", "is already")
+                )
+                effect = _WHEN_FULL[limit]
+                yield sentence(
+                    "report-capacity-full",
+                    "{store}: the disk {when} {share} full: {effect}.",
+                    store=store.store,
+                    share=f"{limit} %",
+                    when=when,
+                    effect=effect,
+                )
 
 
-def _retries(report: object, say: Say) -> Iterator[str]:
+def _retries(report: object) -> Iterator[str]:
     assert isinstance(report, RetriesReport)
     for group in report.groups:
         if group.retries:
-            yield say(
-                "retries.failed",
+            yield sentence(
+                "report-retries-failed",
+                "{group}: {messages:message} failed and {messages:/was/were} sent back {retries:time}, up to "
+                "attempt {most}; {waiting} in the retry topic now.",
                 group=group.group,
-                messages=units.count(group.first_retries),
-                retries=units.count(group.retries),
+                messages=units.Count(group.first_retries),
+                retries=units.Count(group.retries),
                 most=group.most_attempts,
-                waiting="?" if group.waiting is None else units.count(group.waiting),
+                waiting="?" if group.waiting is None else units.Count(group.waiting),
             )
         if group.delayed and group.first_due_ms is not None and group.last_due_ms is not None:
-            yield say(
-                "retries.delayed",
+            yield sentence(
+                "report-retries-delayed",
+                "{group}: {messages:failed message waits/wait} on delay levels, due back in the retry topic from "
+                "{first} to {last}.",
                 group=group.group,
-                messages=units.count(group.delayed),
+                messages=units.Count(group.delayed),
                 first=units.instant(group.first_due_ms),
                 last=units.instant(group.last_due_ms),
             )
         if group.dead:
-            yield say("retries.dead", group=group.group, dead=units.count(group.dead))
+            yield sentence(
+                "report-retries-dead",
+                "{group}: {dead:dead letter}, which nobody consumes.",
+                group=group.group,
+                dead=units.Count(group.dead),
+            )
 
 
 _OFFSETS_ARE_OLD_MS = 12_000
 """What is late by less may be delivered: delayOffset.json is written every ten seconds (flushDelayOffsetInterval)."""
 
 
-def _delay(report: object, say: Say) -> Iterator[str]:
+def _delay(report: object) -> Iterator[str]:
     assert isinstance(report, DelayReport)
     for level in report.levels:
         delay = "" if level.delay_ms is None else f" ({units.duration(level.delay_ms)})"
-        name = say("delay.level", level=level.level, delay=delay)
+        name = sentence("report-delay-level", "level {level}{delay}", level=level.level, delay=delay)
         if report.at_ms - (level.first_overdue_ms or 0) > _OFFSETS_ARE_OLD_MS:
-            yield from _overdue(name, level.overdue, level.first_overdue_ms, report.at_ms, say)
-        if level.offset_state in ("beyond", "below"):
+            yield from _overdue(name, level.overdue, level.first_overdue_ms, report.at_ms)
+        if level.offset_state in _OFFSETS:
             bounds = {"low": level.min_offset, "high": level.max_offset}
-            yield say(f"delay.{level.offset_state}", name=name, offset=level.next_offset, **bounds)
+            yield _OFFSETS[level.offset_state](name=name, offset=level.next_offset, **bounds)
         if level.passed_over:
-            passed = units.count(level.passed_over)
-            yield say("delay.passed_over", name=name, messages=passed, offset=level.next_offset)
+            passed = units.Count(level.passed_over)
+            yield sentence(
+                "report-delay-passed-over",
+                "{name}: {messages:message} before the recorded offset {offset} {messages:/was/were} never delivered.",
+                name=name,
+                messages=passed,
+                offset=level.next_offset,
+            )
         if level.missing:
-            yield say("delay.missing", name=name, entries=units.count(level.missing))
+            yield sentence(
+                "report-delay-missing",
+                "{name}: {entries:entry points/point} to no message.",
+                name=name,
+                entries=units.Count(level.missing),
+            )
     for timers in report.timers:
-        name = say("delay.timers", topic=timers.topic)
-        yield from _overdue(name, timers.overdue, timers.first_overdue_ms, report.at_ms, say)
+        name = sentence("report-delay-timers", "timers for {topic}", topic=timers.topic)
+        yield from _overdue(name, timers.overdue, timers.first_overdue_ms, report.at_ms)
         if timers.missing:
-            yield say("delay.gone", messages=units.count(timers.missing))
+            yield sentence(
+                "report-delay-gone",
+                "timers: no record is left of {messages:message}.",
+                messages=units.Count(timers.missing),
+            )
 
 
-def _overdue(name: str, messages: int, first_ms: int | None, at_ms: int, say: Say) -> Iterator[str]:
+def _overdue(name: str, messages: int, first_ms: int | None, at_ms: int) -> Iterator[str]:
     if messages and first_ms is not None:
         late = units.duration(at_ms - first_ms)
-        yield say("delay.overdue", name=name, messages=units.count(messages), first=units.instant(first_ms), late=late)
+        yield sentence(
+            "report-delay-overdue",
+            "{name}: {messages:message is/are} overdue, the oldest since {first} ({late}).",
+            name=name,
+            messages=units.Count(messages),
+            first=units.instant(first_ms),
+            late=late,
+        )
 
 
-def _transactions(report: object, say: Say) -> Iterator[str]:
+def _transactions(report: object) -> Iterator[str]:
     assert isinstance(report, TransactionsReport)
     for group in report.groups:
         names = {"group": group.producer_group, "topic": group.topic}
         if group.pending and group.oldest_pending_ms is not None:
-            yield say(
-                "transactions.pending",
-                pending=units.count(group.pending),
-                transactions=units.count(group.transactions),
+            yield sentence(
+                "report-transactions-pending",
+                "{group} for {topic}: {pending} of {transactions:transaction} {pending:/is/are} pending, the oldest "
+                "since {oldest}: producers of this group must answer the broker's checks.",
+                pending=units.Count(group.pending),
+                transactions=units.Count(group.transactions),
                 oldest=units.instant(group.oldest_pending_ms),
                 **names,
             )
         if group.ended >= _FEWEST and group.rolled_back > group.ended * _MANY_ROLLBACKS:
-            yield say(
-                "transactions.back",
-                rolled_back=units.count(group.rolled_back),
-                ended=units.count(group.ended),
+            yield sentence(
+                "report-transactions-back",
+                "{group} for {topic}: {rolled_back} of {ended:ended transaction} ({share}) {rolled_back:/was/were} "
+                "rolled back.",
+                rolled_back=units.Count(group.rolled_back),
+                ended=units.Count(group.ended),
                 share=units.share(group.rolled_back / group.ended),
                 **names,
             )
 
 
-WORDS: dict[str, Callable[[object, Say], Iterator[str]]] = {
+WORDS: dict[str, Callable[[object], Iterator[str]]] = {
     "tags": _tags,
     "capacity": _capacity,
     "retries": _retries,

@@ -14,6 +14,7 @@ from mqctl.spark.engines import Engine, maybe_text, number, sum_of, text
 from mqctl.spark.query import Query
 from mqctl.spark.reports.unread import needed, require_queues, unread_parts, with_message_counts
 from mqctl.spark.selection import Selection
+from mqctl.text import sentence
 
 
 def transactions(
@@ -42,7 +43,7 @@ def transactions_report(rows: Iterable[Row], unread: Sequence[Unread], *, top: i
                 Unread(
                     store=text(row, "store"),
                     part=text(row, "topic"),
-                    reason="entries of its queue lead to no sound record",
+                    reason=sentence("entries-without-record", "entries of its queue lead to no sound record"),
                     bytes=0,
                     messages=sum_of(row, "transactions"),
                 )

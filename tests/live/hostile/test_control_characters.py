@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from embedded_broker import Answer, EmbeddedCluster
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.requests_client import UpdateConsumerOffset
-from mqctl.render.text import printable
+from mqctl.text import printable
 from tests.conftest import Outcome
 from tests.embedded_broker.messages import heartbeat, send
 from tests.embedded_broker.wire import Peer
