@@ -136,7 +136,11 @@ _DESCRIPTORS = ("/dev/", "/proc/")
 
 
 def _replace(file: Path, data: bytes, mode: int | None, *, durable: bool) -> float:
-    """Replaces a file; returns by its clock when. Raises OSError."""
+    """Replaces a file or a link, nothing else; returns by its clock when. Raises OSError."""
+    with suppress(FileNotFoundError):
+        if not (stat.S_ISREG(kind := file.lstat().st_mode) or stat.S_ISLNK(kind)):
+            reason = errno.EISDIR if stat.S_ISDIR(kind) else errno.EINVAL
+            raise OSError(reason, os.strerror(reason), str(file))
     temporary = file.with_name(f".{file.name}.{os.urandom(4).hex()}.new")
     descriptor = os.open(temporary, _NEW, _UNLESS_GIVEN if mode is None else mode)
     try:
@@ -174,10 +178,14 @@ def new_stream(file: Path, *, mode: int = _UNLESS_GIVEN, instead: bool = False) 
         instead: a file or link of its name is removed before.
 
     Raises:
-        OSError: the operating system refuses; without `instead`, something has the name already.
+        OSError: the operating system refuses; something has the name already, which with `instead` is neither a file
+            nor a link.
     """
     if instead:
-        file.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            if not (stat.S_ISREG(kind := file.lstat().st_mode) or stat.S_ISLNK(kind)):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(file))
+            file.unlink()
     return os.fdopen(os.open(file, _NEW, mode), "wb")
 
 

@@ -3,6 +3,7 @@ that are dealt into files are judged as those that Spark shuffles."""
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -162,13 +163,18 @@ def test_dealt_into_files_and_shuffled_by_spark_are_one(
     assert len(dealt) > 1
 
 
-def test_a_full_disk_is_named_with_what_would_help(golden_store: Callable[[str], Path]) -> None:
+def test_a_full_disk_is_named_with_what_would_help(golden_store: Callable[[str], Path], tmp_path: Path) -> None:
     from mqctl.spark.reports import dealing
 
     (share,) = plan_tracks(Selection((str(golden_store("store-clean")),)), BOTH_KINDS, 1)
-    with pytest.raises(CarriedError) as caught:
-        list(dealing._deal("/dev", (), [("full", share)]))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # Python ignores the signal: a write is refused
+    try:
+        with pytest.raises(CarriedError) as caught:
+            list(dealing._deal(str(tmp_path), (), [("full", share)]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     error = delivered_error(str(caught.value))
-    assert (error.problem, error.exit_code) == ("could not write /dev/full", ExitCode.IO)
-    assert "No space left on device" in error.reason
+    assert (error.problem, error.exit_code) == (f"could not write {tmp_path}/full", ExitCode.IO)
+    assert "File too large" in error.reason
     assert "set TMPDIR to a disk with room" in error.remedy

@@ -218,3 +218,14 @@ def test_a_named_file_may_be_stdout_that_the_shell_sent_to_a_file(tmp_path: Path
 def test_directories_that_are_made_are_the_users_own(tmp_path: Path) -> None:
     write_whole(tmp_path / "a" / "b" / "c.json", b"one")
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b")] == [0o700, 0o700]
+
+
+def test_what_is_no_file_is_never_replaced(tmp_path: Path) -> None:
+    """As root a device could be."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="Invalid argument"):
+        write_whole(pipe, b"new")
+    with pytest.raises(FileExistsError):
+        new_stream(pipe, instead=True)
+    assert pipe.is_fifo()
