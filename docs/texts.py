@@ -29,6 +29,9 @@ _HEAD = """\
 msgid ""
 msgstr "Language: zh\\nMIME-Version: 1.0\\nContent-Type: text/plain; charset=UTF-8\\nContent-Transfer-Encoding: 8bit\\n"
 """
+_NAME = re.compile(r"[a-z]+(-[a-z]+)+")
+"""Two words or more in lower case with hyphens: the subject or the place, and what is said of it."""
+_MADE = re.compile(r"(head|word|none|count|scenario|usage)-|mq\d")
 _ENGLISH = re.compile(r'^#\. (.*)\nmsgid "(.*)"$', re.MULTILINE)
 
 
@@ -111,11 +114,25 @@ def to_translate(known: dict[str, set[str]], catalogue: str) -> list[str]:
     return [*missing, *unused, *changed]
 
 
+def misnamed(known: dict[str, set[str]]) -> list[str]:
+    """Returns the keys that are no names: one word, a trailing number, several templates; and templates of two keys.
+
+    Heads, states, counts and the sentences of rules have keys that are made of what they name.
+    """
+    written = {key: templates for key, templates in known.items() if not _MADE.match(key)}
+    keys_of: dict[str, set[str]] = {}
+    for key, templates in written.items():
+        keys_of.setdefault(min(templates), set()).add(key)
+    wrong = [f"no name: {key}" for key in sorted(written) if not _NAME.fullmatch(key)]
+    wrong += [f"several templates: {key}" for key, templates in sorted(written.items()) if len(templates) > 1]
+    return wrong + [f"one template: {', '.join(sorted(keys))}" for keys in keys_of.values() if len(keys) > 1]
+
+
 def main() -> None:
     """Brings the catalogue up to date, or lists what to translate."""
     catalogue = CATALOGUE.read_text(encoding="utf-8")
     known = sources() | words(catalogue)
-    sys.stdout.writelines(f"{line}\n" for line in to_translate(known, catalogue))
+    sys.stdout.writelines(f"{line}\n" for line in [*misnamed(known), *to_translate(known, catalogue)])
     if "--check" not in sys.argv:
         CATALOGUE.write_text(catalogue_text(known, read_catalogue(catalogue)), encoding="utf-8")
 

@@ -56,7 +56,7 @@ class MqctlError(Exception):
     def __str__(self) -> str:
         if not self.reason:
             return self.problem
-        return sentence("failure", "{problem}: {reason}", problem=self.problem, reason=self.reason)
+        return sentence("errors-problem", "{problem}: {reason}", problem=self.problem, reason=self.reason)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Errors travel between processes (Spark workers): keep all three parts."""

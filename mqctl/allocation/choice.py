@@ -53,25 +53,25 @@ def strategy_of(
     if kind == "nearby" and (inner or "avg") in _PLAIN:
         if rule is None:
             raise UsageError(
-                sentence("strategy-nearby-needs-know-rooms", "the strategy nearby needs to know rooms"),
-                remedy=sentence("add-room-rule-prefix-regex-pattern", "add --room-rule prefix:- or regex:PATTERN"),
+                sentence("allocation-strategy-nearby-needs-know", "the strategy nearby needs to know rooms"),
+                remedy=sentence("allocation-add-room-rule-prefix", "add --room-rule prefix:- or regex:PATTERN"),
             )
         return NearbyRoom(_PLAIN[inner or "avg"], rule.broker_room, rule.client_room)
     if kind == "config" and not inner:
         if fixed is None:
             raise UsageError(
-                sentence("strategy-config-needs-lists", "the strategy config needs its lists"),
-                remedy=sentence("add-config-file-yaml-map-lists", "add --config FILE, a YAML map of lists"),
+                sentence("allocation-strategy-config-needs-lists", "the strategy config needs its lists"),
+                remedy=sentence("allocation-add-config-file-yaml", "add --config FILE, a YAML map of lists"),
             )
         return ByConfig(fixed)
     if kind == "room" and not inner:
         if not rooms:
             raise UsageError(
-                sentence("strategy-room-needs-rooms-serves", "the strategy room needs the rooms it serves"),
-                remedy=sentence("add-serve-rooms-ht-cp", "add --serve-rooms HT,CP"),
+                sentence("allocation-strategy-room-needs-rooms", "the strategy room needs the rooms it serves"),
+                remedy=sentence("allocation-add-serve-rooms-ht", "add --serve-rooms HT,CP"),
             )
         return ByMachineRoom(rooms)
     raise UsageError(
-        sentence("no-strategy", "there is no strategy {name}", name=name),
-        remedy=sentence("use-one", "use one of: {names}", names=", ".join(NAMES)),
+        sentence("allocation-no-strategy", "there is no strategy {name}", name=name),
+        remedy=sentence("common-use", "use one of: {names}", names=", ".join(NAMES)),
     )

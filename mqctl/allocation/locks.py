@@ -109,23 +109,27 @@ def _lock(owner: QueueOwner, held: dict[str, HeldQueue], silent: tuple[str, ...]
     waiting = tuple(sorted(set(expected) - set(holders) - set(silent)))
     if len(holders) > 1:
         note = sentence(
-            "two-instances-consume-order-broken-one",
+            "allocation-two-instances-consume-order",
             "two instances consume it: order is broken (one client id twice, or a broker that restarted)",
         )
         return QueueLock(queue=queue, state=LockState.SPLIT, holders=holders, waiting=waiting, note=note)
     if holders:
         return _held(queue, holders[0], held[holders[0]], waiting, limits)
     if silent:
-        note = sentence("did-not-report-what-holds", "{silent} did not report what it holds", silent=", ".join(silent))
+        note = sentence(
+            "allocation-did-not-report-holds", "{silent} did not report what it holds", silent=", ".join(silent)
+        )
         return QueueLock(queue=queue, state=LockState.UNKNOWN, waiting=waiting, note=note)
     if not waiting:
-        return QueueLock(queue=queue, state=LockState.NOBODY, note=sentence("no-instance", "no instance is to have it"))
+        return QueueLock(
+            queue=queue, state=LockState.NOBODY, note=sentence("allocation-no-instance", "no instance is to have it")
+        )
     return QueueLock(
         queue=queue,
         state=LockState.WAITING,
         waiting=waiting,
         note=sentence(
-            "no-instance-holds-owner-gone-s",
+            "allocation-no-instance-holds-owner",
             "no instance holds it: an owner that is gone has it for {lives_ms:g} s after its "
             "last renewal, or the instance has not asked yet",
             lives_ms=limits.lives_ms / 1000,
@@ -142,14 +146,14 @@ def _held(queue: MessageQueue, client: str, item: HeldQueue, waiting: tuple[str,
         state, free_ms = LockState.HUNG, None
         times = counted(item.try_unlock_count, "time")
         note = sentence(
-            "gave-queue-up-tried-let-go",
+            "allocation-gave-queue-up-tried",
             "it gave the queue up and tried to let go {times}, but its listener has not come back",
             times=times,
         )
     elif item.transaction_count and silent_ms > limits.hung_ms:
         state, free_ms = LockState.HUNG, None
         note = sentence(
-            "listener-had-since-lock-renewed-meanwhile",
+            "allocation-listener-since-lock-renewed",
             "its listener has had {transaction_count} since; the lock is renewed meanwhile",
             transaction_count=counted(item.transaction_count, "message"),
         )
@@ -157,7 +161,8 @@ def _held(queue: MessageQueue, client: str, item: HeldQueue, waiting: tuple[str,
         state, note = (
             LockState.EXPIRED,
             sentence(
-                "not-renewed-owner-consumes-nothing", "it has not been renewed: its owner consumes nothing until it is"
+                "allocation-not-renewed-owner-consumes",
+                "it has not been renewed: its owner consumes nothing until it is",
             ),
         )
     return QueueLock(

@@ -47,8 +47,8 @@ def room_rule(text: str, mapping: Mapping[str, str] | None = None) -> RoomRule:
     if kind == "map" and mapping is not None:
         return RoomRule(text, mapping.get, _client_in(mapping))
     raise UsageError(
-        sentence("cannot-read-room-rule", "cannot read the room rule {text!r}", text=text),
-        remedy=sentence("use-prefix-prefix-regex-pattern-map", "use prefix:-, prefix:@, regex:PATTERN or map:FILE"),
+        sentence("allocation-cannot-read-room-rule", "cannot read the room rule {text!r}", text=text),
+        remedy=sentence("allocation-use-prefix-regex", "use prefix:-, prefix:@, regex:PATTERN or map:FILE"),
     )
 
 
@@ -79,12 +79,16 @@ def _matching(pattern: str) -> RoomOf:
         compiled = re.compile(pattern)
     except re.error as error:
         raise UsageError(
-            sentence("cannot-read-room-rule-regex", "cannot read the room rule regex:{pattern}", pattern=pattern),
+            sentence(
+                "allocation-cannot-read-room-rule-regex", "cannot read the room rule regex:{pattern}", pattern=pattern
+            ),
             reason=str(error),
         ) from error
     except RecursionError as error:
         raise UsageError(
-            sentence("cannot-read-room-rule-regex", "cannot read the room rule regex:{pattern}", pattern=pattern),
+            sentence(
+                "allocation-cannot-read-room-rule-regex", "cannot read the room rule regex:{pattern}", pattern=pattern
+            ),
             reason=sentence("nested-too-deeply", "it is nested too deeply"),
         ) from error
 

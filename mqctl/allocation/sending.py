@@ -67,7 +67,7 @@ def selector_named(text: str) -> ProducerChoice:
     if kind not in {str(item) for item in Choosing} or (":" in text and (kind != Choosing.ROOM or not room)):
         raise UsageError(
             sentence("no-selector", "there is no selector {text}", text=text),
-            remedy=sentence("use-turn-hash-random-room-room", "use turn, hash, random, room or room:ROOM"),
+            remedy=sentence("allocation-use-turn-hash-random", "use turn, hash, random, room or room:ROOM"),
         )
     return ProducerChoice(Choosing(kind), text.partition(":")[2] or None)
 
@@ -103,16 +103,18 @@ def queue_shares(
     if len(keys) * len(queues) > MOST_SHARES:
         raise UsageError(
             sentence(
-                "keys-each-queues-too-many-count",
+                "allocation-keys-each-queues-too",
                 "{keys:,} keys in each of {queues:,} queues are too many to count",
                 keys=len(keys),
                 queues=len(queues),
             ),
             reason=sentence(
-                "most-shares-computed", "at most {most_shares:,} shares are computed", most_shares=MOST_SHARES
+                "allocation-most-shares-computed",
+                "at most {most_shares:,} shares are computed",
+                most_shares=MOST_SHARES,
             ),
             remedy=sentence(
-                "use-fewer-keys-selector-hash-puts",
+                "allocation-use-fewer-keys-selector",
                 "use fewer --keys, or --selector hash, which puts each key into one queue",
             ),
         )
@@ -138,15 +140,15 @@ def _by_room(
 ) -> dict[MessageQueue, float]:
     if rule is None:
         raise UsageError(
-            sentence("selector-room-needs-know-rooms", "the selector room needs to know rooms"),
-            remedy=sentence("add-room-rule-prefix-regex-pattern", "add --room-rule prefix:- or regex:PATTERN"),
+            sentence("allocation-selector-room-needs-know", "the selector room needs to know rooms"),
+            remedy=sentence("allocation-add-room-rule-prefix", "add --room-rule prefix:- or regex:PATTERN"),
         )
     named = {room for room in map(rule.client_room, layout.clients) if room}
     rooms = [selector.room] if selector.room else sorted(named)
     if not rooms:
         raise UsageError(
-            sentence("no-client-tells-room", "no client tells its room"),
-            remedy=sentence("use-selector-room-room-another-room", "use --selector room:ROOM, or another --room-rule"),
+            sentence("allocation-no-client-tells-room", "no client tells its room"),
+            remedy=sentence("allocation-use-selector-room", "use --selector room:ROOM, or another --room-rule"),
         )
     weights = dict.fromkeys(queues, 0.0)
     for room in rooms:

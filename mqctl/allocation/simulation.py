@@ -207,8 +207,8 @@ def numbered_layout(
     """
     if queue_count < 1 or client_count < 1 or broker_count < 1:
         raise UsageError(
-            sentence("simulation-needs-queues-clients-brokers", "a simulation needs queues, clients and brokers"),
-            remedy=sentence("use-numbers-above-0", "use numbers above 0"),
+            sentence("allocation-simulation-needs-queues-clients", "a simulation needs queues, clients and brokers"),
+            remedy=sentence("allocation-use-numbers-above", "use numbers above 0"),
         )
     prefixes = [f"{room}{separator}" for room in rooms] or [""]
     width = max(2, len(str(client_count - 1)))
@@ -256,16 +256,16 @@ def _clients_after(
     unknown, known = set(change.leave) - set(layout.clients), set(layout.clients) & set(joining)
     if unknown:
         raise UsageError(
-            sentence("no-client-called", "no client is called {unknown}", unknown=min(unknown)),
-            reason=sentence("there-are", "there are {there}", there=", ".join(layout.clients[:10])),
+            sentence("allocation-no-client-called", "no client is called {unknown}", unknown=min(unknown)),
+            reason=sentence("common-there", "there are {there}", there=", ".join(layout.clients[:10])),
         )
     if known:
-        raise UsageError(sentence("client-already", "there is a client {known} already", known=min(known)))
+        raise UsageError(sentence("allocation-client-already", "there is a client {known} already", known=min(known)))
     staying = [client for client in layout.clients if client not in change.leave]
     if change.remove_clients > len(staying):
         raise UsageError(
             sentence(
-                "cannot-remove-clients",
+                "allocation-cannot-remove-clients",
                 "cannot remove {remove_clients} of {staying} clients",
                 remove_clients=change.remove_clients,
                 staying=len(staying),
@@ -276,14 +276,14 @@ def _clients_after(
     if change.lose_room is not None:
         if rule is None or not any(rule.client_room(client) == change.lose_room for client in staying):
             raise UsageError(
-                sentence("no-client-room", "no client is in room {lose_room}", lose_room=change.lose_room),
-                remedy=sentence("check-room-rule-clients-ids", "check --room-rule and the clients' ids"),
+                sentence("allocation-no-client-room", "no client is in room {lose_room}", lose_room=change.lose_room),
+                remedy=sentence("allocation-check-room-rule-clients", "check --room-rule and the clients' ids"),
             )
         staying = [client for client in staying if rule.client_room(client) != change.lose_room]
     if not staying and not joining:
         raise UsageError(
-            sentence("would-leave-no-client", "this would leave no client"),
-            remedy=sentence("leave-one-see-mqctl-group-lag", "leave one, or see mqctl group lag --advise"),
+            sentence("allocation-leave-no-client", "this would leave no client"),
+            remedy=sentence("allocation-leave-see-group-lag", "leave one, or see mqctl group lag --advise"),
         )
     return (*staying, *joining)
 
@@ -295,7 +295,7 @@ def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -
     if gone - set(brokers):
         raise UsageError(
             sentence("no-broker", "there is no broker {broker}", broker=min(gone - set(brokers))),
-            reason=sentence("there-are", "there are {there}", there=", ".join(brokers)),
+            reason=sentence("common-there", "there are {there}", there=", ".join(brokers)),
         )
     if change.with_brokers and change.lose_room is not None and rule is not None:
         gone |= {name for name in brokers if rule.broker_room(name) == change.lose_room}
@@ -305,11 +305,11 @@ def _queues_after(layout: Layout, rule: RoomRule | None, change: LayoutChange) -
         queues = tuple(MessageQueue(topic, name, number) for topic in topics for name in brokers for number in each)
     for name, count in change.add_brokers:
         if name in brokers:
-            raise UsageError(sentence("broker-already", "there is a broker {name} already", name=name))
+            raise UsageError(sentence("allocation-broker-already", "there is a broker {name} already", name=name))
         queues += tuple(MessageQueue(topic, name, number) for topic in topics for number in range(count))
     left = tuple(queue for queue in queues if queue.broker_name not in gone)
     if not left and not change.add_rooms:
-        raise UsageError(sentence("would-leave-no-queue", "this would leave no queue"))
+        raise UsageError(sentence("allocation-leave-no-queue", "this would leave no queue"))
     return left
 
 
@@ -328,13 +328,13 @@ def _room_layout(layout: Layout, rule: RoomRule | None, room: NewRoom) -> Layout
     if rule is None or not read or any(rule.client_room(client) != room.name for client in made.clients):
         raise UsageError(
             sentence(
-                "room-rule-does-not-read",
+                "allocation-room-rule-not-read",
                 "the room rule does not read {room} from {names}",
                 room=room.name,
                 names=min(names),
             ),
             remedy=sentence(
-                "name-yourself-add-broker-name-queues",
+                "allocation-name-yourself-add-broker",
                 "name them yourself, with --add-broker NAME=QUEUES and --add-client ID",
             ),
         )

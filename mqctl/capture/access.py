@@ -30,7 +30,7 @@ _CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
 _CONTAINER_GROUPS = re.compile(r"docker|kubepods|containerd|libpod|lxc")
 _FILE_REMEDY = "mqctl stacks dump --file DUMP"
 _BROKER_REMEDY = sentence(
-    "mqctl-stacks-dump-client-id-g", "mqctl stacks dump --client ID -g GROUP (through the broker)"
+    "capture-stacks-dump-client-id", "mqctl stacks dump --client ID -g GROUP (through the broker)"
 )
 
 
@@ -82,7 +82,7 @@ def existing(pid: int, proc: Path = PROC) -> psutil.Process:
 def vanished(pid: int, reason: str) -> NotFoundError:
     """Returns the error about a process that is no more."""
     return NotFoundError(
-        sentence("no-process", "there is no process {pid}", pid=pid), reason=reason, remedy="mqctl stacks find"
+        sentence("capture-no-process", "there is no process {pid}", pid=pid), reason=reason, remedy="mqctl stacks find"
     )
 
 
@@ -104,10 +104,10 @@ def obstacle(process: psutil.Process | LocalProcess, proc: Path = PROC) -> Mqctl
         return attach_obstacle(facts) or _signal_obstacle(pid, proc)
     again = command_line("mqctl stacks dump --pid {}", pid)
     return RefusedError(
-        sentence("process-no-stacks", "process {pid} has no stacks", pid=pid),
-        reason=sentence("does-not-seem-run-python-java", "it does not seem to run Python or a Java virtual machine"),
+        sentence("capture-process-no-stacks", "process {pid} has no stacks", pid=pid),
+        reason=sentence("capture-not-seem-run-python", "it does not seem to run Python or a Java virtual machine"),
         remedy=sentence(
-            "if-consumer-if-another-users-sudo",
+            "capture-if-consumer-another",
             "if it is a consumer: {broker_remedy}; if it is another user's: sudo {again}",
             broker_remedy=_BROKER_REMEDY,
             again=again,
@@ -167,7 +167,7 @@ def ptrace_obstacle(facts: Facts) -> PermissionDeniedError | None:
         reason = "the kernel forbids to look into it: it has capabilities that this process lacks, or hides its memory"
         remedy = f"sudo {again}"
     return PermissionDeniedError(
-        sentence("could-not-look-into-process", "could not look into process {pid}", pid=facts.pid),
+        sentence("capture-could-not-look-process", "could not look into process {pid}", pid=facts.pid),
         reason=reason,
         remedy=remedy,
     )
@@ -184,9 +184,9 @@ def attach_obstacle(facts: Facts) -> PermissionDeniedError | None:
         name = facts.container[:12] or "CONTAINER"
         remedy = f"docker exec {shell_word(name)} jcmd 1 Thread.print -l > DUMP and {_FILE_REMEDY}; or sudo {again}"
     return PermissionDeniedError(
-        sentence("could-not-attach-java-process", "could not attach to the Java process {pid}", pid=facts.pid),
+        sentence("capture-could-not-attach-java", "could not attach to the Java process {pid}", pid=facts.pid),
         reason=sentence(
-            "belongs-mqctl-runs-jvm-answers-only",
+            "capture-belongs-runs-jvm-answers",
             "it belongs to {user}, mqctl runs as {own_user}; a JVM answers only its own user and root",
             user=facts.user,
             own_user=facts.own_user,
@@ -201,9 +201,9 @@ def _signal_obstacle(pid: int, proc: Path) -> RefusedError | None:
         return None
     if "/libjvm.so" not in loaded(pid, proc):
         return RefusedError(
-            sentence("could-not-attach-process", "could not attach to process {pid}", pid=pid),
+            sentence("capture-could-not-attach-process", "could not attach to process {pid}", pid=pid),
             reason=sentence(
-                "named-java-loaded-no-java-virtual",
+                "capture-named-java-but-loaded",
                 "it is named java but has loaded no Java virtual machine: the signal that asks for a dump ends it",
             ),
             remedy=_BROKER_REMEDY,
@@ -211,28 +211,30 @@ def _signal_obstacle(pid: int, proc: Path) -> RefusedError | None:
     caught = _status(proc / str(pid) / "status").get("SigCgt")
     if caught is not None and not (hexadecimal(caught) or 0) & _SIGQUIT:
         return RefusedError(
-            sentence("could-not-attach-java-process", "could not attach to the Java process {pid}", pid=pid),
+            sentence("capture-could-not-attach-java", "could not attach to the Java process {pid}", pid=pid),
             reason=sentence(
-                "does-not-catch-sigquit-started-xrs",
+                "capture-not-catch-sigquit-started",
                 "it does not catch SIGQUIT (started with -Xrs?): asking for a dump would end it, as kill -3 would",
             ),
             remedy=_BROKER_REMEDY,
         )
     if psutil.Process(pid).status() == psutil.STATUS_STOPPED:
         return RefusedError(
-            sentence("could-not-attach-java-process", "could not attach to the Java process {pid}", pid=pid),
+            sentence("capture-could-not-attach-java", "could not attach to the Java process {pid}", pid=pid),
             reason=sentence(
-                "stopped-sigstop-nothing-runs-would-not",
+                "capture-stopped-sigstop-nothing-runs",
                 "it is stopped (SIGSTOP): nothing in it runs, and it would not answer",
             ),
-            remedy=sentence("kill-cont-resumes", "kill -CONT {pid} resumes it", pid=pid),
+            remedy=sentence("capture-kill-cont-resumes", "kill -CONT {pid} resumes it", pid=pid),
         )
     if "-XX:+DisableAttachMechanism" in _words(pid):
         return RefusedError(
-            sentence("could-not-attach-java-process", "could not attach to the Java process {pid}", pid=pid),
-            reason=sentence("started-xx-disableattachmechanism", "it was started with -XX:+DisableAttachMechanism"),
+            sentence("capture-could-not-attach-java", "could not attach to the Java process {pid}", pid=pid),
+            reason=sentence(
+                "capture-started-xx-disableattachmechanism", "it was started with -XX:+DisableAttachMechanism"
+            ),
             remedy=sentence(
-                "kill-3-writes-dump-standard-output",
+                "capture-kill-writes-dump-standard",
                 "kill -3 {pid} writes the dump to its standard output: then {file_remedy}; or {broker_remedy}",
                 pid=pid,
                 file_remedy=_FILE_REMEDY,

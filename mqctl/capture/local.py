@@ -119,14 +119,14 @@ class LocalProcessDumps:
         dumps = read_dumps(ran.stdout, source=f"pid {self.pid}", taken_at_ms=taken_at_ms)
         if not dumps:
             raise RefusedError(
-                sentence("dump-process-shows-no-thread", "the dump of process {pid} shows no thread", pid=self.pid),
+                sentence("capture-dump-process-shows-no", "the dump of process {pid} shows no thread", pid=self.pid),
                 reason=sentence(
-                    "wrote-characters-none-stack",
+                    "capture-wrote-characters-none-stack",
                     "{words} wrote {stdout} characters, and none is a stack",
                     words=Path(self._words[0]).name,
                     stdout=len(ran.stdout),
                 ),
-                remedy=sentence("see-what-says", "see what it says: {words}", words=shell_words(self._words)),
+                remedy=sentence("capture-see-says", "see what it says: {words}", words=shell_words(self._words)),
             )
         dump = dumps[0]
         threads = tuple(
@@ -155,15 +155,15 @@ class LocalProcessDumps:
         if ran.code is None:
             raise DeadlineError(
                 sentence(
-                    "did-not-finish-dump-process-within",
+                    "capture-did-not-finish-dump",
                     "{tool} did not finish a dump of process {pid} within {limit_ms} ms",
                     tool=tool,
                     pid=self.pid,
                     limit_ms=deadline.limit_ms,
                 ),
-                reason=sentence("process-does-not-answer", "the process does not answer")
+                reason=sentence("capture-process-not-answer", "the process does not answer")
                 if self.runtime is Runtime.JVM
-                else sentence("machine-busy", "it, or this machine, is busy"),
+                else sentence("capture-machine-busy", "it, or this machine, is busy"),
                 remedy=self._late_remedy(),
             )
         raise self._failed(tool, ran)
@@ -186,6 +186,6 @@ class LocalProcessDumps:
             problem,
             reason=reason,
             remedy=sentence(
-                "mqctl-stacks-dump-client-id-g", "mqctl stacks dump --client ID -g GROUP (through the broker)"
+                "capture-stacks-dump-client-id", "mqctl stacks dump --client ID -g GROUP (through the broker)"
             ),
         )

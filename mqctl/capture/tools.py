@@ -57,9 +57,9 @@ def find_py_spy(search: SearchPath) -> Path:
     path = shutil.which("py-spy", path=sysconfig.get_path("scripts")) or shutil.which("py-spy", path=search.path)
     if path is None:
         raise ConfigurationError(
-            sentence("could-not-take-stacks-python-process", "could not take stacks of a Python process"),
+            sentence("capture-could-not-take-stacks", "could not take stacks of a Python process"),
             reason=sentence(
-                "py-spy-mqctl-depends-not-where",
+                "capture-py-spy-depends-not",
                 "py-spy, which mqctl depends on, is not where it was installed nor in PATH",
             ),
             remedy="pip install py-spy",
@@ -84,15 +84,15 @@ def find_jdk_tool(process: psutil.Process, search: SearchPath) -> list[str]:
     looked = ", ".join([*map(str, places), "PATH"])
     raise ConfigurationError(
         sentence(
-            "could-not-take-stacks-java-process", "could not take stacks of the Java process {pid}", pid=process.pid
+            "capture-could-not-take-stacks-java", "could not take stacks of the Java process {pid}", pid=process.pid
         ),
         reason=sentence(
-            "no-jdk-installed-neither-jcmd-nor",
+            "capture-no-jdk-installed-neither",
             "no JDK is installed: neither jcmd nor jstack is in {looked}",
             looked=looked,
         ),
         remedy=sentence(
-            "install-jdk-same-version-kill-3",
+            "capture-install-jdk-same-version",
             "install a JDK of the same version; or kill -3 {pid}, which writes a dump to its "
             "standard output, and mqctl stacks dump --file DUMP; or mqctl stacks dump --client "
             "ID -g GROUP (through the broker)",

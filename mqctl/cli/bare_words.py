@@ -28,7 +28,7 @@ def refuse_option(path: tuple[str, ...], words: list[str], verb: str | None, loa
         if verb is not None:
             meant = carried(verb, words, load)
             raise UsageError(
-                sentence("no-command-after", "no command after {quoted}", quoted=_quoted(path)),
+                sentence("cli-no-command-after", "no command after {quoted}", quoted=_quoted(path)),
                 reason=left_out(meant.left_out),
                 remedy=meant.line,
             )
@@ -40,7 +40,7 @@ def refuse_option(path: tuple[str, ...], words: list[str], verb: str | None, loa
         end = first + (2 if both in catalog.BY_PATH else 1)
         line = ["mqctl", *words[first:end], *words[:first], *words[end:]]
         raise UsageError(
-            sentence("belongs-behind-command", "{words} belongs behind the command", words=words[0]),
+            sentence("cli-belongs-behind-command", "{words} belongs behind the command", words=words[0]),
             remedy=shell_words(line),
         )
 
@@ -58,12 +58,12 @@ def refuse_name(path: tuple[str, ...], words: list[str], load: Load) -> None:
     typed = _quoted((*path, name))
     if len(kinds) == 1:
         reason = (
-            sentence("consumer-group", "it is a consumer group")
+            sentence("shared-consumer-group", "it is a consumer group")
             if kinds == ["group"]
-            else sentence("topic", "it is a topic")
+            else sentence("common-topic", "it is a topic")
         )
         raise UsageError(
-            sentence("no-command", "no command {quoted}", quoted=typed),
+            sentence("cli-no-command", "no command {quoted}", quoted=typed),
             reason=reason,
             remedy=_described(kinds[0], name, options, load),
         )
@@ -71,13 +71,13 @@ def refuse_name(path: tuple[str, ...], words: list[str], load: Load) -> None:
         own = _described(path[0], name, options, load)
         raise UsageError(
             sentence(
-                "no-such-command-did-you-mean",
+                "cli-no-such-command-did",
                 "No such command '{name}'. Did you mean {near!r}?",
                 name=name,
                 near=near[0],
             ),
             remedy=sentence(
-                "mqctl-name",
+                "cli-name",
                 "mqctl {path} {near}; of a {path_2} with that name: {own}",
                 path=path[0],
                 near=near[0],
@@ -88,9 +88,9 @@ def refuse_name(path: tuple[str, ...], words: list[str], load: Load) -> None:
     if not path and not near:
         either = [_described(kind, name, options, load) for kind in ("group", "topic")]
         raise UsageError(
-            sentence("no-such-command", "No such command '{name}'", name=name),
+            sentence("cli-no-such-command", "No such command '{name}'", name=name),
             remedy=sentence(
-                "group-name-topic",
+                "cli-group-name-topic",
                 "of a group with that name: {either}; of a topic: {either_2}",
                 either=either[0],
                 either_2=either[1],

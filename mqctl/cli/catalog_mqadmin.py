@@ -227,13 +227,13 @@ def find(name: str) -> SubCommand:
         return sub_command
     near = [by_name[word].name for word in get_close_matches(name.lower(), by_name, n=3)]
     raise NotFoundError(
-        sentence("cannot-look-up-mqadmins-sub-command", "cannot look up mqadmin's sub-command {name}", name=name),
-        reason=sentence("neither-4-9-8-nor-5", "neither 4.9.8 nor 5.3.3 has one of that name"),
+        sentence("cli-cannot-look-up-mqadmin", "cannot look up mqadmin's sub-command {name}", name=name),
+        reason=sentence("cli-neither-nor-name", "neither 4.9.8 nor 5.3.3 has one of that name"),
         remedy=sentence(
-            "mean-mqadmin-sub-command",
+            "cli-did-mean-commands-mqadmin",
             "did you mean {near}? `mqctl commands --mqadmin all` lists them all",
             near=", ".join(near),
         )
         if near
-        else sentence("mqadmin-sub-commands", "`mqctl commands --mqadmin all` lists them all"),
+        else sentence("cli-commands-mqadmin-all-lists", "`mqctl commands --mqadmin all` lists them all"),
     )

@@ -41,7 +41,7 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
         _give_stdout_up()
         return code
     except (KeyboardInterrupt, typer.Abort):
-        failure = _Failure(ExitCode.INTERRUPTED, sentence("interrupted", "interrupted"))
+        failure = _Failure(ExitCode.INTERRUPTED, sentence("common-interrupted", "interrupted"))
     except MqctlError as error:
         failure = _Failure(error.exit_code, error.problem, error.reason, error.remedy)
     except typer.TyperException as error:
@@ -50,7 +50,7 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
         what = (
             sentence("could-not-use", "could not use {path}", path=error.filename)
             if error.filename
-            else sentence("could-not-read-write", "could not read or write")
+            else sentence("cli-could-not-read-write", "could not read or write")
         )
         kind = ExitCode.PERMISSION if isinstance(error, PermissionError) else ExitCode.IO
         failure = _Failure(kind, what, error.strerror or str(error))
@@ -58,13 +58,11 @@ def run_guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], object]
         if os.environ.get("MQCTL_DEBUG"):
             raise
         kind_of_bug = f"{type(error).__name__}: {error}"
-        problem = sentence("bug", "mqctl has a bug: {error}", error=kind_of_bug)
+        problem = sentence("cli-bug", "mqctl has a bug: {error}", error=kind_of_bug)
         failure = _Failure(
             ExitCode.BUG,
             problem,
-            remedy=sentence(
-                "run-again-mqctl-debug-1-report", "run it again with MQCTL_DEBUG=1 and report what it prints"
-            ),
+            remedy=sentence("cli-run-again-debug-report", "run it again with MQCTL_DEBUG=1 and report what it prints"),
         )
     try:
         sys.stdout.flush()
@@ -154,7 +152,7 @@ def _secret_option(error: typer.TyperException) -> _Failure | None:
         return None
     return _Failure(
         ExitCode.USAGE,
-        sentence("no-option-no-option-takes-secret", "{option} is no option: no option takes a secret", option=option),
+        sentence("cli-no-option", "{option} is no option: no option takes a secret", option=option),
         "process lists and shell histories show options, so what was typed is known there now",
         "use --acl-file FILE (mode 600), --keyring of a profile, or MQCTL_ACCESS_KEY and MQCTL_SECRET_KEY",
     )

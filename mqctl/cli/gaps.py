@@ -53,10 +53,10 @@ def gap_lines(gaps: Iterable[Gap], *, lister: str = "") -> list[str]:
     if more <= 1:
         return lines
     rest = sentence(
-        "more-not-read-other-reasons",
+        "cli-more-not-read-other",
         "and more was not read, for {more:,} other reasons{lister}",
         more=more,
-        lister=sentence("lists-all", ": {lister} lists all", lister=lister) if lister else "",
+        lister=sentence("cli-lists-all", ": {lister} lists all", lister=lister) if lister else "",
     )
     return [*lines[:_LINES], rest]
 
@@ -66,10 +66,10 @@ def _line(broker: str | None, reason: str, gaps: Sequence[Gap]) -> str:
     subjects = list(dict.fromkeys(str(gap.subject) for gap in gaps if gap.subject))
     named = joined(", ", subjects[:_SUBJECTS_NAMED])
     if len(subjects) > _SUBJECTS_NAMED:
-        named += sentence("more", " and {names:,} more", names=len(subjects) - _SUBJECTS_NAMED)
+        named += sentence("cli-more", " and {names:,} more", names=len(subjects) - _SUBJECTS_NAMED)
     where = " ".join(text for text in (on_one_line(broker) if broker else "", named) if text)
     return (
-        sentence("not-read", "{parts} ({where}) not read: {reason}", parts=parts, where=where, reason=reason)
+        sentence("cli-not-read-parts", "{parts} ({where}) not read: {reason}", parts=parts, where=where, reason=reason)
         if where
-        else sentence("not-read-2", "{parts} not read: {reason}", parts=parts, reason=reason)
+        else sentence("cli-not-read", "{parts} not read: {reason}", parts=parts, reason=reason)
     )

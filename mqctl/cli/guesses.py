@@ -152,9 +152,9 @@ def refuse_guess(path: tuple[str, ...], words: list[str], load: Load) -> None:
         if meant.left_out:
             lost = shell_words(meant.left_out)
             raise UsageError(
-                sentence("no-command", "no command {quoted}", quoted=quoted),
+                sentence("cli-no-command", "no command {quoted}", quoted=quoted),
                 reason=sentence(
-                    "mqctl-without-counterpart",
+                    "cli-without-counterpart",
                     "in mqctl it is {own}; without a counterpart: {lost}",
                     own=own,
                     lost=lost,
@@ -162,8 +162,8 @@ def refuse_guess(path: tuple[str, ...], words: list[str], load: Load) -> None:
                 remedy=meant.line,
             )
         raise UsageError(
-            sentence("no-command", "no command {quoted}", quoted=quoted),
-            reason=sentence("mqctl", "in mqctl it is {own}", own=own),
+            sentence("cli-no-command", "no command {quoted}", quoted=quoted),
+            reason=sentence("cli-own", "in mqctl it is {own}", own=own),
             remedy=meant.line,
         )
     if name.startswith("-"):
@@ -179,16 +179,18 @@ def refuse_guess(path: tuple[str, ...], words: list[str], load: Load) -> None:
     reasons = [translation.entry.note] if translation.entry.note else []
     reasons += filter(None, [left_out(translation.left_out)])
     raise UsageError(
-        sentence("command-of-mqadmin", "{name} is a command of mqadmin", name=translation.entry.name)
+        sentence("cli-command-mqadmin", "{name} is a command of mqadmin", name=translation.entry.name)
         if translation.command
         else sentence(
-            "command-of-mqadmin-only",
+            "cli-command-mqadmin-not-offer",
             "{name} is a command of mqadmin that mqctl does not offer",
             name=translation.entry.name,
         ),
         reason=joined("; ", reasons) if reasons else "",
         remedy=translation.command
-        or sentence("mqadmin-commands-offered", "`mqctl commands --mqadmin all` lists what mqctl offers for each"),
+        or sentence(
+            "cli-commands-mqadmin-all-lists-offers", "`mqctl commands --mqadmin all` lists what mqctl offers for each"
+        ),
     )
 
 

@@ -34,6 +34,6 @@ def spoken() -> Lang | None:
     except ValueError as error:
         known = ", ".join(Lang)
         raise ConfigurationError(
-            sentence("mqctl-lang-not-language-mqctl", "MQCTL_LANG={text} is not a language of mqctl", text=text),
-            remedy=sentence("use-one-unset", "use one of: {known}, or unset it", known=known),
+            sentence("cli-lang-not-language", "MQCTL_LANG={text} is not a language of mqctl", text=text),
+            remedy=sentence("cli-use-unset", "use one of: {known}, or unset it", known=known),
         ) from error

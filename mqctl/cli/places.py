@@ -36,6 +36,6 @@ def _place(variable: str, usual: str) -> Path:
         reason = "neither HOME nor the user's entry names a home directory"
         problem = "there is no place for mqctl's own files"
         raise ConfigurationError(
-            problem, reason=reason, remedy=sentence("set", "set {variable}", variable=variable)
+            problem, reason=reason, remedy=sentence("cli-set", "set {variable}", variable=variable)
         ) from error
     return path

@@ -46,8 +46,8 @@ def parse_instant(text: str, now: datetime, *, ahead: bool = False) -> Instant:
     when = _of_day(text.strip(), now, ahead=ahead) or _parse(_OF_MQADMIN.sub(r"\1 \2.\3", text.strip()), now)
     if when is None:
         raise UsageError(
-            sentence("cannot-read-time", "cannot read the time {text!r}", text=text),
-            remedy=sentence("use-one", "use one of: {names}", names=_FORMS),
+            sentence("cli-cannot-read-time", "cannot read the time {text!r}", text=text),
+            remedy=sentence("common-use", "use one of: {names}", names=_FORMS),
         )
     if when.tzinfo is None:
         when = when.replace(tzinfo=now.tzinfo)
@@ -63,8 +63,8 @@ def parse_span_ms(text: str) -> int:
     total = _span_ms(text.strip())
     if total is None:
         raise UsageError(
-            sentence("cannot-read-duration", "cannot read the duration {text!r}", text=text),
-            remedy=sentence("use-instance-90s-15m-1h30m-2d", "use for instance 90s, 15m, 1h30m, 2d"),
+            sentence("cli-cannot-read-duration", "cannot read the duration {text!r}", text=text),
+            remedy=sentence("cli-use-instance", "use for instance 90s, 15m, 1h30m, 2d"),
         )
     return total
 
@@ -75,8 +75,8 @@ def _span_ms(text: str) -> int | None:
         return None
     if total > _LONGEST_SPAN_MS:
         raise UsageError(
-            sentence("duration-too-long", "the duration {text!r} is too long", text=text),
-            remedy=sentence("longest", "the longest is {longest_span}", longest_span=LONGEST_SPAN),
+            sentence("cli-duration-too-long", "the duration {text!r} is too long", text=text),
+            remedy=sentence("cli-longest", "the longest is {longest_span}", longest_span=LONGEST_SPAN),
         )
     return round(total)
 

@@ -30,7 +30,7 @@ def tell_version(arguments: Sequence[str]) -> None:
     known = [str(form) for form in Output]
     if len(words) != 2 or words[0] not in ("-o", "--output") or words[1] not in known:
         raise UsageError(
-            sentence("version-stands-alone-o-format", "--version stands alone, or with -o FORMAT"),
+            sentence("cli-version-stands-alone-format", "--version stands alone, or with -o FORMAT"),
             remedy=f"mqctl --version -o {'|'.join(known)}",
         )
     system = f"{platform.system().lower()}-{platform.machine()}"

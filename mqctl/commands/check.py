@@ -162,7 +162,7 @@ def _held(
             return results, state
         tell(
             sentence(
-                "do-not-hold-yet",
+                "check-not-hold-yet",
                 "mqctl: {results} do not hold yet",
                 results=sum(item.state is not CheckState.OK for item in results),
             )
@@ -175,22 +175,22 @@ def _expected(file: Path | None, typed: OneLine, *, named: bool) -> Expectations
     if file is not None and not named and not file.exists() and file.name == str(file) and not file.suffix:
         raise UsageError(
             sentence("no-file", "there is no file {file}", file=file),
-            remedy=sentence("if-group", "if it is a group: {with_group}", with_group=_with_group(str(file))),
+            remedy=sentence("check-if-group", "if it is a group: {with_group}", with_group=_with_group(str(file))),
         )
     inline = typed.expectations()
     if file is not None and inline is not None:
         raise UsageError(
             sentence(
-                "both-file-expectations-command-line-given",
+                "check-both-file-expectations-command",
                 "both a file and expectations on the command line were given",
             ),
-            remedy=sentence("put-all-into-file", "put them all into the file"),
+            remedy=sentence("check-put-all-file", "put them all into the file"),
         )
     if file is not None:
         return load_expectations(file)
     if inline is None:
         raise UsageError(
             sentence("no-expectations-given-check", "no expectations given to check"),
-            remedy=sentence("name-file-group-limit", "name a file, or --group and a limit"),
+            remedy=sentence("check-name-file-group-limit", "name a file, or --group and a limit"),
         )
     return inline

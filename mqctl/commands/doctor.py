@@ -188,13 +188,13 @@ def _verifier(
         return
     if store is None:
         raise UsageError(
-            sentence("master-conf-say-where-store-verified", "--master and --conf say where a store is verified"),
-            remedy=sentence("name-one-store-dir", "name one with --store DIR"),
+            sentence("doctor-master-conf-say-where", "--master and --conf say where a store is verified"),
+            remedy=sentence("doctor-name-store-dir", "name one with --store DIR"),
         )
     if quick:
         raise UsageError(
-            sentence("quick-verifies-nothing", "--quick verifies nothing"),
-            remedy=sentence("leave-quick-out-master-conf", "leave --quick out, or --master and --conf"),
+            sentence("doctor-quick-verifies-nothing", "--quick verifies nothing"),
+            remedy=sentence("doctor-leave-quick-out-master", "leave --quick out, or --master and --conf"),
         )
     from mqctl.operations.store.verifying import verifier  # with all that reads stores
 
@@ -211,8 +211,8 @@ def _probed(state: ClusterSnapshot, options: LiveOptions) -> ClusterSnapshot:
     """Sends what only a send shows. Raises UsageError: nothing can be sent to files."""
     if state.origin.kind is not OriginKind.LIVE or state.origin.archive is not None:
         raise UsageError(
-            sentence("probe-needs-live-cluster", "--probe needs a live cluster"),
-            remedy=sentence("name-namesrv-profile", "name it with --namesrv or --profile"),
+            sentence("doctor-probe-needs-live-cluster", "--probe needs a live cluster"),
+            remedy=sentence("doctor-name-namesrv-profile", "name it with --namesrv or --profile"),
         )
     from mqctl.operations.brokers.probing import probed
 
@@ -272,7 +272,7 @@ def _judged(
     for old in judged.expired:
         tell(
             sentence(
-                "accepted-counts-again",
+                "doctor-accepted-until-counts-again",
                 "mqctl: {known}: {code} ({subject}) was accepted until {until}; it counts again",
                 known=known,
                 code=old.code,
@@ -333,7 +333,11 @@ def _show(
         named = [item for item in backlog_advice(state, settings) if item.group in groups] if groups else []
         advices = [item for item in named if not is_retry_topic(item.topic)]
         write_text(page, findings_page(document, state, groups, lang, advices))
-        tell(sentence("wrote", "mqctl: wrote {page} ({st_size})", page=page, st_size=units.size(page.stat().st_size)))
+        tell(
+            sentence(
+                "common-wrote", "mqctl: wrote {page} ({st_size})", page=page, st_size=units.size(page.stat().st_size)
+            )
+        )
 
 
 def _source(state: ClusterSnapshot, options: LiveOptions) -> str | None:

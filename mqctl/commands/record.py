@@ -49,7 +49,7 @@ def command(
             sentence(
                 "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=_LEAST_EVERY_MS
             ),
-            remedy=sentence("use-instance-every-30s", "use for instance --every 30s"),
+            remedy=sentence("record-use-instance-every", "use for instance --every 30s"),
         )
     from mqctl.operations.recording.loop import RecordPace, record, require_libraries
     from mqctl.snapshot.live.asking import Scope

@@ -69,8 +69,8 @@ def command(
     since_ms, until_ms = _moment(since, -FAR, now, "since"), _moment(until, FAR, now, "until")
     if since_ms >= until_ms:
         raise UsageError(
-            sentence("since-must-before", "--since must be before --until"),
-            remedy=sentence("name-earlier-time-first", "name the earlier time first"),
+            sentence("timeline-since-must-before-until", "--since must be before --until"),
+            remedy=sentence("timeline-name-earlier-time-first", "name the earlier time first"),
         )
     require_libraries()
     from mqctl.operations.recording.timeline import read_timeline, write_page

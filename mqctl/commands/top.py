@@ -72,7 +72,7 @@ def command(
     if recording is not None and (plain or once or count is not None or output is not Output.TABLE):
         raise UsageError(
             sentence("recording-is-for-screen", "--recording is for the screen"),
-            remedy=sentence("leave-plain-count-once-o-out", "leave --plain, --count, --once and -o out"),
+            remedy=sentence("top-leave-plain-count-once", "leave --plain, --count, --once and -o out"),
         )
     from mqctl.operations.top.answers import runner
     from mqctl.operations.top.frames import TopFrames
@@ -110,12 +110,12 @@ def _refuse(every: str, output: Output) -> int:
             sentence(
                 "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=_LEAST_EVERY_MS
             ),
-            remedy=sentence("use-instance-every-2s", "use for instance --every 2s"),
+            remedy=sentence("top-use-instance-every", "use for instance --every 2s"),
         )
     if output in (Output.YAML, Output.CSV):
         raise UsageError(
             sentence("top-no-form", "top has no {output} form", output=output),
-            remedy=sentence("use-o-ndjson-one-frame-line", "use -o ndjson: one frame a line"),
+            remedy=sentence("top-use-ndjson-frame-line", "use -o ndjson: one frame a line"),
         )
     return every_ms
 

@@ -42,11 +42,11 @@ def command(
 
     if last == (change_id is not None):
         raise UsageError(
-            sentence("id-last-cannot-combined", "an ID and --last cannot be combined")
+            sentence("undo-id-last-cannot-combined", "an ID and --last cannot be combined")
             if last
-            else sentence("no-change-named", "no change is named"),
+            else sentence("undo-no-change-named", "no change is named"),
             remedy=sentence(
-                "give-one-mqctl-undo-id-mqctl",
+                "give-undo-id",
                 "give one of them: mqctl undo ID, or mqctl undo --last; mqctl history lists the changes",
             ),
         )

@@ -37,7 +37,7 @@ EFFECTS = {
 }
 """By the name of an `Effect`."""
 REASONS = {
-    "instances_untold": Sentence("remedy-reason-instances-untold", "it is not known what limits the group"),
+    "instances_untold": Sentence("doctor-not-known-limits-group", "it is not known what limits the group"),
     "instances_start": Sentence("remedy-reason-instances-start", "nobody is online: start the group's consumers"),
     "instances_orphans": Sentence(
         "remedy-reason-instances-orphans", "there are instances; find out why they do not take these queues"
@@ -49,7 +49,7 @@ REASONS = {
         "remedy-reason-instances-hot-alone",
         "they take over the other queues of the hot queue's owner; the hot queue stays with one",
     ),
-    "instances_idle": Sentence("remedy-reason-instances-idle", "the existing threads wait for messages"),
+    "instances_idle": Sentence("doctor-existing-threads-wait-messages", "the existing threads wait for messages"),
     "instances_not_busy": Sentence(
         "remedy-reason-instances-not-busy", "only if what delays the threads (locks, pauses) is inside each instance"
     ),
@@ -70,9 +70,9 @@ REASONS = {
     "instances_slots": Sentence(
         "remedy-reason-instances-slots", "they take over queues, as long as what the listener calls can take the load"
     ),
-    "threads_untold": Sentence("remedy-reason-threads-untold", "it is not known what limits the group"),
+    "threads_untold": Sentence("doctor-not-known-limits-group", "it is not known what limits the group"),
     "threads_not_held": Sentence("remedy-reason-threads-not-held", "the queues that wait have no owner"),
-    "threads_idle": Sentence("remedy-reason-threads-idle", "the existing threads wait for messages"),
+    "threads_idle": Sentence("doctor-existing-threads-wait-messages", "the existing threads wait for messages"),
     "threads_stuck": Sentence("remedy-reason-threads-stuck", "the existing threads hold messages and finish none"),
     "threads_lanes": Sentence(
         "remedy-reason-threads-lanes",
@@ -87,8 +87,8 @@ REASONS = {
     "threads_more": Sentence(
         "remedy-reason-threads-more", "set consumeThreadMin and consumeThreadMax to it; the maximum alone has no effect"
     ),
-    "keys_untold": Sentence("remedy-reason-keys-untold", "it is not known what limits the group"),
-    "keys_elsewhere": Sentence("remedy-reason-keys-elsewhere", "the listener does not limit the group"),
+    "keys_untold": Sentence("doctor-not-known-limits-group", "it is not known what limits the group"),
+    "keys_elsewhere": Sentence("doctor-listener-not-limit-group", "the listener does not limit the group"),
     "keys_stuck": Sentence("remedy-reason-keys-stuck", "only the key of the stuck message waits, the others go on"),
     "keys_per_key": Sentence(
         "remedy-reason-keys-per-key",
@@ -115,23 +115,23 @@ REASONS = {
         "remedy-reason-brokers-new-only-broker", "new messages only: what waits stays on its broker"
     ),
     "queues_nobody": Sentence(
-        "remedy-reason-queues-nobody", "nobody is online: new queues would have no consumer either"
+        "doctor-nobody-online-new-queues", "nobody is online: new queues would have no consumer either"
     ),
     "brokers_nobody": Sentence(
-        "remedy-reason-brokers-nobody", "nobody is online: new queues would have no consumer either"
+        "doctor-nobody-online-new-queues", "nobody is online: new queues would have no consumer either"
     ),
     "brokers_reads": Sentence(
         "remedy-reason-brokers-reads", "new messages only; reads of what waits still go to its broker"
     ),
-    "downstream_untold": Sentence("remedy-reason-downstream-untold", "it is not known what limits the group"),
-    "downstream_elsewhere": Sentence("remedy-reason-downstream-elsewhere", "the listener does not limit the group"),
+    "downstream_untold": Sentence("doctor-not-known-limits-group", "it is not known what limits the group"),
+    "downstream_elsewhere": Sentence("doctor-listener-not-limit-group", "the listener does not limit the group"),
     "downstream_faster": Sentence("remedy-reason-downstream-faster", "half the time per message doubles the rate"),
 }
 """Why a remedy has its effect, by remedy and reason."""
 NEEDED = {
-    "instances": Sentence("needed-instances", "instances in all: {count}"),
-    "threads": Sentence("needed-threads", "threads per instance: {count}"),
-    "keys": Sentence("needed-keys", "threads per instance: {count}"),
+    "instances": Sentence("doctor-instances-all", "instances in all: {count}"),
+    "threads": Sentence("doctor-threads-per-instance", "threads per instance: {count}"),
+    "keys": Sentence("doctor-threads-per-instance", "threads per instance: {count}"),
 }
 """How many of a remedy are needed in all."""
 CAUSES = {

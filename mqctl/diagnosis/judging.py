@@ -198,15 +198,14 @@ def _chosen(only: tuple[str, ...], skip: tuple[str, ...]) -> list[Rule]:
     for pattern in (*only, *skip):
         if not any(fnmatchcase(code, pattern.upper()) for code in RULES):
             raise UsageError(
-                sentence("no-rule-matches", "no rule matches {pattern}", pattern=pattern), remedy="mqctl rules list"
+                sentence("doctor-no-rule-matches", "no rule matches {pattern}", pattern=pattern),
+                remedy="mqctl rules list",
             )
     chosen = [entry for code, entry in RULES.items() if (not only or _matches(code, only)) and not _matches(code, skip)]
     if not chosen:
         raise UsageError(
-            sentence("no-rule-left", "no rule is left"),
-            reason=sentence(
-                "skip-leaves-out-everything-only-selects", "--skip leaves out everything that --only selects"
-            ),
+            sentence("doctor-no-rule-left", "no rule is left"),
+            reason=sentence("doctor-skip-leaves-out-everything", "--skip leaves out everything that --only selects"),
         )
     return chosen
 

@@ -76,7 +76,7 @@ def _late_delays(case: Case) -> str | None:
     levels = case.broker.delay.levels if case.broker.delay else ()
     return next(
         (
-            sentence("level", "level {level}", level=item.level)
+            sentence("common-level", "level {level}", level=item.level)
             for item in levels
             if item.queue and item.queue.overdue_count
         ),

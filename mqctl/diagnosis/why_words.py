@@ -45,7 +45,7 @@ _SENTENCES = {
     ),
     Reason.NOBODY_ONLINE: Sentence("not-judged-nobody-online", "no member of the group is online"),
     Reason.NOBODY_ANYWHERE: Sentence("not-judged-nobody-anywhere", "no consumer group has members online"),
-    Reason.NO_BROKERS: Sentence("not-judged-no-brokers", "no broker is registered"),
+    Reason.NO_BROKERS: Sentence("no-broker-registered", "no broker is registered"),
     Reason.NOT_REGISTERED: Sentence("not-judged-not-registered", "it is not registered with any name server"),
     Reason.OWN: Sentence("not-judged-own", "it is a system topic or group: not judged"),
     Reason.NOTHING_TOLD: Sentence("not-judged-nothing-told", "no broker reported it"),
@@ -142,7 +142,7 @@ _SENTENCES = {
     ),
     Reason.ROOMS: Sentence("not-judged-rooms", "it allocates by rooms: --room-rule says which name is in which room"),
     Reason.TOO_MANY_OVERDUE: Sentence(
-        "not-judged-too-many-overdue", "too many overdue messages to look for their delivered copies"
+        "too-many-overdue-messages", "too many overdue messages to look for their delivered copies"
     ),
     Reason.FILE: Sentence("not-judged-file", "{file} {problem}"),
 }

@@ -73,8 +73,8 @@ def judge_at_large(spark: SparkSession, path: Path, excerpts: int) -> DrillVerdi
         if part.damaged:
             piece_of(file.text(split[1], split[2]), line)
             raise BadInputError(
-                sentence("could-not-read-history-line", "could not read the history from line {line} on", line=line),
-                reason=sentence("changes-while-read", "it changes while it is read"),
+                sentence("drill-could-not-read-history", "could not read the history from line {line} on", line=line),
+                reason=sentence("drill-changes-while-read", "it changes while it is read"),
             )
         first_lines.append(line)
         for number, raw in part.declarations:

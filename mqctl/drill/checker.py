@@ -109,7 +109,7 @@ class Checker:
                     spills[role].deal(part, owners, blocks)
             done += piece.size_bytes
             if self._progress is not None:
-                self._progress(sentence("reading-history", "reading the history"), done, total)
+                self._progress(sentence("drill-reading-history", "reading the history"), done, total)
 
     def declared(self, line: int, raw: bytes, declaration: Declaration) -> None:
         """Takes a declaration, in the order of the file. Raises BadInputError for one that contradicts others."""
@@ -152,7 +152,7 @@ class Checker:
                 explained,
                 lambda at, pairs=pairs: (  # type: ignore[misc]
                     sentence(
-                        "committed-offset-went-back",
+                        "drill-committed-offset-went-back",
                         "committed offset went back from {pairs} to {pairs_2}",
                         pairs=pairs[at][0][At.OFFSET],
                         pairs_2=pairs[at][1][At.OFFSET],

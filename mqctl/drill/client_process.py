@@ -44,7 +44,7 @@ class ClientProcess:
                 )
         except OSError as error:
             raise StorageError(
-                sentence("could-not-start-client", "could not start the client {words}", words=words[0]),
+                sentence("drill-could-not-start-client", "could not start the client {words}", words=words[0]),
                 reason=error.strerror or str(error),
             ) from error
         self._reading = Thread(target=self._read, name=f"drill-{task.name}", daemon=True)
@@ -71,7 +71,7 @@ class ClientProcess:
         if not self._ready.wait(_READY_S):
             raise DeadlineError(
                 sentence(
-                    "not-ready-within-s",
+                    "not-ready-within",
                     "{task} was not ready within {ready_s} s",
                     task=self.task.name,
                     ready_s=_READY_S,

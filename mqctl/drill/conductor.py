@@ -180,7 +180,7 @@ class Conductor:
             self._history.declare(
                 ConsumerJoined(at_us=at_us, actor=actor, name=client.task.name, group=self._groups[group.name])
             )
-            self._means.tell(sentence("joined", "{task} joined ({mode})", task=client.task.name, mode=group.mode))
+            self._means.tell(sentence("drill-joined", "{task} joined ({mode})", task=client.task.name, mode=group.mode))
 
     def _reader(self, group: GroupPlanned, actor: int) -> int:
         """Each instance of a broadcast group is a reader of its own."""
@@ -200,9 +200,9 @@ class Conductor:
                 )
         if tell:
             self._means.tell(
-                sentence("killed", "{name} was killed", name=name)
+                sentence("drill-killed", "{name} was killed", name=name)
                 if how == "killed"
-                else sentence("left-group", "{name} left its group", name=name)
+                else sentence("drill-left-group", "{name} left its group", name=name)
             )
 
     def _start_producers(self) -> None:
@@ -237,7 +237,7 @@ class Conductor:
                 self._send(step.producer, step.messages, 0)
                 self._means.tell(
                     sentence(
-                        "sends-once",
+                        "drill-sends-once",
                         "{producer} sends {messages} at once",
                         producer=step.producer,
                         messages=step.messages,
@@ -247,21 +247,21 @@ class Conductor:
                 self._broker(
                     "kill_broker",
                     step,
-                    sentence("killed", "{name} was killed", name=step.broker),
+                    sentence("drill-killed", "{name} was killed", name=step.broker),
                     self._protocol.broker(),
                 )
             case StopBrokerFor():
                 self._broker(
                     "stop_broker",
                     step,
-                    sentence("stopped", "{broker} was stopped", broker=step.broker),
+                    sentence("drill-stopped", "{broker} was stopped", broker=step.broker),
                     self._protocol.broker(),
                 )
             case LosePower():
                 self._broker(
                     "lose_power",
                     step,
-                    sentence("lost-power", "{broker} lost power", broker=step.broker),
+                    sentence("drill-lost-power", "{broker} lost power", broker=step.broker),
                     self._protocol.power(step.loses_back),
                 )
             case JumpClock():
@@ -288,16 +288,19 @@ class Conductor:
                 self._back.remove(each)
                 until_us = self._history.at_us()
                 self._happened(
-                    sentence("came-back", "{what}, and came back", what=away.what), away.at_us, until_us, away.allows
+                    sentence("drill-came-back", "{what}, and came back", what=away.what),
+                    away.at_us,
+                    until_us,
+                    away.allows,
                 )
 
     def _jump(self, step: JumpClock) -> None:
         by_us = span_us(step.by.removeprefix("-")) * (-1 if step.by.startswith("-") else 1)
         by = step.by.removeprefix("-")
         what = (
-            sentence("brokers-clock-set-forward", "the brokers' clock was set forward by {by}", by=by)
+            sentence("drill-brokers-clock-set-forward", "the brokers' clock was set forward by {by}", by=by)
             if by_us > 0
-            else sentence("brokers-clock-set-back", "the brokers' clock was set back by {by}", by=by)
+            else sentence("drill-brokers-clock-set-back", "the brokers' clock was set back by {by}", by=by)
         )
         self._happened(what, self._history.at_us(), None, self._protocol.clock(by_us))
         self._ground.jump_clock(by_us // 1000)
@@ -309,7 +312,7 @@ class Conductor:
     def _reset(self, step: ResetOffsets) -> None:
         at_us = self._history.at_us()
         what = sentence(
-            "offsets-moved-back", "offsets of {group} were moved {back} back", group=step.group, back=step.back
+            "drill-offsets-moved-back", "offsets of {group} were moved {back} back", group=step.group, back=step.back
         )
         self._history.declare(Happened(at_us=at_us, what=what, allows=self._protocol.reset()))
         self._ground.reset(self._names.group(step.group), self._history.epoch_ms() - span_us(step.back) // 1000)
@@ -319,11 +322,11 @@ class Conductor:
         at_us = self._history.at_us()
         allows = self._protocol.broker() if step.means == "broker" else self._protocol.membership()
         self._history.declare(
-            Happened(at_us=at_us, what=sentence("asked", "asked: {step}", step=step.text), allows=allows)
+            Happened(at_us=at_us, what=sentence("drill-asked", "asked: {step}", step=step.text), allows=allows)
         )
         self._history.flush()
         self._means.ask(step.text)
-        self._happened(sentence("done", "done: {step}", step=step.text), at_us, self._history.at_us(), allows)
+        self._happened(sentence("drill-done", "done: {step}", step=step.text), at_us, self._history.at_us(), allows)
 
     # Waiting
 
@@ -350,7 +353,9 @@ class Conductor:
         if client.task.role == "consumer":
             self._history.declare(ConsumerLeft(at_us=at_us, actor=self._history.actor(name), how="crashed"))
         self._means.tell(
-            sentence("ended-itself", "{name} ended by itself: {last_words}", name=name, last_words=client.last_words())
+            sentence(
+                "drill-ended-itself", "{name} ended by itself: {last_words}", name=name, last_words=client.last_words()
+            )
         )
 
     def _look(self) -> None:
@@ -365,7 +370,7 @@ class Conductor:
         owed, quota = self._history.owed, self._plan.quota
         over = ""
         if self._history.at_us() > self._quota_us:
-            over = sentence("time", "the time of {time}", time=quota.time)
+            over = sentence("drill-time", "the time of {time}", time=quota.time)
         elif sum(owed.sent.values()) > quota.messages:
             over = counted(quota.messages, "message")
         elif owed.sent_bytes > quota.mebibytes << 20:
@@ -377,9 +382,7 @@ class Conductor:
             self._clients.pop(name).kill()
         if producing:
             self._means.tell(
-                sentence(
-                    "quota-used-up-nothing-more-sent", "the quota is used up: {over}; nothing more is sent", over=over
-                )
+                sentence("drill-quota-used-up-nothing", "the quota is used up: {over}; nothing more is sent", over=over)
             )
         return True
 
@@ -387,7 +390,7 @@ class Conductor:
         """Waits until everything that was ordered is sent, and everything that is owed has come or is lost."""
         while self._sending() and not self._over_quota():
             self._tick()
-        self._means.tell(sentence("all-sent-waiting-what-still-owed", "all is sent; waiting for what is still owed"))
+        self._means.tell(sentence("drill-all-sent-waiting-still", "all is sent; waiting for what is still owed"))
         patience_us = span_us(self._plan.limits.lost_after)
         while self._owing() and self._history.at_us() <= self._quota_us + patience_us:
             if self._history.at_us() > self._history.owed.last_due_us + patience_us + _QUIET_US:

@@ -136,7 +136,7 @@ class Course:
         """Returns the first declaration. Raises BadInputError: there is none."""
         if self.began is None:
             raise BadInputError(
-                sentence("could-not-judge-history", "could not judge the history"),
+                sentence("drill-could-not-judge-history", "could not judge the history"),
                 reason=sentence("start-drill-missing", "the start of the drill is missing from it"),
             )
         return self.began
@@ -251,7 +251,9 @@ class Course:
 
 def _contradiction(line: HistoryLine, reason: str) -> BadInputError:
     return BadInputError(
-        sentence("could-not-judge-history-line", "could not judge the history from line {line} on", line=line.line),
+        sentence(
+            "drill-could-not-judge-history-line", "could not judge the history from line {line} on", line=line.line
+        ),
         reason=reason,
     )
 

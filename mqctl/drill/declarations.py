@@ -154,7 +154,7 @@ def read_declaration(line: bytes, number: int) -> Declaration:
         return declaration
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadInputError(
-            sentence("could-not-read-line-history", "could not read line {number} of the history", number=number),
+            sentence("drill-could-not-read-line", "could not read line {number} of the history", number=number),
             reason=of_decoder(error),
         ) from error
 

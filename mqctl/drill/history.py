@@ -121,7 +121,7 @@ class HistoryFile:
             with self.path.open("rb") as stream:
                 yield from self._read(stream)
         except FileNotFoundError as error:
-            raise NotFoundError(sentence("no-history", "no history at {path}", path=self.path)) from error
+            raise NotFoundError(sentence("drill-no-history", "no history at {path}", path=self.path)) from error
         except OSError as error:
             raise StorageError(
                 sentence("could-not-read", "could not read {file}", file=self.path), reason=error.strerror or str(error)
@@ -148,7 +148,7 @@ class HistoryFile:
                         break
                 self.cut_bytes = whole - end
         except FileNotFoundError as error:
-            raise NotFoundError(sentence("no-history", "no history at {path}", path=self.path)) from error
+            raise NotFoundError(sentence("drill-no-history", "no history at {path}", path=self.path)) from error
         except OSError as error:
             raise StorageError(
                 sentence("could-not-read", "could not read {file}", file=self.path), reason=error.strerror or str(error)
@@ -185,7 +185,7 @@ class HistoryFile:
                 if len(rest) > _CHUNK_BYTES:
                     raise BadInputError(
                         sentence(
-                            "line-too-long-history",
+                            "drill-line-too-long-history",
                             "line {line} of {path} is too long for a history",
                             line=line,
                             path=self.path,
@@ -202,9 +202,9 @@ class HistoryFile:
             written = decimal(head.removeprefix(_NAME).rstrip(b"\n").decode("ascii", "replace"))
             newer = None if written is None or _NAME not in head else forms.newer_than_known(written, forms.DRILL)
             raise BadInputError(
-                sentence("not-history-mqctl-reads", "{path} is not a history that this mqctl reads", path=self.path),
+                sentence("drill-not-history-reads", "{path} is not a history that this mqctl reads", path=self.path),
                 reason=newer or "it does not begin as one",
-                remedy=forms.UPGRADE if newer else sentence("line-1", "line 1: {head}", head=HEAD.decode()),
+                remedy=forms.UPGRADE if newer else sentence("drill-line", "line 1: {head}", head=HEAD.decode()),
             )
 
 
@@ -264,12 +264,12 @@ def _bad_line(text: bytes, first_line: int) -> BadInputError:
     for number, line in enumerate(text.split(b"\n"), first_line):
         if not _LINE.fullmatch(line):
             return BadInputError(
-                sentence("could-not-read-line-history", "could not read line {number} of the history", number=number),
-                reason=sentence("no-event-form", "no event has the form {line!r}", line=line[:80]),
+                sentence("drill-could-not-read-line", "could not read line {number} of the history", number=number),
+                reason=sentence("drill-no-event-form", "no event has the form {line!r}", line=line[:80]),
             )
     return BadInputError(
-        sentence("could-not-read-history-line", "could not read the history from line {line} on", line=first_line),
-        reason=sentence("number-out-range", "a number is out of range"),
+        sentence("drill-could-not-read-history", "could not read the history from line {line} on", line=first_line),
+        reason=sentence("drill-number-out-range", "a number is out of range"),
     )
 
 
@@ -285,10 +285,10 @@ def _within(rows: Rows) -> None:
             row = rows[int(np.argmax(wrong))]
             raise BadInputError(
                 sentence(
-                    "could-not-read-line-history", "could not read line {number} of the history", number=row[At.LINE]
+                    "drill-could-not-read-line", "could not read line {number} of the history", number=row[At.LINE]
                 ),
                 reason=sentence(
-                    "not-1",
+                    "drill-not",
                     "{column} {row} is not in -1 to {most}",
                     column=column.name.lower(),
                     row=row[column],

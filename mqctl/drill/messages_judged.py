@@ -132,7 +132,7 @@ class MessageJudge:
             None,
             np.full(len(places), _NONE, np.int64),
             lambda at: (
-                sentence("delivered-nobody-sent", "delivered, and nobody sent it"),
+                sentence("drill-delivered-nobody-sent", "delivered, and nobody sent it"),
                 [block.rows[first[places[at]]]],
             ),
         )
@@ -161,10 +161,10 @@ class MessageJudge:
             beyond = (
                 ""
                 if passed is None
-                else sentence("groups-committed-offset-passed", "; the group's committed offset passed it")
+                else sentence("drill-group-committed-offset-passed", "; the group's committed offset passed it")
             )
             return sentence(
-                "acknowledged-never-consumed", "acknowledged and never consumed{beyond}", beyond=beyond
+                "drill-acknowledged-never-consumed", "acknowledged and never consumed{beyond}", beyond=beyond
             ), rows if passed is None else [*rows, passed]
 
         self._accusations.accuse(Promise.LOST, reader, explained, evidence)
@@ -176,12 +176,12 @@ class MessageJudge:
             (
                 Promise.ROLLED_BACK,
                 rolled_back,
-                sentence("rolled-back-delivered-all-same", "rolled back, and delivered all the same"),
+                sentence("drill-rolled-back-delivered-all", "rolled back, and delivered all the same"),
             ),
             (
                 Promise.REFUSED,
                 refused,
-                sentence("producer-got-error-yet-delivered", "the producer got an error, yet it was delivered"),
+                sentence("drill-producer-got-error-yet", "the producer got an error, yet it was delivered"),
             ),
         ):
             self._accusations.look_at(promise, int(forbidden.sum()))
@@ -219,12 +219,12 @@ class MessageJudge:
         def evidence(at: int) -> tuple[str, Sequence[Rows]]:
             first, again = int(before[kept][at]), int(after[kept][at])
             from_where = (
-                sentence("another-place-log", "from another place of the log")
+                sentence("drill-another-place-log", "from another place of the log")
                 if elsewhere[kept][at]
-                else sentence("same-place-log", "from the same place of the log")
+                else sentence("drill-same-place-log", "from the same place of the log")
             )
             return sentence(
-                "consumed-delivered-again", "consumed, and delivered again {from_where}", from_where=from_where
+                "drill-consumed-delivered-again", "consumed, and delivered again {from_where}", from_where=from_where
             ), block.story(int(block.place[again]), first, again)
 
         self._accusations.accuse(Promise.REPEATED, reader, explained[kept], evidence)
@@ -240,7 +240,7 @@ class MessageJudge:
             def lateness(at: int) -> tuple[str, Sequence[Rows]]:
                 place = int(late[at])
                 what = sentence(
-                    "came-ms-after-due",
+                    "drill-came-ms-after-due",
                     "came {took_us} ms after it was due",
                     took_us=(took_us[place] - block.due[place]) // 1000,
                 )
@@ -257,7 +257,7 @@ class MessageJudge:
             place = int(early[at])
             ahead_us = block.sent_us[place] + block.delay_us[place] - first_us[place]
             return sentence(
-                "came-ms-before-due", "came {ahead_us} ms before it was due", ahead_us=ahead_us // 1000
+                "drill-came-ms-before-due", "came {ahead_us} ms before it was due", ahead_us=ahead_us // 1000
             ), block.story(place, int(first[place]))
 
         ahead_us = (block.sent_us + block.delay_us - first_us)[early]
@@ -282,7 +282,7 @@ class MessageJudge:
             np.where(pairs.moved, explained, _NONE),
             lambda at: (
                 sentence(
-                    "delivered-before-number-key-sent-before",
+                    "drill-delivered-before-number-key",
                     "delivered before number {earlier} of its key, which was sent before it",
                     earlier=pairs.earlier[_FATE][at, At.NUMBER],
                 ),

@@ -228,8 +228,8 @@ def load_plan(name: str, lang: Lang | None = None) -> DrillPlan:
     if name not in plan_names():
         raise NotFoundError(
             sentence("no-drill", "there is no drill {name}", name=name),
-            reason=sentence("there-are", "there are {there}", there=", ".join(plan_names())),
-            remedy=sentence("name-one-file-ends-yaml", "name one of them, or a file that ends in .yaml"),
+            reason=sentence("common-there", "there are {there}", there=", ".join(plan_names())),
+            remedy=sentence("drill-name-file-ends-yaml", "name one of them, or a file that ends in .yaml"),
         )
     data = (files("mqctl.drill") / "plans" / f"{name}{_SUFFIX}").read_bytes()
     return _spoken(read_plan(name, data, f"{name}{_SUFFIX}"), lang)
@@ -278,7 +278,7 @@ def _with_known(problem: str, data: bytes) -> str:
         known = [str(value) for value in get_args(Sends if path.endswith(".sends") else Means)]
     else:
         return problem
-    return sentence("there-are-2", "{problem}; there are {known}", problem=problem, known=", ".join(known))
+    return sentence("drill-problem", "{problem}; there are {known}", problem=problem, known=", ".join(known))
 
 
 def _part_at(path: str, data: bytes) -> type[msgspec.Struct] | None:

@@ -62,7 +62,7 @@ class QueueJudge:
             explained,
             lambda at: (
                 sentence(
-                    "stored-not-before-offset-sent-after",
+                    "drill-stored-not-before-offset",
                     "stored not before offset {earlier}, which was sent after its acknowledgement",
                     earlier=pairs.earlier[0][at, At.OFFSET],
                 ),
@@ -82,7 +82,7 @@ class QueueJudge:
             explained,
             lambda at: (
                 sentence(
-                    "delivered-before-offset-queue-lies-before",
+                    "drill-delivered-before-offset-queue",
                     "delivered before offset {earlier} of its queue, which lies before it",
                     earlier=pairs.earlier[0][at, At.OFFSET],
                 ),
@@ -109,7 +109,7 @@ class QueueJudge:
             acknowledged = stored[stored[:, At.OFFSET] == row[At.OFFSET]]
             rows = [row, *acknowledged[:1], *([shown] if shown is not None else [])]
             return sentence(
-                "consumed-after-groups-committed-offset-had",
+                "drill-consumed-after-group-committed",
                 "consumed after the group's committed offset had passed it",
             ), rows
 

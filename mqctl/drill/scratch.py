@@ -37,7 +37,7 @@ class Scratch:
             made.rename(self.path / _LOCK)  # nobody sees it before it is held
         except OSError as error:
             raise StorageError(
-                sentence("could-not-make-directory-temporary-files", "could not make a directory for temporary files"),
+                sentence("drill-could-not-make-directory", "could not make a directory for temporary files"),
                 reason=str(error),
             ) from error
 

@@ -64,9 +64,9 @@ class Spill:
             self._held[key].append(rows[part])
         if len(self._known) > _MOST_PARTITIONS:
             raise BadInputError(
-                sentence("could-not-judge-history", "could not judge the history"),
+                sentence("drill-could-not-judge-history", "could not judge the history"),
                 reason=sentence("numbers-scattered", "its numbers are scattered"),
-                remedy=sentence("number-messages-0", "number messages from 0 on"),
+                remedy=sentence("drill-number-messages", "number messages from 0 on"),
             )
         self._count += len(rows)
         if self._count > _MOST_BUFFERED:
@@ -82,7 +82,7 @@ class Spill:
                         stream.write(part.tobytes())
         except OSError as error:
             raise StorageError(
-                sentence("could-not-write-scratch-files", "could not write scratch files"),
+                sentence("drill-could-not-write-scratch", "could not write scratch files"),
                 reason=error.strerror or str(error),
             ) from error
         self._held.clear()

@@ -91,8 +91,8 @@ def refuse_existing(path: Path) -> None:
     if path.exists():
         raise StorageError(
             sentence("could-not-write", "could not write {path}", path=path),
-            reason=sentence("exists", "it exists"),
-            remedy=sentence("name-another-file", "name another file"),
+            reason=sentence("common-exists", "it exists"),
+            remedy=sentence("drill-name-another-file", "name another file"),
         )
 
 
@@ -190,11 +190,11 @@ class HistoryWriter:
             if self.trouble is None:
                 self.trouble = BadInputError(
                     sentence(
-                        "client-does-not-speak-drills-protocol",
+                        "client-not-speak-drill",
                         "the client {name} does not speak the drill's protocol",
                         name=name,
                     ),
-                    reason=sentence("said", "it said {line!r}", line=line[:80]),
+                    reason=sentence("drill-said", "it said {line!r}", line=line[:80]),
                 )
 
     def _delivered(self, actor: int, reader: int, words: list[str]) -> None:

@@ -22,14 +22,14 @@ from mqctl.model.setting_plan import Fields, SettingKind
 from mqctl.protocol.acl import Credentials
 from mqctl.text import sentence
 
-CHANGES, ACCOUNT = sentence("changes-request", "changes by request"), "account"
+CHANGES, ACCOUNT = sentence("acl-changes-request", "changes by request"), "account"
 ABSENT, PRESENT, SIGNS, OTHER_SECRET = (
     "none",
     "present",
-    sentence("secret-given", "has the secret given"),
-    sentence("another-secret", "has another secret"),
+    sentence("acl-secret-given", "has the secret given"),
+    sentence("acl-another-secret", "has another secret"),
 )
-UNTESTED = sentence("not-tested-host-white-listed", "not tested: this host is white-listed")
+UNTESTED = sentence("acl-not-tested-host-white", "not tested: this host is white-listed")
 _NO_ACCOUNT = ("No acl config for", "No PlainAccessResource for")
 _WRONG_SECRET = "Check signature failed"
 
@@ -70,8 +70,8 @@ def write_account(cluster: Cluster, where: tuple[str, str], new: Fields, secret:
         return
     if secret is None:
         raise RefusedError(
-            sentence("account-not-written", "account {access_key} was not written", access_key=access_key),
-            reason=sentence("no-secret-key-given", "no secret key is given"),
+            sentence("acl-account-not-written", "account {access_key} was not written", access_key=access_key),
+            reason=sentence("acl-no-secret-key-given", "no secret key is given"),
             remedy="--password-file FILE",
         )
     cluster.ask(address, access.put_account(access_key, secret, new), limit)

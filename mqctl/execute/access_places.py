@@ -17,7 +17,7 @@ from mqctl.text import sentence
 
 _UNQUOTED = "!#$&'()*+,/:;=?@[]~|"
 """What stays as it is in the user of an entry's name; a blank would end it."""
-AS_GIVEN, ANOTHER = sentence("given", "as given"), "another"
+AS_GIVEN, ANOTHER = sentence("acl-given", "as given"), "another"
 
 
 def read_user(cluster: Cluster, where: tuple[str, str], secret: str | None, limit: Deadline) -> Fields | None:
@@ -50,8 +50,8 @@ def write_user(
         return
     if secret is None:
         raise RefusedError(
-            sentence("user-not-made", "user {name} was not made", name=name),
-            reason=sentence("no-password-given", "no password given"),
+            sentence("acl-user-not-made", "user {name} was not made", name=name),
+            reason=sentence("acl-no-password-given", "no password given"),
             remedy="--password-file FILE",
         )
     cluster.ask(address, access.create_user(user, secret), limit)

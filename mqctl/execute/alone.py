@@ -47,7 +47,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
         """Returns one line about it, the command included where it can be learned."""
         since = datetime.fromtimestamp(self.since_s, UTC)
         line = sentence(
-            "process-since-utc",
+            "alone-process-since-utc",
             "{who}, process {pid}, since {since} UTC",
             who=self.who,
             pid=self.pid,
@@ -95,7 +95,7 @@ def held_alone(
     what: str,
     *,
     wait_s: float = 0.0,
-    remedy: str = sentence("wait", "wait for it"),
+    remedy: str = sentence("alone-wait", "wait for it"),
     say: Told = lambda _: None,
 ) -> Iterator[None]:
     """Holds a lock while the body runs.
@@ -123,7 +123,7 @@ def held_alone(
                 raise
             say(
                 sentence(
-                    "waiting-another-mqctl",
+                    "alone-waiting-another",
                     "waiting to {what}: another mqctl is at it: {holder}",
                     what=what,
                     holder=_told(note),
@@ -131,13 +131,15 @@ def held_alone(
             )
             held.acquire(timeout=wait_s - _SILENT_S)
     except Timeout as error:
-        reason = sentence("another-mqctl", "another mqctl is at it: {holder}", holder=_told(note))
-        raise RefusedError(sentence("cannot", "cannot {what}", what=what), reason=reason, remedy=remedy) from error
+        reason = sentence("alone-another", "another mqctl is at it: {holder}", holder=_told(note))
+        raise RefusedError(
+            sentence("alone-cannot", "cannot {what}", what=what), reason=reason, remedy=remedy
+        ) from error
     try:
         if note.exists():
             say(
                 sentence(
-                    "took-over-lock-held-ended-work",
+                    "alone-took-over-lock-who",
                     "took over the lock to {what}: who held it ended at its work: {holder}",
                     what=what,
                     holder=_told(note),
@@ -173,7 +175,7 @@ def _told(note: Path) -> str:
     try:
         return msgspec.json.decode(read_whole(note), type=Holder).description()
     except (OSError, UnicodeDecodeError, msgspec.DecodeError, RecursionError):
-        return sentence("not-said-yet", "it has not said who yet")
+        return sentence("alone-not-said-who-yet", "it has not said who yet")
 
 
 def lock_name(what: str) -> str:

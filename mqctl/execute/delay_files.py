@@ -48,7 +48,7 @@ def alone(store: Path) -> Iterator[None]:
         raise PermissionDeniedError(
             sentence("could-not-open", "could not open {path}", path=path),
             reason=sentence("permission-denied", "permission denied"),
-            remedy=sentence("run-brokers-user", "run as the broker's user"),
+            remedy=sentence("run-broker-user", "run as the broker's user"),
         ) from error
     except OSError as error:
         raise StorageError(
@@ -59,12 +59,14 @@ def alone(store: Path) -> Iterator[None]:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         except OSError as error:
             raise RefusedError(
-                sentence("cannot-change-files-store", "cannot change files of the store {store}", store=store),
+                sentence(
+                    "delay-files-cannot-change-files-store", "cannot change files of the store {store}", store=store
+                ),
                 reason=sentence(
-                    "broker-using-would-write-own-offsets",
+                    "delay-files-broker-using-write-own",
                     "a broker is using it, and would write its own offsets over them",
                 ),
-                remedy=sentence("stop-broker", "stop that broker"),
+                remedy=sentence("delay-files-stop-broker", "stop that broker"),
             ) from error
         yield
     finally:
@@ -112,7 +114,7 @@ def write(store: Path, texts: Mapping[str, str | None]) -> None:
                 sentence("could-not-write", "could not write {path}", path=path),
                 reason=error.strerror or str(error),
                 remedy=sentence(
-                    "free-disk-put-regular-file-links",
+                    "delay-files-free-disk-put-regular",
                     "free its disk, or put a regular file in a link's place; then repair again, or undo the change",
                 ),
             ) from error

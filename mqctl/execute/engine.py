@@ -135,7 +135,7 @@ def carry_through(
             work.record.ended = stopped is None
             work.save()
         except KeyboardInterrupt:
-            return Ended(record=work.record, stopped=sentence("interrupted", "interrupted"))
+            return Ended(record=work.record, stopped=sentence("common-interrupted", "interrupted"))
         except performer.stopping as error:
             remedy = composed("; {remedy}", remedy=error.remedy) if error.remedy else ""
             return Ended(record=work.record, stopped=composed("{error}{remedy}", error=error, remedy=remedy))

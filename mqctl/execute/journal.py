@@ -236,12 +236,12 @@ class Journal:
             RefusedError: another one does, and it is said who.
             StorageError: the journal cannot be written.
         """
-        remedy = sentence("wait-look-mqctl-history", "wait for it, then look at mqctl history")
+        remedy = sentence("journal-wait-look-history", "wait for it, then look at mqctl history")
         with ExitStack() as stack:
             try:
                 lock = held_alone(
                     self.directory / lock_name(what),
-                    sentence("change", "change {record}", record=what),
+                    sentence("common-change", "change {record}", record=what),
                     remedy=remedy,
                     say=say,
                 )

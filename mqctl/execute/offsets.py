@@ -86,7 +86,7 @@ def _planned_again(record: OffsetRecord) -> bool:
         for part in went_back:
             if (part.topic, part.broker_name) in gone_on:
                 part.reason = sentence(
-                    "not-set-again-members-moved-other",
+                    "offset-not-set-again-members",
                     "{reason}; not set again: members have moved on in other queues of the topic",
                     reason=part.reason,
                 )
@@ -94,7 +94,7 @@ def _planned_again(record: OffsetRecord) -> bool:
         again = went_back
     for part in again:
         part.reason = (
-            sentence("went-back-set-again", "it went back to {found}, and was set again", found=part.found)
+            sentence("offset-went-back-set-again", "it went back to {found}, and was set again", found=part.found)
             if part.state == WENT_BACK
             else None
         )
@@ -142,7 +142,7 @@ def _move(work: OffsetWork, queue: QueuePart, address: str) -> None:
         queue.fail(
             UNKNOWN,
             error,
-            sentence("accepted-not-read-back", "accepted, but not read back: {reason}", reason=error.reason),
+            sentence("offset-accepted-but-not-read", "accepted, but not read back: {reason}", reason=error.reason),
         )
         return
     except (UnreachableError, DeadlineError):
@@ -152,7 +152,7 @@ def _move(work: OffsetWork, queue: QueuePart, address: str) -> None:
         queue.fail(
             UNKNOWN,
             error,
-            sentence("accepted-could-not-read-back", "accepted, but could not be read back: {error}", error=error),
+            sentence("offset-accepted-but-could-not", "accepted, but could not be read back: {error}", error=error),
         )
         return
     if queue.found == queue.new:
@@ -161,7 +161,7 @@ def _move(work: OffsetWork, queue: QueuePart, address: str) -> None:
         queue.state, queue.reason = (
             NOT_MOVED,
             sentence(
-                "broker-accepted-change-still",
+                "offset-broker-accepted-change-still",
                 "the broker accepted the change and still has {found}",
                 found=queue.found,
             ),
@@ -170,7 +170,7 @@ def _move(work: OffsetWork, queue: QueuePart, address: str) -> None:
         queue.state, queue.reason = (
             NOT_MOVED,
             sentence(
-                "broker-now",
+                "offset-broker-now",
                 "the broker now has {found}: {by_whom}",
                 found=queue.found,
                 by_whom=_by_whom(work, queue, address),
@@ -183,10 +183,10 @@ def _by_whom(work: OffsetWork, queue: QueuePart, address: str) -> str:
     holder = held.queues.get(queue.queue)
     if holder is not None:
         return sentence(
-            "come-online-committed", "{client_id} has come online and committed", client_id=holder.client_id
+            "offset-come-online-committed", "{client_id} has come online and committed", client_id=holder.client_id
         )
     return sentence(
-        "another-client-committed-member-left-since",
+        "offset-another-client-committed-member",
         "another client committed: a member that has left since, or another tool",
     )
 
@@ -226,13 +226,13 @@ def _note_told(queue: QueuePart, offset: int | None) -> None:
     if offset is None:
         queue.state, queue.reason = (
             NOT_MOVED,
-            sentence("broker-did-not-send-members-not", "the broker did not send it to the members: not a write queue"),
+            sentence("offset-broker-did-not-send", "the broker did not send it to the members: not a write queue"),
         )
     elif offset != queue.new:
         queue.new, queue.reason = (
             offset,
             sentence(
-                "planned-queue-changed-members-sent",
+                "offset-planned-queue-changed-members",
                 "planned {new}; the queue has changed, and members were sent {offset}",
                 new=queue.new,
                 offset=offset,

@@ -89,7 +89,9 @@ def read_record(file: Path, identity: str, what: str, remedy: str) -> bytes:
         NotFoundError: there is none, or none any more.
         BadInputError: it cannot be read; it may be a link that leads nowhere.
     """
-    absent = NotFoundError(sentence("no", "there is no {what} {identity}", what=what, identity=identity), remedy=remedy)
+    absent = NotFoundError(
+        sentence("record-files-no", "there is no {what} {identity}", what=what, identity=identity), remedy=remedy
+    )
     if "/" in identity:
         raise absent
     try:
@@ -106,20 +108,22 @@ def unread(file: Path, error: Exception) -> BadInputError:
     return BadInputError(
         sentence("could-not-read", "could not read {file}", file=file),
         reason=reason,
-        remedy=sentence("restore-move-away", "restore it, or move it away"),
+        remedy=sentence("record-files-restore-move-away", "restore it, or move it away"),
     )
 
 
 def journal_not_written(directory: Path, error: OSError) -> StorageError:
     """Returns the error for a journal that cannot be written."""
     problem, reason = (
-        sentence("could-not-write-journal", "could not write the journal in {directory}", directory=directory),
+        sentence(
+            "record-files-could-not-write-journal", "could not write the journal in {directory}", directory=directory
+        ),
         error.strerror or str(error),
     )
     return StorageError(
         problem,
         reason=reason,
-        remedy=sentence("free-disk-set-mqctl-state-dir", "free its disk, or set MQCTL_STATE_DIR to another one"),
+        remedy=sentence("free-disk-set-state", "free its disk, or set MQCTL_STATE_DIR to another one"),
     )
 
 

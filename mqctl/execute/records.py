@@ -25,7 +25,7 @@ CONSUMED_ON, WENT_BACK = "consumed-on", "went-back"
 """Two more of a queue with members: they went on from the new offset, or brought the queue back to where it was."""
 DONE = frozenset({CONFIRMED, CONSUMED_ON})
 _WORST_FIRST = (UNKNOWN, SENT, WENT_BACK, NOT_MOVED, PLANNED)
-INTERRUPTED = sentence("interrupted", "interrupted")
+INTERRUPTED = sentence("common-interrupted", "interrupted")
 """The state of a change that did not come to its end."""
 
 

@@ -132,7 +132,7 @@ def _look_up_in_flight(work: Publishing) -> None:
             work.known.add(key)
         elif count is None:
             reason = sentence(
-                "being-sent-when-replay-stopped-could",
+                "being-sent-when-replay",
                 "it was being sent when the replay stopped, and could not be looked up: sent again",
             )
             work.record.in_doubt.append(Doubt(key=key, reason=reason))
@@ -146,7 +146,9 @@ def _settle_doubts(work: Publishing) -> None:
         if count is None:
             left[doubt.key] = doubt
         elif count != 1:
-            left[doubt.key] = Doubt(key=doubt.key, reason=sentence("times", "it is there {count:time}", count=count))
+            left[doubt.key] = Doubt(
+                key=doubt.key, reason=sentence("replay-count", "it is there {count:time}", count=count)
+            )
     work.record.in_doubt = list(left.values())
 
 
@@ -162,7 +164,7 @@ def _read(work: Publishing, item: StretchPart) -> tuple[list[Message], int]:
         return [], min(item.end, pulled.next_offset)
     raise BadInputError(
         sentence(
-            "queue-no-offset",
+            "replay-queue-no-offset",
             "queue {queue_id} of {topic} on {broker_name} has no offset {next}",
             queue_id=item.queue_id,
             topic=item.topic,
@@ -177,7 +179,7 @@ def _read(work: Publishing, item: StretchPart) -> tuple[list[Message], int]:
             end=item.end,
         ),
         remedy=sentence(
-            "queue-cut-since-plan-made-look",
+            "replay-queue-cut-since-plan",
             "the queue was cut since the plan was made; look with mqctl topic stats, and plan anew",
         ),
     )
@@ -202,14 +204,16 @@ def _publish_one(work: Publishing, queue: MessageQueue, message: Message) -> Non
             if attempt == _ATTEMPTS:
                 raise
             looked = (
-                sentence("could-not-looked-up", "could not be looked up")
+                sentence("replay-could-not-looked-up", "could not be looked up")
                 if count is None
-                else sentence("not-found-key", "was not found by its key")
+                else sentence("replay-not-found-key", "was not found by its key")
             )
             work.record.in_doubt.append(
                 Doubt(
                     key=copy.key,
-                    reason=sentence("sent-again", "{error}; it {looked}: sent again", error=error, looked=looked),
+                    reason=sentence(
+                        "replay-sent-again", "{error}; it {looked}: sent again", error=error, looked=looked
+                    ),
                 )
             )
             work.pace.pause(_BACK_OFF_MS)

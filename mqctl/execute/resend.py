@@ -62,7 +62,7 @@ def carry_out(record: ResendRecord, letters: Mapping[LetterKey, DeadLetter], out
         if letter is None:
             state.state, state.reason = (
                 NOT_MOVED,
-                sentence("dead-letter-no-longer-stored", "the dead letter is no longer stored"),
+                sentence("resend-dead-letter-no-longer", "the dead letter is no longer stored"),
             )
         else:
             _resend(record, index, letter, outlet, turns)
@@ -84,7 +84,7 @@ def _resend(record: ResendRecord, index: int, letter: DeadLetter, outlet: Outlet
             state.state, state.found, state.reason = (
                 CONFIRMED,
                 copy,
-                sentence("copy-had-already-sent", "a copy had already been sent"),
+                sentence("resend-copy-already-sent", "a copy had already been sent"),
             )
             return
         if state.key in outlet.settled:
@@ -122,17 +122,19 @@ def _settle(state: LetterPart, outlet: Outlet, error: MqctlError) -> None:
         state.state, state.found, state.reason = (
             CONFIRMED,
             copy,
-            sentence("no-reply-copy-stored", "no reply, but the copy was stored"),
+            sentence("resend-no-reply-but-copy", "no reply, but the copy was stored"),
         )
     else:
-        state.fail(UNKNOWN, error, sentence("doubt", "in doubt: {error}", error=error))
+        state.fail(UNKNOWN, error, sentence("resend-doubt", "in doubt: {error}", error=error))
 
 
 def _remark(result: SendResult) -> str | None:
     return (
         None
         if result.status == 0
-        else sentence("stored-broker-says", "stored, but the broker says {status}", status=result.status.name)
+        else sentence(
+            "resend-stored-but-broker-says", "stored, but the broker says {status}", status=result.status.name
+        )
     )
 
 

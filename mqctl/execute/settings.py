@@ -37,7 +37,7 @@ def carry_out(
         if missing is not None:
             step.state = NOT_MOVED
             step.reason = sentence(
-                "not-tried-comes-first",
+                "settings-not-tried-comes-first",
                 "not tried: the {kind} at {place} comes first, and is {state}",
                 kind=Word(missing.kind),
                 place=missing.place,
@@ -60,7 +60,7 @@ def _change(cluster: Cluster, deadline: Deadline, step: SettingPart, secret: str
             step.found = None if before is None else dict(before)
             step.state, step.reason = (
                 NOT_MOVED,
-                sentence("somebody-else-changed-since-plan-made", "somebody else changed it since the plan was made"),
+                sentence("settings-somebody-else-changed-since", "somebody else changed it since the plan was made"),
             )
             return
     except MqctlError as error:
@@ -94,16 +94,16 @@ def _read_back(cluster: Cluster, deadline: Deadline, step: SettingPart, place: P
         step.state = CONFIRMED
     elif error is not None and current == step.old:
         # It may still arrive.
-        step.fail(UNKNOWN, error, sentence("unchanged-far", "unchanged so far: {error}", error=error))
+        step.fail(UNKNOWN, error, sentence("settings-unchanged-far", "unchanged so far: {error}", error=error))
     elif current == step.old:
         step.state, step.reason = (
             NOT_MOVED,
-            sentence("broker-accepted-change-nothing-changed", "the broker accepted the change, but nothing changed"),
+            sentence("settings-broker-accepted-change-but", "the broker accepted the change, but nothing changed"),
         )
     else:
         step.state, step.reason = (
             NOT_MOVED,
-            sentence("now-other-settings-than-requested", "it now has other settings than requested"),
+            sentence("now-other-settings-requested", "it now has other settings than requested"),
         )
 
 

@@ -227,9 +227,9 @@ class Settlement:
             self._decide(open_queues, now_ms)
             left = [item for item in open_queues if item.part.state == SENT]
             what = (
-                sentence("members-pause-begin-anew", "members pause, and begin anew")
+                sentence("settling-members-pause-begin-anew", "members pause, and begin anew")
                 if any(item.resumed_ms is None for item in left)
-                else sentence("holds", "it holds")
+                else sentence("settling-holds", "it holds")
             )
             self._patience.report(what, len(self._all) - len(left), len(self._all))
             if not left or last:
@@ -300,7 +300,7 @@ class Settlement:
         """Says what is known when the time is over."""
         part, offset = item.part, item.part.found
         who = (
-            sentence("holds-queue", "{client_id}, which holds the queue,", client_id=item.holder.client_id)
+            sentence("settling-holds-queue", "{client_id}, which holds the queue,", client_id=item.holder.client_id)
             if item.holder is not None
             else "somebody"
         )
@@ -315,14 +315,14 @@ class Settlement:
         elif item.is_on(offset):
             part.state = UNKNOWN
             part.reason = sentence(
-                "broker-no-member-seen-take-over",
+                "settling-broker-but-no-member",
                 "the broker has {offset}, but no member was seen to take it over: check again",
                 offset=offset,
             )
         elif self._is_beyond(item) and item.is_ahead and item.cached_from != part.new:
             part.state = WENT_BACK
             part.reason = sentence(
-                "committed-consumed-again-only-up",
+                "settling-committed-consumed-again-up",
                 "{who} has committed {offset}, and has consumed again only up to {cached_from}",
                 who=who,
                 offset=offset,
@@ -331,7 +331,7 @@ class Settlement:
         elif self._is_beyond(item) and (not item.told or self._consumed_enough(part.topic) is None):
             part.state = UNKNOWN
             part.reason = sentence(
-                "broker-consumed-again-already-never-moved",
+                "settling-broker-consumed-again-already",
                 "the broker has {offset}: consumed again already, or never moved",
                 offset=offset,
             )
@@ -339,7 +339,7 @@ class Settlement:
             part.state, part.reason = (
                 WENT_BACK,
                 sentence(
-                    "committed-over",
+                    "settling-committed-over",
                     "it was at {new}, and {who} has committed {offset} over it",
                     new=part.new,
                     who=who,
@@ -350,7 +350,7 @@ class Settlement:
             part.state, part.reason = (
                 NOT_MOVED,
                 sentence(
-                    "broker-still-no-member-taken-over",
+                    "settling-broker-still-no-member",
                     "the broker still has {offset}: no member has taken it over",
                     offset=offset,
                 ),
@@ -359,7 +359,7 @@ class Settlement:
             part.state, part.reason = (
                 NOT_MOVED,
                 sentence(
-                    "broker-committed-over",
+                    "settling-broker-committed-over",
                     "the broker has {offset}: {who} has committed that over it",
                     offset=offset,
                     who=who,

@@ -56,14 +56,20 @@ def _remove(cluster: Cluster, name: str, brokers: list[str], left_behind: list[s
     retries = retry_topic(name)
     for address in brokers:
         for what, question in (
-            (sentence("group", "group {name}", name=name), change.delete_group(name, with_offsets=True)),
-            (sentence("topic-2", "topic {topic}", topic=retries), change.delete_topic(retries)),
+            (sentence("group-name", "group {name}", name=name), change.delete_group(name, with_offsets=True)),
+            (sentence("shared-topic", "topic {topic}", topic=retries), change.delete_topic(retries)),
         ):
             try:
                 cluster.ask(address, question, limit)
             except MqctlError as error:
                 left_behind.append(
-                    sentence("stays", "{what} stays on {address}: {error}", what=what, address=address, error=error)
+                    sentence(
+                        "temporary-group-stays",
+                        "{what} stays on {address}: {error}",
+                        what=what,
+                        address=address,
+                        error=error,
+                    )
                 )
     for server in cluster.name_servers.addresses():
         try:
@@ -71,7 +77,7 @@ def _remove(cluster: Cluster, name: str, brokers: list[str], left_behind: list[s
         except MqctlError as error:
             left_behind.append(
                 sentence(
-                    "route-stays",
+                    "temporary-group-route-stays",
                     "the route of {retries} stays at {server}: {error}",
                     retries=retries,
                     server=server,

@@ -109,7 +109,7 @@ class Tokens:
         seen = f", found {self.text[at : at + 20]!r}" if at < len(self.text) else ", found the end"
         shown = repr(self.text) if len(self.text) <= LONGEST_REMARK else quoted(self.text)
         return SqlSyntaxError(
-            sentence("cannot-read-sql92-expression", "cannot read the SQL92 expression {shown}", shown=shown),
+            sentence("filter-cannot-read-sql-expression", "cannot read the SQL92 expression {shown}", shown=shown),
             reason=sentence(
                 "sql-wrong-at-character", "{reason} at character {at}{seen}", reason=reason, at=at + 1, seen=seen
             ),

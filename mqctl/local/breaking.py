@@ -126,7 +126,12 @@ def damage_store(store: Path, fault: DamageFile) -> None:
     matching = sorted(store.glob(fault.file))
     if not matching:
         raise BadInputError(
-            sentence("could-not-damage", "could not damage {file} of {broker}", file=fault.file, broker=fault.broker),
+            sentence(
+                "local-could-not-damage-file",
+                "could not damage {file} of {broker}",
+                file=fault.file,
+                broker=fault.broker,
+            ),
             reason=sentence("none-below", "there is none below {store}", store=store),
         )
     file = matching[-1]
@@ -145,7 +150,8 @@ def damage_store(store: Path, fault: DamageFile) -> None:
             stream.write(bytes(len(before)) if fault.how == "zero" else bytes(byte ^ 0xFF for byte in before))
     except OSError as error:
         raise StorageError(
-            sentence("could-not-damage-2", "could not damage {file}", file=file), reason=error.strerror or str(error)
+            sentence("local-could-not-damage", "could not damage {file}", file=file),
+            reason=error.strerror or str(error),
         ) from error
 
 
@@ -180,7 +186,7 @@ def control(at: ControlAddress, do: str, **words: object) -> object:
     except OSError as error:
         raise UnreachableError(
             sentence(
-                "could-not-ask-control-socket",
+                "local-could-not-ask-control",
                 "could not ask the control socket {address} to {do}",
                 address=at.address,
                 do=do,

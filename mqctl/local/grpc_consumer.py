@@ -22,8 +22,8 @@ def check_library() -> None:
     places = [] if spec is None else list(spec.submodule_search_locations or ())
     if not any((Path(place) / "v5").is_dir() for place in places):
         raise ConfigurationError(
-            sentence("could-not-start-grpc-consumer", "could not start a gRPC consumer"),
-            reason=sentence("rocketmq-python-client-not-installed", "rocketmq-python-client is not installed"),
+            sentence("local-could-not-start-grpc", "could not start a gRPC consumer"),
+            reason=sentence("local-rocketmq-python-client-not", "rocketmq-python-client is not installed"),
             remedy="pip install 'mqctl[grpc]' rocketmq-python-client",
         )
 

@@ -157,17 +157,17 @@ def _await(supervisor: Supervisor, name: str, process: subprocess.Popen[bytes], 
         if process.poll() is not None:
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             raise StorageError(
-                sentence("scenario-did-not-start", "the scenario {name} did not start", name=name),
+                sentence("local-scenario-did-not-start", "the scenario {name} did not start", name=name),
                 reason="; ".join(lines[-3:]),
-                remedy=sentence("see", "see {log}", log=log),
+                remedy=sentence("local-see", "see {log}", log=log),
             )
         sleep(_POLL_S)
     raise DeadlineError(
         sentence(
-            "scenario-not-ready-within-s",
+            "local-scenario-not-ready-within",
             "the scenario {name} was not ready within {detach_seconds} s",
             name=name,
             detach_seconds=DETACH_SECONDS,
         ),
-        remedy=sentence("see", "see {log}", log=log),
+        remedy=sentence("local-see", "see {log}", log=log),
     )

@@ -162,8 +162,8 @@ def _queue(topic: str, text: str) -> MessageQueue:
     queue_id = decimal(slash, high=MOST_INT32)
     if queue_id is None:
         raise UsageError(
-            sentence("scenario-names-queue", "a scenario names the queue {text!r}", text=text),
-            remedy=sentence("write-broker-queue-broker-0-instance", "write BROKER/QUEUE, broker-a/0 for instance"),
+            sentence("local-scenario-names-queue", "a scenario names the queue {text!r}", text=text),
+            remedy=sentence("local-write-broker-queue", "write BROKER/QUEUE, broker-a/0 for instance"),
         )
     return MessageQueue(topic, broker, queue_id)
 

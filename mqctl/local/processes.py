@@ -39,7 +39,7 @@ class Child:
                 )
         except OSError as error:
             raise StorageError(
-                sentence("could-not-start", "could not start {name}", name=name), reason=str(error)
+                sentence("local-could-not-start", "could not start {name}", name=name), reason=str(error)
             ) from error
 
     @property
@@ -66,7 +66,7 @@ class Child:
             if not readable:
                 raise DeadlineError(
                     sentence(
-                        "not-ready-within-s",
+                        "not-ready-within",
                         "{task} was not ready within {ready_s} s",
                         task=self.name,
                         ready_s=_READY_SECONDS,

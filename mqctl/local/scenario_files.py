@@ -42,11 +42,9 @@ def load_scenario(name: str) -> Scenario:
             raise refused(sentence("could-not-read", "could not read {file}", file=path), error) from error
     if name not in scenario_names():
         raise NotFoundError(
-            sentence("no-scenario", "there is no scenario {name}", name=name),
-            reason=sentence("there-are", "there are {there}", there=", ".join(scenario_names())),
-            remedy=sentence(
-                "mqctl-local-scenario-list-name-file", "mqctl local scenario list; or name a file that ends in .yaml"
-            ),
+            sentence("local-no-scenario", "there is no scenario {name}", name=name),
+            reason=sentence("common-there", "there are {there}", there=", ".join(scenario_names())),
+            remedy=sentence("local-scenario-list-name", "mqctl local scenario list; or name a file that ends in .yaml"),
         )
     file = files("mqctl.local") / "scenarios" / f"{name}{_SUFFIX}"
     return _with_texts(read_scenario(name, file.read_bytes(), str(file)))
@@ -67,14 +65,14 @@ def read_scenario(name: str, data: bytes, where: str) -> Scenario:
         decoded = decode_yaml(data, Scenario)
     except UnreadableYaml as error:
         raise BadInputError(
-            sentence("could-not-read-scenario", "could not read the scenario {name}", name=name),
+            sentence("local-could-not-read-scenario", "could not read the scenario {name}", name=name),
             reason=composed("{where}: {error}", where=where, error=error),
         ) from error
     scenario = msgspec.structs.replace(decoded, name=name)
     mistakes = list(_mistakes(scenario))
     if mistakes:
         raise BadInputError(
-            sentence("scenario-contradicts-itself", "the scenario {name} contradicts itself", name=name),
+            sentence("local-scenario-contradicts-itself", "the scenario {name} contradicts itself", name=name),
             reason=f"{where}: {'; '.join(mistakes)}",
         )
     return scenario
@@ -87,7 +85,7 @@ def _mistakes(scenario: Scenario) -> list[str]:
     members = [*names, *(slave for cluster in scenario.clusters for slave in cluster.slave_names)]
     struck = [(f"a fault {type(item).__name__}", broker) for item in scenario.faults for broker in _brokers(item)]
     named = [
-        (sentence("topic-2", "topic {topic}", topic=topic.name), name)
+        (sentence("shared-topic", "topic {topic}", topic=topic.name), name)
         for topic in scenario.topics
         for name in topic.brokers
     ]

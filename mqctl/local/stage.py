@@ -126,7 +126,7 @@ class Stage:
         except OSError as error:
             self.stop()
             raise StorageError(
-                sentence("could-not-make", "could not make {directory}", directory=self.directory),
+                sentence("local-could-not-make", "could not make {directory}", directory=self.directory),
                 reason=error.strerror or str(error),
             ) from error
         except BaseException:
@@ -254,7 +254,7 @@ class Stage:
                         if end.remaining_s < 1:
                             raise DeadlineError(
                                 sentence(
-                                    "not-complete-within-s",
+                                    "local-not-complete-within",
                                     "{group} was not complete within {join_seconds} s",
                                     group=member.group,
                                     join_seconds=_JOIN_SECONDS,
@@ -276,7 +276,7 @@ class Stage:
                         if end.remaining_s < 1:
                             raise DeadlineError(
                                 sentence(
-                                    "did-not-copy-masters-topics",
+                                    "local-did-not-copy-master",
                                     "{broker} of {declared} did not copy its master's topics",
                                     broker=broker.name,
                                     declared=declared.name,
@@ -288,7 +288,7 @@ class Stage:
                     if end.remaining_s < 1:
                         raise DeadlineError(
                             sentence(
-                                "slaves-did-not-get-masters-logs",
+                                "local-slaves-did-not-get",
                                 "slaves of {declared} did not get their masters' logs",
                                 declared=declared.name,
                             )
@@ -310,14 +310,16 @@ class Stage:
             if end.expired:
                 raise DeadlineError(
                     sentence(
-                        "scenario-did-not-reach-declared-state",
+                        "local-scenario-did-not-reach",
                         "the scenario {scenario} did not reach its declared state within {limit_s:g} s",
                         scenario=self.scenario.name,
                         limit_s=limit_s,
                     ),
                     reason=joined("; ", (str(seen) for seen in left)),
                     remedy=sentence(
-                        "look", "look at it: {value}", value=shell_words(["mqctl", *self.doctor_words(left[0].look)])
+                        "local-look",
+                        "look at it: {value}",
+                        value=shell_words(["mqctl", *self.doctor_words(left[0].look)]),
                     ),
                 )
             sleep(_POLL_S)

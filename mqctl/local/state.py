@@ -132,8 +132,8 @@ class LocalStates:
         """
         if not name or not _NAME_CHARACTERS.issuperset(name):
             raise UsageError(
-                sentence("not-valid-name-local-cluster", "{name!r} is not a valid name for a local cluster", name=name),
-                remedy=sentence("use-letters-digits-2", "use letters, digits, - and _"),
+                sentence("not-valid-name-local", "{name!r} is not a valid name for a local cluster", name=name),
+                remedy=sentence("local-use-letters-digits", "use letters, digits, - and _"),
             )
         return self.directory / f"{name}.json"
 
@@ -151,19 +151,19 @@ class LocalStates:
             return None
         except OSError as error:
             problem = sentence(
-                "could-not-read-state-local-cluster", "could not read the state of the local cluster {name}", name=name
+                "local-could-not-read-state", "could not read the state of the local cluster {name}", name=name
             )
             raise StorageError(problem, reason=f"{file}: {error.strerror or error}") from error
         except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
             raise BadInputError(
                 sentence(
-                    "could-not-read-state-local-cluster",
+                    "local-could-not-read-state",
                     "could not read the state of the local cluster {name}",
                     name=name,
                 ),
                 reason=f"{file}: {of_decoder(error)}",
                 remedy=sentence(
-                    "see-whether-process-still-runs-remove",
+                    "local-see-whether-process-still",
                     "see whether its process still runs, then remove {file}",
                     file=file,
                 ),
@@ -188,15 +188,13 @@ class LocalStates:
         except OSError as error:
             raise StorageError(
                 sentence(
-                    "could-not-write-state-local-cluster",
+                    "local-could-not-write-state",
                     "could not write the state of the local cluster {state} to {file}",
                     state=state.name,
                     file=file,
                 ),
                 reason=error.strerror or str(error),
-                remedy=sentence(
-                    "free-disk-set-mqctl-state-dir", "free its disk, or set MQCTL_STATE_DIR to another one"
-                ),
+                remedy=sentence("free-disk-set-state", "free its disk, or set MQCTL_STATE_DIR to another one"),
             ) from error
 
     def forget(self, name: str) -> None:
@@ -207,13 +205,13 @@ class LocalStates:
         except OSError as error:
             raise StorageError(
                 sentence(
-                    "could-not-remove-state-local-cluster",
+                    "local-could-not-remove-state",
                     "could not remove the state of the local cluster {name}, whose process has ended",
                     name=name,
                 ),
                 reason=f"{file}: {error.strerror or error}",
                 remedy=sentence(
-                    "once-more-remove-file",
+                    "local-once-more-remove-file",
                     "{value} once more, or remove the file",
                     value=command_line("mqctl local down --name {}", name),
                 ),

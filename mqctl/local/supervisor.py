@@ -164,11 +164,9 @@ class Supervisor:
                 )
         except OSError as error:
             raise StorageError(
-                sentence("could-not-start-local-cluster", "could not start the local cluster {name}", name=name),
+                sentence("could-not-start-local", "could not start the local cluster {name}", name=name),
                 reason=f"{error.filename or self._directory}: {error.strerror or error}",
-                remedy=sentence(
-                    "free-disk-set-mqctl-state-dir", "free its disk, or set MQCTL_STATE_DIR to another one"
-                ),
+                remedy=sentence("free-disk-set-state", "free its disk, or set MQCTL_STATE_DIR to another one"),
             ) from error
 
     def _ready(self, name: str, process: subprocess.Popen[bytes], log: Path) -> Ready:
@@ -181,12 +179,12 @@ class Supervisor:
                 if not readable:
                     raise DeadlineError(
                         sentence(
-                            "local-cluster-not-ready-within-s",
+                            "local-cluster-not-ready",
                             "the local cluster {name} was not ready within {ready_seconds} s",
                             name=name,
                             ready_seconds=READY_SECONDS,
                         ),
-                        remedy=sentence("see", "see {log}", log=log),
+                        remedy=sentence("local-see", "see {log}", log=log),
                     )
                 part = stream.readline()
                 if not part:
@@ -252,19 +250,17 @@ class Supervisor:
                         name=name,
                         broker=broker,
                     ),
-                    reason=sentence("known", "known: {known}", known=", ".join(names)),
+                    reason=sentence("common-known", "known: {known}", known=", ".join(names)),
                     remedy=meant(broker, names, "mqctl local status"),
                 )
             if not state.alive or state.ready.control is None:
                 down = command_line("mqctl local down --name {}", name)
                 up = command_line("mqctl local up --name {}", name)
                 raise RefusedError(
-                    sentence(
-                        "local-cluster-takes-no-commands", "the local cluster {name} takes no commands", name=name
-                    ),
-                    reason=sentence("started-no-control", "it was started with --no-control")
+                    sentence("local-cluster-takes-no", "the local cluster {name} takes no commands", name=name),
+                    reason=sentence("local-started-no-control", "it was started with --no-control")
                     if state.alive
-                    else sentence("process-ended", "its process has ended"),
+                    else sentence("local-process-ended", "its process has ended"),
                     remedy=f"{down}; {up}",
                 )
             if one.listens != wanted:
@@ -279,13 +275,13 @@ class Supervisor:
             raise RefusedError(
                 sentence("local-cluster-runs-already", "the local cluster {name} runs already", name=name),
                 reason=sentence(
-                    "pid-name-server",
+                    "local-pid-name-server",
                     "pid {pid}, name server {namesrv}",
                     pid=known.ready.pid,
                     namesrv=known.ready.namesrv,
                 ),
                 remedy=sentence(
-                    "mqctl-local-status-choose-another-name",
+                    "local-status-choose-another",
                     "mqctl local status; {down}; or choose another --name",
                     down=down,
                 ),
@@ -314,13 +310,13 @@ class Supervisor:
             except OSError as error:
                 raise StorageError(
                     sentence(
-                        "could-not-keep-state-local-clusters",
+                        "local-could-not-keep-state",
                         "could not keep the state of local clusters in {directory}",
                         directory=self._directory,
                     ),
                     reason=error.strerror or str(error),
                     remedy=sentence(
-                        "set-mqctl-state-dir-writable-directory",
+                        "local-set-state-dir-writable",
                         "set MQCTL_STATE_DIR to a writable directory, or free its disk",
                     ),
                 ) from error
@@ -340,9 +336,9 @@ def _not_started(name: str, process: subprocess.Popen[bytes], log: Path) -> Mqct
     code = process.wait()
     kind = UsageError if code in _USAGE_CODES else StorageError
     return kind(
-        sentence("local-cluster-did-not-start", "the local cluster {name} did not start", name=name),
+        sentence("local-cluster-did-not", "the local cluster {name} did not start", name=name),
         reason=_tail(log) or f"its process ended with {code}",
-        remedy=sentence("see", "see {log}", log=log),
+        remedy=sentence("local-see", "see {log}", log=log),
     )
 
 
@@ -354,13 +350,13 @@ def _delete(name: str, directory: Path) -> None:
     except OSError as error:
         raise StorageError(
             sentence(
-                "local-cluster-down-stores-could-not",
+                "local-cluster-down-but",
                 "local cluster {name} is down, but its stores in {directory} could not be deleted",
                 name=name,
                 directory=directory,
             ),
             reason=f"{error.filename}: {error.strerror or error}",
-            remedy=sentence("delete-hand", "delete {directory} by hand", directory=directory),
+            remedy=sentence("local-delete-hand", "delete {directory} by hand", directory=directory),
         ) from error
 
 

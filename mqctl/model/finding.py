@@ -75,7 +75,7 @@ class Subject:
 
     def __str__(self) -> str:
         topic = self.topic if self.queue_id is None else f"{self.topic or ''}/{self.queue_id}"
-        level = None if self.level is None else sentence("level", "level {level}", level=self.level)
+        level = None if self.level is None else sentence("common-level", "level {level}", level=self.level)
         names = [name for name in (self.broker, self.group, self.client, topic, level, self.file) if name]
         return " ".join(names) if names else self.kind.value
 

@@ -201,12 +201,12 @@ class Gap:
             part=part,
             cause=Cause.UNREGISTERED,
             reason=sentence(
-                "broker-not-registered-what-waits-queues",
+                "gap-broker-not-registered-waits",
                 "broker {name} is not registered: what waits in its queues is not known",
                 name=name,
             )
             if part in (Part.CONSUMER_OFFSETS, Part.QUEUES)
-            else sentence("broker-not-registered", "broker {name} is not registered", name=name),
+            else sentence("gap-broker-not-registered", "broker {name} is not registered", name=name),
             broker=broker,
         )
 

@@ -182,7 +182,7 @@ class _Parser:
 
     def _wrong(self, reason: str) -> UsageError:
         return UsageError(
-            sentence("cannot-read-condition", "cannot read the condition {text!r}", text=self._text),
+            sentence("lag-condition-cannot-read-condition", "cannot read the condition {text!r}", text=self._text),
             reason=reason,
             remedy=_REMEDY,
         )

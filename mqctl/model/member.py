@@ -110,7 +110,7 @@ class GroupMembership:
         if not self.proxied or any(client not in self.proxied for client in self.client_ids):
             return broker
         return ", ".join(
-            sentence("proxy", "proxy {proxy}", proxy=address) for address in sorted(set(self.proxied.values()))
+            sentence("common-proxy", "proxy {proxy}", proxy=address) for address in sorted(set(self.proxied.values()))
         )
 
 

@@ -28,7 +28,7 @@ def meant(name: str, known: Iterable[str], otherwise: str) -> str:
     """Returns the next thing to do about a name that is not there: the names that may be meant, then `otherwise`."""
     near = near_names(name, known)
     return (
-        sentence("did-you-mean", "did you mean {near}? {listed}", near=" or ".join(near), listed=otherwise)
+        sentence("did-mean", "did you mean {near}? {listed}", near=" or ".join(near), listed=otherwise)
         if near
         else otherwise
     )

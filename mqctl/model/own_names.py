@@ -23,9 +23,11 @@ def own_name(purpose: Purpose, name: str) -> str:
     """Returns the topic, or group, of a run. Raises UsageError for a name that brokers would refuse."""
     if not name or len(name) > _LONGEST_NAME or not _CHARACTERS.issuperset(name):
         raise UsageError(
-            sentence("cannot-part-topics-name", "{name!r} cannot be part of a topic's name", name=name),
+            sentence("own-names-cannot-part-topic-name", "{name!r} cannot be part of a topic's name", name=name),
             remedy=sentence(
-                "use-up-letters-digits", "use up to {longest_name} letters, digits, - and _", longest_name=_LONGEST_NAME
+                "own-names-use-up-letters-digits",
+                "use up to {longest_name} letters, digits, - and _",
+                longest_name=_LONGEST_NAME,
             ),
         )
     return purpose + name

@@ -121,7 +121,7 @@ def config_of(kind: type[C], name: str, texts: Fields) -> C:
             values[item.name] = texts[item.name] if isinstance(default, str) else json.loads(texts[item.name])
         except ValueError as error:
             raise BadInputError(
-                sentence("cannot-read-3", "{item} of {name} cannot be read", item=item.name, name=name),
+                sentence("cannot-read-item", "{item} of {name} cannot be read", item=item.name, name=name),
                 reason=str(error),
             ) from error
         if isinstance(values[item.name], list):

@@ -73,11 +73,14 @@ class TopicUse:
             return []
         readers = [item for item in self.readers if (item.offsets or item.member_count) and not item.broadcasting]
         if not readers:
-            return [sentence("no-group-read", "no group has read its {held}", held=counted(held, "message"))]
+            return [sentence("topic-use-no-group-read", "no group has read its {held}", held=counted(held, "message"))]
         left = {reader.group: sum(self._left(reader, queue) for queue in chosen) for reader in readers}
         return [
             sentence(
-                "group-not-read", "group {group} has not read {count}", group=group, count=counted(count, "message")
+                "topic-use-group-not-read",
+                "group {group} has not read {count}",
+                group=group,
+                count=counted(count, "message"),
             )
             for group, count in sorted(left.items())
             if count
@@ -95,7 +98,7 @@ class TopicUse:
         """Returns which groups subscribe to it now, one sentence each."""
         return [
             sentence(
-                "group-subscribes",
+                "topic-use-group-subscribes",
                 "group {group} subscribes to it with {member_count}",
                 group=reader.group,
                 member_count=counted(reader.member_count, "member"),

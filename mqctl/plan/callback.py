@@ -59,14 +59,14 @@ def callback_changes(
             None
             if new == wanted
             else sentence(
-                "broker-seeks-time-lands-before-offset",
+                "callback-broker-seeks-time-lands",
                 "the broker seeks by time: it lands {wanted} before offset {wanted_2}",
                 wanted=wanted - new,
                 wanted_2=wanted,
             )
         )
         if search.time_ms == LATEST_MS:
-            note = sentence("plus-messages-arriving-before-runs", "plus messages arriving before it runs")
+            note = sentence("callback-plus-messages-arriving-before", "plus messages arriving before it runs")
         changes.append(position.to(new, note))
     return changes, Callback(topic=place[0], broker_name=place[1], time_ms=search.time_ms)
 
@@ -83,15 +83,15 @@ def best_search(searches: Sequence[Search], exact: Mapping[MessageQueue, int]) -
     if not fitting:
         raise RefusedError(
             sentence(
-                "no-timestamp-makes-broker-seek-offsets",
+                "callback-no-timestamp-makes-broker",
                 "no timestamp makes the broker seek to these offsets without skipping messages",
             ),
             reason=sentence(
-                "members-group-online-brokers-can-only",
+                "callback-members-group-online-brokers",
                 "members of the group are online, and its brokers can then only reset to a time",
             ),
             remedy=sentence(
-                "stop-all-members-run-again-offsets", "stop all members and run it again: offsets are exact then"
+                "callback-stop-all-members-run", "stop all members and run it again: offsets are exact then"
             ),
         )
     return min(fitting, key=lambda item: sum(offset - item.found[queue] for queue, offset in exact.items()))
@@ -108,20 +108,20 @@ def check_committed(positions: Iterable[QueuePosition], group: str) -> None:
             queue = position.queue
             raise RefusedError(
                 sentence(
-                    "cannot-change-offsets-group-while-members",
+                    "callback-cannot-change-offsets-group",
                     "cannot change offsets of group {group} on {topic} while it has members",
                     group=group,
                     topic=queue.topic,
                 ),
                 reason=sentence(
-                    "never-committed-offset-queue-broker-refuses",
+                    "callback-never-committed-offset-queue",
                     "it never committed an offset for queue {queue_id} of {broker_name}, and the broker "
                     "refuses the whole topic then",
                     queue_id=queue.queue_id,
                     broker_name=queue.broker_name,
                 ),
                 remedy=sentence(
-                    "wait-members-committed-all-queues-stop",
+                    "callback-wait-until-members-committed",
                     "wait until its members have committed all queues, or stop them and run it again",
                 ),
             )

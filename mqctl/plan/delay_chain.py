@@ -94,14 +94,14 @@ def _cheapest(coins: list[int], amount: int) -> dict[int, int]:
 def _refuse_far_apart(steps: int) -> None:
     if steps > _MOST_STEPS:
         raise UsageError(
-            sentence("chain-cannot-computed", "the chain cannot be computed"),
+            sentence("delay-chain-chain-cannot-computed", "the chain cannot be computed"),
             reason=sentence(
-                "delay-levels-too-far-apart-steps",
+                "delay-levels-too-far",
                 "the delay levels are too far apart: {steps} steps of the smallest one would have to be tried",
                 steps=steps,
             ),
             remedy=sentence(
-                "use-table-whose-longest-level-smaller",
+                "delay-chain-use-table-whose-longest",
                 "use a table whose longest level is a smaller multiple of what all levels have in common",
             ),
         )

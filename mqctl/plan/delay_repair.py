@@ -92,7 +92,7 @@ def _no_level(level: int, state: DelayState) -> UsageError:
     return UsageError(
         sentence("no-delay-level-set", "there is no delay level {level} to set", level=level),
         reason=sentence("table-ends-level", "the table ends at level {max_level}", max_level=state.max_level),
-        remedy=sentence("name-brokers-table-levels", "name the broker's table with --levels"),
+        remedy=sentence("delay-repair-name-broker-table-levels", "name the broker's table with --levels"),
     )
 
 
@@ -117,9 +117,7 @@ def _own(level: DelayLevelState, queue: DelayQueueState) -> LevelRepair | None:
             level=level.level, reason=ahead, old=old, new=oldest, rescued_count=rescued, again_count=again
         )
     if queue.redelivered_count is None and queue.overdue_count:
-        problem = sentence(
-            "too-many-overdue-messages-look-delivered", "too many overdue messages to look for their delivered copies"
-        )
+        problem = sentence("too-many-overdue-messages", "too many overdue messages to look for their delivered copies")
         return LevelRepair(level=level.level, reason=reason, old=old, new=first, problem=problem)
     delivered = queue.redelivered_count or 0
     new = queue.max_offset if queue.first_undelivered_offset is None else queue.first_undelivered_offset
@@ -140,10 +138,13 @@ def _as_requested(level: DelayLevelState, queue: DelayQueueState, requested: int
     if not queue.min_offset <= requested <= queue.max_offset:
         raise UsageError(
             sentence(
-                "level-cannot-set", "level {level} cannot be set to {requested}", level=level.level, requested=requested
+                "delay-repair-level-cannot-set",
+                "level {level} cannot be set to {requested}",
+                level=level.level,
+                requested=requested,
             ),
             reason=sentence(
-                "queue-goes",
+                "delay-repair-queue-goes",
                 "its queue goes from {min_offset} to {max_offset}",
                 min_offset=queue.min_offset,
                 max_offset=queue.max_offset,

@@ -63,7 +63,7 @@ def plan_resend(message: StrandedMessage, table: DelayLevelTable, *, timers: boo
     level, late_ms, problem = 0, 0, None
     if not topic:
         problem = sentence(
-            "no-property-target-topic-unknown",
+            "delay-resend-no-property-target-topic",
             "it has no property {real_topic}: its target topic is unknown",
             real_topic=REAL_TOPIC,
         )
@@ -78,7 +78,7 @@ def plan_resend(message: StrandedMessage, table: DelayLevelTable, *, timers: boo
             late_ms = delay_ms - remaining_ms
         else:
             problem = sentence(
-                "due-later-than-longest-delay-level",
+                "due-later-longest-delay",
                 "it is due later than the longest delay level; run this again closer to that time",
             )
     return Resend(

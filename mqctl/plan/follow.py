@@ -40,13 +40,13 @@ def follower_group(old: str, new: str) -> str:
     group = f"MQCTL_FOLLOW_{old}_TO_{new}"
     if len(RETRY_PREFIX + group) > LONGEST_TOPIC:
         raise UsageError(
-            sentence("group-would-name-too-long", "the group {group} would have a name that is too long", group=group),
+            sentence("follow-group-name-too-long", "the group {group} would have a name that is too long", group=group),
             reason=sentence(
-                "retry-topic-may-characters",
+                "follow-retry-topic-characters",
                 "its retry topic may have {longest_topic} characters",
                 longest_topic=LONGEST_TOPIC,
             ),
-            remedy=sentence("choose-shorter-name-new-topic", "choose a shorter name for the new topic"),
+            remedy=sentence("follow-choose-shorter-name-new", "choose a shorter name for the new topic"),
         )
     return group
 

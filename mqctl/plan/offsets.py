@@ -33,8 +33,8 @@ def plan_changes(
     known = tuple(sorted(positions, key=lambda position: position.queue))
     if not known:
         raise NotFoundError(
-            sentence("no-queue-change", "there is no queue to change"),
-            remedy=sentence("check-topic-queue-broker", "check the topic, and --queue and --broker"),
+            sentence("offset-no-queue-change", "there is no queue to change"),
+            remedy=sentence("offset-check-topic-queue-broker", "check the topic, and --queue and --broker"),
         )
     if isinstance(target, ToGiven):
         unknown = sorted(set(target.offsets) - {position.queue for position in known})
@@ -42,15 +42,15 @@ def plan_changes(
             first = unknown[0]
             raise NotFoundError(
                 sentence(
-                    "names-queue",
+                    "offset-names-queue",
                     "{target} names queue {queue_id} of {topic} on {broker_name}",
                     target=target.text,
                     queue_id=first.queue_id,
                     topic=first.topic,
                     broker_name=first.broker_name,
                 ),
-                reason=sentence("not-among-queues-chosen", "it is not among the queues chosen"),
-                remedy=sentence("leave-out-choose-topic-broker", "leave it out, or choose its topic and broker"),
+                reason=sentence("offset-not-among-queues-chosen", "it is not among the queues chosen"),
+                remedy=sentence("offset-leave-out-choose-topic", "leave it out, or choose its topic and broker"),
             )
     return tuple(
         _change(position, target, targets or {}, clamp=clamp) for position in known if _chosen(position, target)
@@ -79,13 +79,13 @@ def _change(
                 ),
                 reason=sentence("holds-offsets", "it holds offsets {low} to {high}", low=low, high=high),
                 remedy=sentence(
-                    "choose-offset-inside-other-queues-clamp",
+                    "choose-offset-inside-other",
                     "choose an offset inside, other queues, or --clamp for the nearest one",
                 ),
             )
         wanted, note = (
             min(max(wanted, low), high),
-            sentence("out-range-clamped", "{wanted} is out of range, clamped", wanted=wanted),
+            sentence("offset-out-range-clamped", "{wanted} is out of range, clamped", wanted=wanted),
         )
     return position.to(wanted, note)
 
@@ -110,10 +110,10 @@ def _wanted(position: QueuePosition, target: Target, targets: Mapping[MessageQue
 
 def _at_time(offset: int, low: int, high: int) -> tuple[int, str | None]:
     if low == high:
-        return high, sentence("queue-empty", "the queue is empty")
+        return high, sentence("offset-queue-empty", "the queue is empty")
     if offset <= low:
-        return low, sentence("no-message-older", "no message is older")
-    return (high, sentence("no-message-younger", "no message is younger")) if offset >= high else (offset, None)
+        return low, sentence("offset-no-message-older", "no message is older")
+    return (high, sentence("offset-no-message-younger", "no message is younger")) if offset >= high else (offset, None)
 
 
 def _from_committed(position: QueuePosition, target: ToCurrent | ShiftBy) -> tuple[int, str | None]:
@@ -121,14 +121,14 @@ def _from_committed(position: QueuePosition, target: ToCurrent | ShiftBy) -> tup
     if isinstance(target, ShiftBy):
         if position.old is None:
             return low + target.count, sentence(
-                "never-committed-counted-min-offset", "never committed, counted from the min offset"
+                "offset-never-committed-counted-min", "never committed, counted from the min offset"
             )
         return position.old + target.count, None
     if position.old is None:
         return low, sentence("never-committed-min-offset", "never committed, min offset")
     inside = min(max(position.old, low), high)
     return inside, None if inside == position.old else sentence(
-        "committed-offset-out-range-clamped", "the committed offset is out of range, clamped"
+        "committed-offset-out-range", "the committed offset is out of range, clamped"
     )
 
 
@@ -169,10 +169,10 @@ def choose_method(situation: GroupSituation, target: Target) -> Method:
     problem = sentence("cannot-change-offsets-group", "cannot change offsets of group {group}", group=situation.group)
     if situation.broadcasting:
         reason = sentence(
-            "members-consume-broadcasting-mode-each-stores",
+            "offset-members-consume-broadcasting-mode",
             "its members consume in BROADCASTING mode: each stores its offsets in a file on its own host",
         )
-        remedy = sentence("stop-member-edit-offsets-json-start", "stop a member, edit its offsets.json, start it again")
+        remedy = sentence("stop-member-edit-offsets", "stop a member, edit its offsets.json, start it again")
         raise RefusedError(problem, reason=reason, remedy=remedy)
     if situation.server_side:
         return Method.SERVER
@@ -182,26 +182,24 @@ def choose_method(situation: GroupSituation, target: Target) -> Method:
     if situation.polling:
         limit, way = "", ""
         reason = sentence(
-            "pull-consumers-online-ignore-resets-brokers",
+            "offset-pull-consumers-online-ignore",
             "it has pull consumers online: they ignore resets from brokers and commit over the new offsets",
         )
     else:
         limit = (
-            sentence("some-queues-only", " for some queues only")
+            sentence("offset-some-queues", " for some queues only")
             if by_time
             else sentence("exact-offset", " by exact offset")
         )
         way = sentence(
-            "reset-all-queues-time-earliest-latest", "; or reset all queues by --to-time, --to-earliest or --to-latest"
+            "offset-reset-all-queues-time", "; or reset all queues by --to-time, --to-earliest or --to-latest"
         )
-        reason = sentence(
-            "online-members-would-overwrite-new-offsets", "online members would overwrite the new offsets"
-        )
+        reason = sentence("offset-online-members-overwrite-new", "online members would overwrite the new offsets")
     raise RefusedError(
         composed("{problem}{limit}", problem=problem, limit=limit),
         reason=reason,
         remedy=sentence(
-            "stop-all-members-run-again-let",
+            "offset-stop-all-members-run",
             "stop all members and run it again{way}; or let a new group start there (mqctl replay group)",
             way=way,
         ),

@@ -80,7 +80,7 @@ def _queue(row: Mapping[str, str | None], number: int) -> FileQueue:
             broker_address=row.get("broker_address") or None,
         )
     except ValueError as error:
-        raise ValueError(sentence("line", "line {number}: {error}", number=number, error=error)) from error
+        raise ValueError(sentence("plan-file-line", "line {number}: {error}", number=number, error=error)) from error
 
 
 def _whole(text: str | None) -> int:

@@ -100,7 +100,7 @@ def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tup
         if item.end < item.begin:
             raise UsageError(
                 sentence(
-                    "queue-would-end-before-begins",
+                    "replay-queue-end-before-begins",
                     "queue {queue_id} of {topic} on {broker_name} would end at {end}, before it begins at {begin}",
                     queue_id=item.queue.queue_id,
                     topic=item.queue.topic,
@@ -108,9 +108,7 @@ def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tup
                     end=item.end,
                     begin=item.begin,
                 ),
-                remedy=sentence(
-                    "end-replay-must-lie-after-beginning", "the end of a replay must lie after its beginning"
-                ),
+                remedy=sentence("end-replay-must-lie", "the end of a replay must lie after its beginning"),
             )
         end = min(item.end, item.max_offset)
         begin = min(max(item.begin, item.min_offset), end)
@@ -122,12 +120,12 @@ def plan_ranges(queues: Iterable[QueueEnds], *, keep_empty: bool = False) -> tup
         reason = (
             sentence("deleted-already-messages", "deleted already: {gone:,} of its messages", gone=gone)
             if gone
-            else sentence("no-message-range", "there is no message in that range")
+            else sentence("replay-no-message-range", "there is no message in that range")
         )
         raise UsageError(
             sentence("nothing-replay", "there is nothing to replay"),
             reason=reason,
-            remedy=sentence("mqctl-message-peek-shows-what", "mqctl message peek shows what is there"),
+            remedy=sentence("replay-message-peek-shows", "mqctl message peek shows what is there"),
         )
     return tuple(ranges)
 
@@ -207,7 +205,7 @@ def target_queue(source: MessageQueue, targets: Sequence[MessageQueue]) -> Messa
     """
     if not targets:
         raise NotFoundError(
-            sentence("topic-no-queue-can-written-2", "the topic has no queue that can be written"),
+            sentence("replay-topic-no-queue-written", "the topic has no queue that can be written"),
             remedy="mqctl topic route",
         )
     same = [queue for queue in targets if queue.broker_name == source.broker_name]

@@ -35,9 +35,7 @@ def decide(
         elif topic is None:
             fate, note = (
                 Fate.STUCK,
-                sentence(
-                    "does-not-name-original-topic-choose", "it does not name its original topic: choose one with --to"
-                ),
+                sentence("resend-not-name-original-topic", "it does not name its original topic: choose one with --to"),
             )
         elif topic in closed:
             fate, note = Fate.STUCK, closed[topic]
@@ -45,7 +43,7 @@ def decide(
             fate, note = (
                 Fate.STUCK,
                 sentence(
-                    "body-cannot-decompressed",
+                    "resend-body-cannot-decompressed",
                     "its body cannot be decompressed: {problem}",
                     problem=letter.stored.problem,
                 ),
@@ -53,7 +51,7 @@ def decide(
         elif not letter.stored.body:
             fate, note = (
                 Fate.STUCK,
-                sentence("no-body-brokers-reject-empty-messages", "it has no body, and brokers reject empty messages"),
+                sentence("resend-no-body-brokers-reject", "it has no body, and brokers reject empty messages"),
             )
         items.append(ResendItem(letter=letter, topic=topic, fate=fate, note=note))
     return tuple(items)

@@ -18,7 +18,7 @@ class ToTime:
     text: str = ""
 
     def __str__(self) -> str:
-        return sentence("time-2", "to time {text}", text=self.text or self.time_ms)
+        return sentence("targets-time", "to time {text}", text=self.text or self.time_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ToEarliest:
     """The first message that is still there."""
 
     def __str__(self) -> str:
-        return sentence("earliest", "to earliest")
+        return sentence("targets-earliest", "to earliest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ToLatest:
     """The end: nothing that is there now will be consumed."""
 
     def __str__(self) -> str:
-        return sentence("latest", "to latest")
+        return sentence("targets-latest", "to latest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ToCurrent:
     """The committed offset: brings queues without one, or with one outside their bounds, to a valid one."""
 
     def __str__(self) -> str:
-        return sentence("current", "to current")
+        return sentence("targets-current", "to current")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ToOffset:
     offset: int
 
     def __str__(self) -> str:
-        return sentence("offset-2", "to offset {offset}", offset=self.offset)
+        return sentence("targets-offset", "to offset {offset}", offset=self.offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ShiftBy:
     count: int
 
     def __str__(self) -> str:
-        return sentence("shift", "shift by {count:+}", count=self.count)
+        return sentence("targets-shift", "shift by {count:+}", count=self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ToGiven:
     text: str
 
     def __str__(self) -> str:
-        return sentence("offsets", "to the offsets of {text}", text=self.text)
+        return sentence("targets-offsets", "to the offsets of {text}", text=self.text)
 
 
 Target: TypeAlias = ToTime | ToEarliest | ToLatest | ToCurrent | ToOffset | ShiftBy | ToGiven

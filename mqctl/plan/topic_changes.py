@@ -49,8 +49,8 @@ def parse_perm(text: str) -> int:
     letters = text.upper()
     if not letters or any(letter not in _LETTERS for letter in letters):
         raise UsageError(
-            sentence("cannot-read-permission", "cannot read the permission {text!r}", text=text),
-            remedy=sentence("write-rw-r-w", "write RW, R, W or -"),
+            sentence("topic-changes-cannot-read-permission", "cannot read the permission {text!r}", text=text),
+            remedy=sentence("topic-changes-write-rw", "write RW, R, W or -"),
         )
     return sum(_LETTERS[letter] for letter in set(letters))
 
@@ -86,7 +86,7 @@ def next_config(
             read, note = (
                 config.read_queue_count,
                 sentence(
-                    "drain-other-queues-run-again-read",
+                    "topic-changes-drain-other-queues-run",
                     "drain the other queues, then run it again to read only {read}",
                     read=read,
                 ),
@@ -95,17 +95,19 @@ def next_config(
             update = command_line("mqctl topic update -t {} --write-queues {}", config.name, read)
             raise RefusedError(
                 sentence(
-                    "queues-cannot-removed-yet",
+                    "topic-changes-queues-cannot-removed-yet",
                     "the queues of {config} on {broker_name} cannot be removed yet",
                     config=config.name,
                     broker_name=broker_name,
                 ),
                 reason=sentence(
-                    "producers-write",
+                    "topic-changes-producers-write",
                     "producers write to {write_queue_count} of them",
                     write_queue_count=config.write_queue_count,
                 ),
-                remedy=sentence("queues-twice", "{update}; or --queues {read}, twice", update=update, read=read),
+                remedy=sentence(
+                    "topic-changes-queues-twice", "{update}; or --queues {read}, twice", update=update, read=read
+                ),
             )
         else:
             _refuse_unread(config, read, broker_name, use)
@@ -126,7 +128,7 @@ def _refuse_unread(config: TopicConfig, read: int, broker_name: str, use: TopicU
         skip = command_line("mqctl offset reset -g GROUP -t {} --to-latest", config.name)
         raise RefusedError(
             sentence(
-                "queues-cannot-removed-yet-2",
+                "topic-changes-queues-cannot-removed-yet-read",
                 "queues {read} to {read_queue_count} of {config} on {broker_name} cannot be removed yet",
                 read=read,
                 read_queue_count=config.read_queue_count - 1,
@@ -134,7 +136,9 @@ def _refuse_unread(config: TopicConfig, read: int, broker_name: str, use: TopicU
                 broker_name=broker_name,
             ),
             reason=joined("; ", left),
-            remedy=sentence("let-groups-drain-skip", "let the groups drain them, or skip: {skip}", skip=skip),
+            remedy=sentence(
+                "topic-changes-let-groups-drain-skip", "let the groups drain them, or skip: {skip}", skip=skip
+            ),
         )
 
 
@@ -143,14 +147,16 @@ def _all_read(config: TopicConfig) -> None:
     if write > read:
         raise UsageError(
             sentence(
-                "would-read",
+                "topic-changes-read",
                 "{config} would have {write} and {read} to read",
                 config=config.name,
                 write=counted(write, "write queue"),
                 read=read,
             ),
-            reason=sentence("consumers-never-see-queues-above-read", "consumers never see queues above the read count"),
-            remedy=sentence("raise-read-queues-too-use-queues", "raise --read-queues too, or use --queues"),
+            reason=sentence(
+                "topic-changes-consumers-never-see-queues", "consumers never see queues above the read count"
+            ),
+            remedy=sentence("topic-changes-raise-read-queues-too", "raise --read-queues too, or use --queues"),
         )
 
 

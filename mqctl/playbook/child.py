@@ -110,7 +110,8 @@ def _started(words: Sequence[str], environment: Mapping[str, str], *, stdin: int
         )
     except OSError as error:
         raise StorageError(
-            sentence("could-not-run", "could not run {value}", value=shell_words(["mqctl", *words])), reason=str(error)
+            sentence("playbook-could-not-run", "could not run {value}", value=shell_words(["mqctl", *words])),
+            reason=str(error),
         ) from error
 
 

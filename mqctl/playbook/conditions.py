@@ -59,8 +59,8 @@ def condition_holds(expression: str, facts: Mapping[str, object], given: Collect
         if _NAMES.fullmatch(expression) and looked_up(expression) <= set(given):
             return True
         raise BadInputError(
-            sentence("could-not-decide", "could not decide {expression!r}", expression=expression),
-            reason=sentence("gives-not-true-false", "it gives {value}, not true or false", value=value),
+            sentence("playbook-could-not-decide", "could not decide {expression!r}", expression=expression),
+            reason=sentence("playbook-gives-not-true-false", "it gives {value}, not true or false", value=value),
         )
     return bool(value)
 
@@ -77,8 +77,8 @@ def read(expression: str, document: object) -> Scalar:
     if isinstance(value, list) and all(isinstance(item, (str, int)) for item in value):
         return ",".join(map(str, value))
     raise BadInputError(
-        sentence("could-not-capture", "could not capture {expression!r}", expression=expression),
-        reason=sentence("gives-no-single-value", "it gives no single value"),
+        sentence("playbook-could-not-capture", "could not capture {expression!r}", expression=expression),
+        reason=sentence("playbook-gives-no-single-value", "it gives no single value"),
     )
 
 
@@ -87,11 +87,11 @@ def _ask(expression: str, document: object) -> object:
         return jmespath.search(expression, document)
     except JMESPathError as error:
         raise BadInputError(
-            sentence("could-not-ask", "could not ask {expression!r}", expression=expression),
+            sentence("playbook-could-not-ask", "could not ask {expression!r}", expression=expression),
             reason=" ".join(str(error).split()),
         ) from error
     except RecursionError as error:
         raise BadInputError(
-            sentence("could-not-ask", "could not ask {expression!r}", expression=expression),
+            sentence("playbook-could-not-ask", "could not ask {expression!r}", expression=expression),
             reason=sentence("nested-too-deeply", "it is nested too deeply"),
         ) from error

@@ -29,12 +29,14 @@ def bound(playbook: Playbook, given: Sequence[str]) -> dict[str, Argument]:
     for word in given:
         name, equals, value = word.partition("=")
         if not equals:
-            raise UsageError(sentence("p-not-name-value", "-p {word} is not NAME=VALUE", word=word), remedy=remedy)
+            raise UsageError(
+                sentence("playbook-not-name-value", "-p {word} is not NAME=VALUE", word=word), remedy=remedy
+            )
         if name not in by_name:
             there = ", ".join(by_name) or "none"
             raise UsageError(
-                sentence("no-parameter", "{slug} has no parameter {name}", slug=playbook.slug, name=name),
-                reason=sentence("there-are", "there are {there}", there=there),
+                sentence("playbook-no-parameter", "{slug} has no parameter {name}", slug=playbook.slug, name=name),
+                reason=sentence("common-there", "there are {there}", there=there),
                 remedy=remedy,
             )
         values[name] = _value(by_name[name], value)
@@ -42,8 +44,8 @@ def bound(playbook: Playbook, given: Sequence[str]) -> dict[str, Argument]:
     if missing:
         wanted = " ".join(f"-p {name}=..." for name in missing)
         raise UsageError(
-            sentence("needs", "{slug} needs {missing}", slug=playbook.slug, missing=", ".join(missing)),
-            remedy=sentence("add", "add {wanted}", wanted=wanted),
+            sentence("playbook-needs", "{slug} needs {missing}", slug=playbook.slug, missing=", ".join(missing)),
+            remedy=sentence("playbook-add", "add {wanted}", wanted=wanted),
         )
     for item in playbook.parameters:
         path = values[item.name]
@@ -73,6 +75,6 @@ def _value(parameter: Parameter, text: str) -> Argument:
 
 def _bad(parameter: Parameter, text: str, wanted: str) -> UsageError:
     return UsageError(
-        sentence("p-cannot", "-p {parameter}={text} cannot be", parameter=parameter.name, text=text),
-        reason=sentence("takes", "it takes {wanted}", wanted=wanted),
+        sentence("playbook-cannot", "-p {parameter}={text} cannot be", parameter=parameter.name, text=text),
+        reason=sentence("playbook-takes", "it takes {wanted}", wanted=wanted),
     )

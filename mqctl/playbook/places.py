@@ -27,7 +27,9 @@ def directory() -> Traversable:
         return checkout
     raise NotFoundError(
         sentence("no-playbooks", "there are no playbooks"),
-        reason=sentence("neither-nor", "neither in {packaged} nor in {checkout}", packaged=packaged, checkout=checkout),
+        reason=sentence(
+            "playbook-neither-nor", "neither in {packaged} nor in {checkout}", packaged=packaged, checkout=checkout
+        ),
     )
 
 

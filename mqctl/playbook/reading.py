@@ -112,7 +112,7 @@ def _bad(file: Traversable, line: int | None, reason: str) -> ConfigurationError
     return ConfigurationError(
         sentence("could-not-use-playbook", "could not use the playbook {where}", where=where),
         reason=reason,
-        remedy=sentence("docs-playbooks-md-describes-form", "docs/playbooks.md describes the form"),
+        remedy=sentence("docs-playbooks-md-describes", "docs/playbooks.md describes the form"),
     )
 
 
@@ -123,7 +123,7 @@ def _located(message: str) -> tuple[str, str]:
         name, path = unknown[1], unknown[2] or "$"
         kind = next((kind for form, kind in _KINDS if form.fullmatch(path)), None)
         known = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) if kind else ""
-        return f"{path}.{name}", sentence("no-such-key", "no such key; there are {known}", known=known)
+        return f"{path}.{name}", sentence("playbook-no-such-key", "no such key; there are {known}", known=known)
     match = _AT.fullmatch(message)
     path, reason = (match[2], match[1]) if match else ("$", message)
     path = path.split("[...]")[0]

@@ -45,8 +45,8 @@ def filled(command: str, values: Mapping[str, object], *, unknown: bool = False)
             continue
         if missing and not unknown:
             raise BadInputError(
-                sentence("could-not-make-command", "could not make the command {command!r}", command=command),
-                reason=sentence("not-known", "{place} is not known", place=missing[0]),
+                sentence("playbook-could-not-make-command", "could not make the command {command!r}", command=command),
+                reason=sentence("playbook-not-known", "{place} is not known", place=missing[0]),
             )
         words += [fill(word, values, unknown=unknown) for word in part.words]
     return words
@@ -64,8 +64,8 @@ def fill(text: str, values: Mapping[str, object], *, unknown: bool = False) -> s
         known = values.get(place[1])
         if known is None and not unknown:
             raise BadInputError(
-                sentence("could-not-fill", "could not fill {text!r}", text=text),
-                reason=sentence("not-known", "{place} is not known", place=place[1]),
+                sentence("playbook-could-not-fill", "could not fill {text!r}", text=text),
+                reason=sentence("playbook-not-known", "{place} is not known", place=place[1]),
             )
         return f"<{place[1]}>" if known is None else str(known)
 
@@ -77,7 +77,7 @@ def _parts(command: str) -> Iterator[_Part]:
         words = shlex.split(command)
     except ValueError as error:
         raise BadInputError(
-            sentence("could-not-read-command", "could not read the command {command!r}", command=command),
+            sentence("playbook-could-not-read-command", "could not read the command {command!r}", command=command),
             reason=str(error),
         ) from error
     inside: list[str] | None = None
@@ -93,6 +93,6 @@ def _parts(command: str) -> Iterator[_Part]:
             inside = None
     if inside is not None:
         raise BadInputError(
-            sentence("could-not-read-command", "could not read the command {command!r}", command=command),
-            reason=sentence("bracket-not-closed", "a bracket is not closed"),
+            sentence("playbook-could-not-read-command", "could not read the command {command!r}", command=command),
+            reason=sentence("playbook-bracket-not-closed", "a bracket is not closed"),
         )

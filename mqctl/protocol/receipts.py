@@ -181,5 +181,5 @@ def _plain(entry: str, part: str) -> int:
 def _no_offsets(entry: str) -> BadInputError:
     return BadInputError(
         sentence("response-pop-cannot-decoded", "the response to a pop cannot be decoded"),
-        reason=sentence("names-no-offsets", "{entry!r} names no offsets", entry=entry[:60]),
+        reason=sentence("protocol-names-no-offsets", "{entry!r} names no offsets", entry=entry[:60]),
     )

@@ -14,7 +14,7 @@ T = TypeVar("T")
 MAX_DEPTH = 64
 """Levels of nesting that are read; nothing that people write comes near."""
 TOO_DEEP = sentence(
-    "nested-too-deeply-more-than-levels", "it is nested too deeply: more than {max_depth} levels", max_depth=MAX_DEPTH
+    "protocol-nested-too-deeply-more", "it is nested too deeply: more than {max_depth} levels", max_depth=MAX_DEPTH
 )
 """The reason, whichever limit was met first: this one, libyaml's (1,000 levels from 0.2.6 on) or Python's stack."""
 
@@ -38,7 +38,7 @@ class UnreadableYaml(ValueError):
         return (
             sentence("no-yaml", "it is no YAML")
             if self.line is None
-            else sentence("no-yaml-in-line", "it is no YAML in line {line}", line=self.line)
+            else sentence("protocol-no-yaml-line", "it is no YAML in line {line}", line=self.line)
         )
 
 

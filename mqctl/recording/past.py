@@ -56,7 +56,7 @@ def _decoded_snapshot(recording: Recording, look: Look, kinds: Collection[RowKin
         raise BadInputError(
             sentence("could-not-read-recording", "could not read the recording {place}", place=recording.place.text),
             reason=of_decoder(error),
-            remedy=sentence("use-mqctl-wrote", "use the mqctl that wrote it"),
+            remedy=sentence("recording-use-wrote", "use the mqctl that wrote it"),
         ) from error
     return replace(snapshot, unavailable=(*snapshot.unavailable, *_unread(recording, look)))
 

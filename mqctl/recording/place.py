@@ -80,7 +80,9 @@ class _Remote:
             raise ConfigurationError(
                 sentence("could-not-open", "could not open {path}", path=text),
                 reason=str(error),
-                remedy=sentence("install-library-fsspec-names", "install the library that fsspec names for it"),
+                remedy=sentence(
+                    "recording-install-library-fsspec-names", "install the library that fsspec names for it"
+                ),
             ) from error
 
     def names(self) -> list[str]:
@@ -121,7 +123,7 @@ def open_place(text: str) -> RecordingPlace:
     except ImportError as error:
         raise ConfigurationError(
             sentence("could-not-open", "could not open {path}", path=text),
-            reason=sentence("fsspec-not-installed", "fsspec is not installed"),
+            reason=sentence("recording-fsspec-not-installed", "fsspec is not installed"),
             remedy="pip install 'mqctl[record]'",
         ) from error
 

@@ -145,11 +145,11 @@ class Recording:
         if not answered:
             raise NotFoundError(
                 sentence(
-                    "recording-no-look-before-moment",
+                    "recording-no-look-before",
                     "the recording {place} has no look at or before that moment",
                     place=self.place.text,
                 ),
-                remedy=sentence("name-later-moment", "name a later moment"),
+                remedy=sentence("recording-name-later-moment", "name a later moment"),
             )
         return answered[-1]
 
@@ -194,7 +194,7 @@ def open_recording(text: str) -> Recording:
     if not pieces:
         raise NotFoundError(
             sentence("no-recording", "there is no recording in {location}", location=text),
-            remedy=sentence("mqctl-record-dir-makes-one", "mqctl record DIR makes one"),
+            remedy=sentence("record-dir-makes", "mqctl record DIR makes one"),
         )
     problems: dict[str, BadInputError] = {}
     clusters: set[str] = set()
@@ -208,27 +208,25 @@ def open_recording(text: str) -> Recording:
         raise next(
             iter(problems.values()),
             BadInputError(
-                sentence("no-look", "no look of {text} is there", text=text),
-                remedy=sentence("record-again", "record again"),
+                sentence("recording-no-look", "no look of {text} is there", text=text),
+                remedy=sentence("recording-record-again", "record again"),
             ),
         )
     if len(clusters) > 1:
         raise BadInputError(
             sentence("could-not-read-recording", "could not read the recording {place}", place=text),
             reason=sentence(
-                "mixes-files-several-clusters",
+                "recording-mixes-files-several-clusters",
                 "it mixes files of several clusters: {clusters}",
                 clusters=", ".join(sorted(clusters)),
             ),
-            remedy=sentence(
-                "keep-each-clusters-recording-own-directory", "keep each cluster's recording in its own directory"
-            ),
+            remedy=sentence("keep-each-cluster-recording", "keep each cluster's recording in its own directory"),
         )
     looks = _from_the_first_whole(sorted(looks, key=lambda look: look.moment_ms))
     if not looks:
         problem = BadInputError(
-            sentence("no-look-whole", "no look of {text} is whole", text=text),
-            remedy=sentence("record-again", "record again"),
+            sentence("recording-no-look-whole", "no look of {text} is whole", text=text),
+            remedy=sentence("recording-record-again", "record again"),
         )
         raise next(iter(problems.values()), problem)
     return Recording(place, next(iter(clusters)), looks, pieces, problems)
@@ -277,7 +275,7 @@ def _read(
         problems[piece.name] = BadInputError(
             sentence("could-not-read", "could not read {file}", file=where),
             reason=error.strerror or str(error),
-            remedy=sentence("intact-part-used", "the intact part is used"),
+            remedy=sentence("recording-intact-part-used", "the intact part is used"),
         )
         return None
     if clusters is not None:

@@ -140,7 +140,7 @@ def opened(kind: RowKind, data: bytes, where: str) -> tuple[Arrow, str]:
         raise BadInputError(
             sentence("could-not-read", "could not read {file}", file=where),
             reason=sentence("format-not", "its format is {version}, not {format}", version=version, format=FORMAT),
-            remedy=sentence("use-mqctl-wrote", "use the mqctl that wrote it"),
+            remedy=sentence("recording-use-wrote", "use the mqctl that wrote it"),
         )
     missing = sorted(set(schema_of(kind).names) - set(file.schema_arrow.names))
     if missing:
@@ -207,7 +207,7 @@ def damaged(where: str, error: Exception) -> BadInputError:
     return BadInputError(
         sentence("could-not-read", "could not read {file}", file=where),
         reason=sentence("cut-damaged", "cut or damaged: {split}", split=reason),
-        remedy=sentence("intact-part-used", "the intact part is used"),
+        remedy=sentence("recording-intact-part-used", "the intact part is used"),
     )
 
 

@@ -85,14 +85,14 @@ class RecordingWriter:
                 continue
             if cluster != self._cluster:
                 raise RefusedError(
-                    sentence("could-not-record-into", "could not record into {place}", place=self._place.text),
+                    sentence("recording-could-not-record", "could not record into {place}", place=self._place.text),
                     reason=sentence(
                         "holds-recording-not",
                         "it holds the recording of {cluster}, not of {cluster_2}",
                         cluster=cluster,
                         cluster_2=self._cluster,
                     ),
-                    remedy=sentence("name-directory-each-cluster", "name a directory for each cluster"),
+                    remedy=sentence("recording-name-directory-each-cluster", "name a directory for each cluster"),
                 )
             return
 
@@ -223,9 +223,9 @@ class RecordingWriter:
         self._open = [piece for piece in self._open if piece in set(pieces)]
         raise StorageError(
             sentence("files-recording-gone", "files of the recording {place} are gone", place=self._place.text),
-            reason=sentence("somebody-removed-moved", "somebody removed or moved them"),
+            reason=sentence("recording-somebody-removed-moved", "somebody removed or moved them"),
             remedy=sentence(
-                "leave-recorder-next-look-recorded-whole", "leave them to the recorder; the next look is recorded whole"
+                "recording-leave-recorder-next-look", "leave them to the recorder; the next look is recorded whole"
             ),
         )
 

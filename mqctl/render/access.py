@@ -159,14 +159,12 @@ def explanation_document(question: tuple[str, str, str, str], decisions: Mapping
 def _explained(broker: str, decision: Decision) -> ExplainedDecision:
     entry = decision.entry
     why = decision.reason or (
-        sentence("entry-allows", "an entry allows it")
+        sentence("acl-entry-allows", "an entry allows it")
         if entry is not None
-        else sentence("super-user-may-do-everything", "a Super user may do everything")
+        else sentence("acl-super-user-everything", "a Super user may do everything")
     )
     if decision.against:
-        why += sentence(
-            "entries-contradict-each-other-order-decides", " Entries contradict each other: their order decides."
-        )
+        why += sentence("acl-entries-contradict-each-other", " Entries contradict each other: their order decides.")
     return ExplainedDecision(
         broker=broker,
         decision="Allow" if decision.allowed else "Deny",

@@ -202,7 +202,7 @@ def advice_document(
             Paragraphs(
                 [
                     sentence(
-                        "advice-uncertain",
+                        "backlog-uncertain-two-looks-apart",
                         "Uncertain: the two looks are only {window} apart, less than the commit interval of "
                         "consumers, or not every member answered.",
                         window=units.duration(window_ms),
@@ -244,7 +244,7 @@ def _deleted(advice: BacklogAdvice) -> str | None:
     if advice.loses is None:
         return None
     if advice.expires_in_ms is None:
-        return sentence("deleted-yes", "yes") if advice.loses else sentence("deleted-no", "no")
+        return sentence("common-yes", "yes") if advice.loses else sentence("common-no", "no")
     span = units.Duration(advice.expires_in_ms)
     if advice.loses:
         return sentence("deleted-yes-in", "yes, from {span} on", span=span)
@@ -258,7 +258,7 @@ def _uncommitted(advice: BacklogAdvice) -> Iterator[str]:
     known = {"group": advice.group, "topic": advice.topic}
     if held:
         yield sentence(
-            "uncommitted-held",
+            "backlog-no-committed-offset-queues-counted",
             "{group} has no committed offset on {topic} in queues: {queues}. Counted from the first message that "
             "their members hold, messages waiting: {waiting}.",
             **known,
@@ -267,7 +267,7 @@ def _uncommitted(advice: BacklogAdvice) -> Iterator[str]:
         )
     if len(flows) > len(held):
         yield sentence(
-            "uncommitted-unknown",
+            "backlog-no-committed-offset-queues",
             "{group} has no committed offset on {topic} in queues: {queues}, and no member holds their messages: "
             "how many wait is not known.",
             **known,
@@ -383,5 +383,7 @@ def _shown_queue(flow: QueueFlow) -> _ShownQueue:
         in_tps=_rate(flow.in_tps),
         out_tps=_rate(flow.out_tps),
         movement=flow.movement.value,
-        drain=sentence("in-turn", "after the others") if flow.movement is Movement.WAITING else _drain(flow.drain),
+        drain=sentence("backlog-after-others", "after the others")
+        if flow.movement is Movement.WAITING
+        else _drain(flow.drain),
     )

@@ -75,7 +75,7 @@ def bench_document(run: BenchRun) -> Document:
         Paragraphs(
             [
                 sentence(
-                    "s-second-topic-ended",
+                    "bench-second-topic-ended",
                     "{message_count} in {counted_s:,.1f} s: {messages_per_s} and {bytes_per_s} a second; "
                     "topic {topic}; ended by {ended_by}",
                     message_count=counted(run.message_count, "message"),
@@ -114,11 +114,14 @@ def bench_document(run: BenchRun) -> Document:
             Paragraphs(
                 [
                     sentence(
-                        "limited", "limited by {what}: {evidence}", what=run.limit.what, evidence=run.limit.evidence
+                        "bench-limited",
+                        "limited by {what}: {evidence}",
+                        what=run.limit.what,
+                        evidence=run.limit.evidence,
                     ),
-                    sentence("more-3", "for more: {next}", next=run.limit.next),
+                    sentence("bench-more", "for more: {next}", next=run.limit.next),
                     sentence(
-                        "our-busiest-process-used-core",
+                        "bench-our-busiest-process-used",
                         "our busiest process used {cpu_share} of a core",
                         cpu_share=share(run.client.cpu_share),
                     ),
@@ -143,7 +146,7 @@ def _bars_of(series: Sequence[BenchSecond]) -> list[str]:
     slow = [item.p99_ms for item in series if item.p99_ms is not None]
     lines = [
         sentence(
-            "messages-second",
+            "bench-messages-second",
             "messages a second  {spark_line}  {rates:,.0f} to {rates_2:,.0f}",
             spark_line=spark_line(rates),
             rates=min(rates),
@@ -153,7 +156,7 @@ def _bars_of(series: Sequence[BenchSecond]) -> list[str]:
     if slow:
         lines.append(
             sentence(
-                "p99-ms",
+                "bench-ms",
                 "p99                {spark_line}  {slow:,.3g} to {slow_2:,.3g} ms",
                 spark_line=spark_line(slow),
                 slow=min(slow),

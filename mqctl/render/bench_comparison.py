@@ -36,12 +36,12 @@ def comparison_document(comparison: BenchComparison) -> Document:
     conclusion = _CONCLUSIONS[comparison.verdict](seconds=FEWEST_SECONDS)
     if comparison.differing:
         conclusion = sentence(
-            "bench-differing",
+            "bench-unclear-other-work-measured",
             "unclear: other work was measured: {differing}",
             differing="; ".join(comparison.differing),
         )
     counts = sentence(
-        "bench-counts",
+        "bench-counts-where-ratio-lies",
         "what counts: {threshold}; from and to: where the ratio lies, 95 times of 100",
         threshold=share(comparison.threshold),
     )

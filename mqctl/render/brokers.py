@@ -133,16 +133,16 @@ def broker_row(broker: LiveBroker) -> BrokerRow:
 def missing_row(broker: SeenBroker) -> BrokerRow:
     """Builds the row of a broker that is not registered and ought to be."""
     why = (
-        sentence("part", "part of {expected_by}", expected_by=broker.expected_by)
+        sentence("broker-part", "part of {expected_by}", expected_by=broker.expected_by)
         if broker.expected_by
-        else sentence("within-day", "it was within a day")
+        else sentence("broker-within-day", "it was within a day")
     )
     return BrokerRow(
         cluster=broker.cluster,
         name=broker.name,
         broker_id=0,
         address=broker.address or "?",
-        problem=sentence("not-registered", "not registered: {why}", why=why),
+        problem=sentence("broker-not-registered", "not registered: {why}", why=why),
         registered=False,
     )
 
@@ -190,7 +190,7 @@ def description_document(broker: LiveBroker) -> Document:
     if sends.count is not None:
         pools.append(
             sentence(
-                "sends-waiting-oldest-ms",
+                "broker-sends-waiting-oldest-ms",
                 "sends: {count} of {capacity} waiting, the oldest for {head_wait_ms} ms",
                 count=sends.count,
                 capacity=sends.capacity,
@@ -200,7 +200,7 @@ def description_document(broker: LiveBroker) -> Document:
     if pulls.count is not None:
         pools.append(
             sentence(
-                "pulls-waiting-oldest-ms",
+                "broker-pulls-waiting-oldest-ms",
                 "pulls: {count} of {capacity} waiting, the oldest for {head_wait_ms} ms",
                 count=pulls.count,
                 capacity=pulls.capacity,
@@ -213,7 +213,7 @@ def description_document(broker: LiveBroker) -> Document:
         if behind is None
         else [
             sentence(
-                "consume-queues-bytes-behind-commit-log",
+                "broker-consume-queues-bytes-behind",
                 "consume queues: {behind} bytes behind the commit log",
                 behind=behind,
             )

@@ -25,7 +25,9 @@ _WORDS: dict[type, dict[str, str]] = {StepRecord: STEP_WORDS, ResendRecord: LETT
 def way_back(change_id: str, command: str = "mqctl undo") -> str:
     """Says how a change is undone: in the same words wherever that is said."""
     line = command_line(f"{command} {{}}", change_id)
-    return sentence("undo-shows-plan-execute-does", "undo: {line} (shows its plan; --execute does it)", line=line)
+    return sentence(
+        "change-words-undo-shows-plan-execute", "undo: {line} (shows its plan; --execute does it)", line=line
+    )
 
 
 def face_state(record: AnyRecord) -> str:

@@ -115,7 +115,7 @@ def _name_servers(
         NameServerRow(
             address=server,
             broker_count=len(state),
-            difference=sentence("missing", "missing: {everyone}", everyone=", ".join(sorted(everyone - state)))
+            difference=sentence("cluster-missing", "missing: {everyone}", everyone=", ".join(sorted(everyone - state)))
             if everyone - state
             else None,
         )
@@ -130,37 +130,39 @@ def description_document(description: ClusterDescription) -> Document:
     row = description.cluster
     lines = [
         sentence(
-            "cluster",
+            "cluster-versions",
             "cluster      {cluster}, {versions}",
             cluster=row.cluster,
-            versions=row.versions or sentence("version-not-known", "version not known"),
+            versions=row.versions or sentence("cluster-version-not-known", "version not known"),
         ),
         sentence(
-            "brokers-2",
+            "cluster-brokers",
             "brokers      {master_count}, {slave_count}",
             master_count=counted(description.master_count, "master"),
             slave_count=counted(description.slave_count, "slave"),
         )
         + (
-            sentence("missing-2", "; {missing_count} missing", missing_count=description.missing_count)
+            sentence(
+                "cluster-missing-missing-count", "; {missing_count} missing", missing_count=description.missing_count
+            )
             if description.missing_count
             else ""
         ),
         sentence(
-            "rates-s-out-s",
+            "cluster-rates-out",
             "rates        {or_unknown} in/s, {or_unknown_2} out/s",
             or_unknown=_or_unknown(row.put_tps),
             or_unknown_2=_or_unknown(row.get_tps),
         ),
         sentence(
-            "topics-application-retry-dead-letter",
+            "cluster-topics-application-retry-dead",
             "topics       {number} application, {number_2} retry, {number_3} dead-letter",
             number=_number(description.topic_count),
             number_2=_number(description.retry_topic_count),
             number_3=_number(description.dead_letter_topic_count),
         ),
         sentence(
-            "groups",
+            "cluster-groups",
             "groups       {number}{popping}",
             number=_number(description.group_count),
             popping=_popping(description),
@@ -182,7 +184,7 @@ def description_document(description: ClusterDescription) -> Document:
 
 def _popping(description: ClusterDescription) -> str:
     number = description.popping_group_count
-    return sentence("set-pop", ", {number} of them set to POP", number=_number(number)) if number != 0 else ""
+    return sentence("cluster-set-pop", ", {number} of them set to POP", number=_number(number)) if number != 0 else ""
 
 
 def _number(value: int | None) -> str:

@@ -51,9 +51,13 @@ def cluster_document(rows: Sequence[BrokerRow], name_servers: Sequence[str], dif
         parts.setdefault(row.cluster, []).append(row)
     clusters = [cluster_row(name, members) for name, members in sorted(parts.items())]
     value = ClusterList(clusters=clusters, name_servers=list(name_servers), differing=list(differing))
-    lines = [sentence("name-servers-2", "name servers: {name_servers}", name_servers=", ".join(name_servers))]
+    lines = [sentence("cluster-name-servers", "name servers: {name_servers}", name_servers=", ".join(name_servers))]
     lines += (
-        [sentence("other-brokers-known", "other brokers are known at: {differing}", differing=", ".join(differing))]
+        [
+            sentence(
+                "cluster-other-brokers-known", "other brokers are known at: {differing}", differing=", ".join(differing)
+            )
+        ]
         if differing
         else []
     )

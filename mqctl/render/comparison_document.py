@@ -13,17 +13,17 @@ from mqctl.units import instant
 
 _WORDS = {
     "equal": sentence(
-        "logs-equal-over-all-both-end", "The logs are equal over all that both have, and end at the same offset."
+        "comparison-logs-equal-over-all", "The logs are equal over all that both have, and end at the same offset."
     ),
-    "b-behind": sentence("b-ends-before-all-equal", "B ends before A; all that it has is equal to A."),
-    "b-ahead": sentence("b-ends-after-all-equal-b", "B ends after A; all that A has is equal in B."),
-    "a-empty": sentence("no-messages-b", "A HAS NO MESSAGES; B has."),
-    "b-empty": sentence("b-no-messages", "B HAS NO MESSAGES; A has."),
+    "b-behind": sentence("comparison-ends-before-all-equal", "B ends before A; all that it has is equal to A."),
+    "b-ahead": sentence("comparison-ends-after-all-equal", "B ends after A; all that A has is equal in B."),
+    "a-empty": sentence("comparison-no-messages", "A HAS NO MESSAGES; B has."),
+    "b-empty": sentence("comparison-only-a-has-messages", "B HAS NO MESSAGES; A has."),
     "file-missing": sentence(
-        "file-missing-one-logs-what-both", "A file is missing in one of the logs; what both have is equal."
+        "comparison-file-missing-logs-both", "A file is missing in one of the logs; what both have is equal."
     ),
     "nothing-in-common": sentence(
-        "logs-no-range-common-nothing-compared", "The logs have no range in common: nothing was compared."
+        "comparison-logs-no-range-common", "The logs have no range in common: nothing was compared."
     ),
 }
 _COMPARED = (
@@ -131,7 +131,7 @@ def comparison_document(comparison: StoreComparison) -> Document:
                     *_of_moments(comparison, sides),
                 ]
             ),
-            *_shown(_QUEUES, sentence("messages-only-one", "Messages that only one of them has"), comparison.queues),
+            *_shown(_QUEUES, sentence("comparison-messages", "Messages that only one of them has"), comparison.queues),
             Table(
                 _TABLES,
                 comparison.tables,
@@ -140,13 +140,14 @@ def comparison_document(comparison: StoreComparison) -> Document:
             ),
             *_shown(
                 _UNREAD,
-                sentence("not-compared-nothing-known", "Not compared, so nothing is known of it"),
+                sentence("comparison-not-compared-nothing-known", "Not compared, so nothing is known of it"),
                 comparison.unread_tables,
             ),
             *_shown(
                 _CONSUMERS,
                 sentence(
-                    "what-consumers-meet-if-one-serves", "What consumers meet if one serves them in place of the other"
+                    "comparison-consumers-meet-if-serves",
+                    "What consumers meet if one serves them in place of the other",
                 ),
                 comparison.consumers,
             ),
@@ -161,7 +162,9 @@ def _shown(columns: tuple[Column, ...], title: str, rows: Sequence[object]) -> I
         yield Paragraphs(
             [
                 sentence(
-                    "more-rows-o-json-all", "{rows:,} more rows: -o json has all of them.", rows=len(rows) - _SHOWN_ROWS
+                    "comparison-more-rows-json-all",
+                    "{rows:,} more rows: -o json has all of them.",
+                    rows=len(rows) - _SHOWN_ROWS,
                 )
             ]
         )
@@ -177,7 +180,7 @@ def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterato
         yield (
             _WORDS.get(comparison.state)
             or sentence(
-                "logs-differ-record-first-different-byte",
+                "comparison-logs-differ-record-first",
                 "THE LOGS DIFFER from the record at {first} on (first different byte at {byte}).",
                 first=first,
                 byte=byte,
@@ -186,7 +189,7 @@ def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterato
     else:
         yield (
             sentence(
-                "logs-differ-between-first-different-byte",
+                "comparison-logs-differ-between-first",
                 "THE LOGS DIFFER between {first} and {equal_again_at:,} (first different byte at "
                 "{byte}) and are equal after that: bytes were changed in one copy, the copies did "
                 "not diverge. mqctl store verify on each may tell which.",
@@ -198,14 +201,14 @@ def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterato
     if comparison.first_difference is not None:
         for side in sides:
             yield (
-                sentence("no-record", "{side} has no record there.", side=side.name)
+                sentence("comparison-no-record", "{side} has no record there.", side=side.name)
                 if side.record is None
                 else _record(side.name, side.record)
             )
     if comparison.state in ("b-behind", "b-ahead"):
         yield (
             sentence(
-                "compared-one-only",
+                "comparison-compared",
                 "Compared: {compared_bytes}; in one only: {a_end}.",
                 compared_bytes=counted(comparison.compared_bytes, "byte"),
                 a_end=counted(abs(comparison.a_end - comparison.b_end), "byte"),
@@ -213,12 +216,12 @@ def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterato
         )
     else:
         yield sentence(
-            "compared-bytes", "Compared: {compared_bytes:,} bytes.", compared_bytes=comparison.compared_bytes
+            "comparison-compared-bytes", "Compared: {compared_bytes:,} bytes.", compared_bytes=comparison.compared_bytes
         )
     if comparison.a_start != comparison.b_start:
         later = "B" if comparison.b_start > comparison.a_start else "A"
         yield sentence(
-            "log-begins-bytes-later",
+            "comparison-log-begins-bytes-later",
             "The log of {later} begins {a_start:,} bytes later.",
             later=later,
             a_start=abs(comparison.a_start - comparison.b_start),
@@ -226,7 +229,7 @@ def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterato
     for side in sides:
         if side.only_count:
             yield sentence(
-                "can-read-only",
+                "comparison-read",
                 "Can be read in {side} only: {only_count}.",
                 side=side.name,
                 only_count=counted(side.only_count, "message"),
@@ -234,7 +237,7 @@ def _of_logs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iterato
     if comparison.has_other_files:
         yield (
             sentence(
-                "log-files-differ-size-bytes-b",
+                "comparison-log-files-differ-size",
                 "Log files differ in size: {a_file_bytes:,} bytes in A, {b_file_bytes:,} in B. A "
                 "slave cannot follow a master with files of another size.",
                 a_file_bytes=comparison.a_file_bytes,
@@ -247,7 +250,7 @@ def _record(name: str, record: RecordSeen) -> str:
     place = f"{record.topic}/{record.queue_id}"
     key = record.keys[0] if record.keys else record.unique_id or "-"
     return sentence(
-        "offset-key-stored",
+        "comparison-offset-key-stored",
         "{name} has {place} offset {queue_offset:,} there, key {key}, stored {stored_ms}.",
         name=name,
         place=place,
@@ -262,13 +265,13 @@ def _of_epochs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Itera
         if not any(item.table == "epochs" for item in comparison.unread_tables):
             name = "A" if comparison.b_epochs is None else "B"
             yield sentence(
-                "only-epochs-other-one-ran-under",
+                "comparison-epochs-other-ran-under",
                 "Only {name} has epochs: the other one ran under no controller, and would not be cut as a slave.",
                 name=name,
             )
     elif comparison.a_epochs is not None and comparison.epochs_meet_at is None:
         yield sentence(
-            "epochs-nothing-common-neither-can-follow",
+            "comparison-epochs-nothing-common-neither",
             "Their epochs have nothing in common: neither can follow the other, and it tries again for ever.",
         )
     elif comparison.epochs_meet_at is not None:
@@ -276,7 +279,7 @@ def _of_epochs(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Itera
             if side.end > comparison.epochs_meet_at:
                 yield (
                     sentence(
-                        "slave-would-cut-epochs-would-go",
+                        "comparison-slave-cut-epochs-go",
                         "As a slave of {other}, {side} would be cut to {epochs_meet_at:,} by its epochs: "
                         "{end} would go.",
                         other=other.name,
@@ -292,7 +295,7 @@ def _of_sides(sides: tuple[_Side, _Side]) -> Iterator[str]:
         if side.unread_bytes:
             yield (
                 sentence(
-                    "bytes-after-last-readable-record-half",
+                    "comparison-bytes-after-last-readable",
                     "{side} has {unread_bytes:,} bytes after its last readable record: half a record, or "
                     "what an earlier end of the log left.",
                     side=side.name,
@@ -302,7 +305,7 @@ def _of_sides(sides: tuple[_Side, _Side]) -> Iterator[str]:
         if side.cut_bytes:
             yield (
                 sentence(
-                    "cut-slave-bytes-older-records-still",
+                    "comparison-cut-slave-bytes-older",
                     "{side} was cut to {end:,} as a slave; {cut_bytes:,} bytes of older records are "
                     "still in its files, and a restart brings them back until its master cuts them again.",
                     side=side.name,
@@ -313,7 +316,7 @@ def _of_sides(sides: tuple[_Side, _Side]) -> Iterator[str]:
         elif side.confirm_offset is not None and side.confirm_offset < side.end:
             yield (
                 sentence(
-                    "ran-under-controller-confirmed-up-what",
+                    "comparison-ran-under-controller-confirmed",
                     "{side} ran under a controller and is confirmed up to {confirm_offset:,}: what "
                     "follows was not confirmed by the whole set, or was cut when it was a slave.",
                     side=side.name,
@@ -328,7 +331,7 @@ def _of_moments(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iter
         if side.is_open:
             yield (
                 sentence(
-                    "open-running-broker-what-other-one",
+                    "comparison-open-running-broker-other",
                     "{side} is open by a running broker: what the other one has more may have come since "
                     "it was looked at.",
                     side=side.name,
@@ -337,7 +340,7 @@ def _of_moments(comparison: StoreComparison, sides: tuple[_Side, _Side]) -> Iter
         elif side.has_abort and comparison.state in ("b-behind", "b-ahead"):
             yield (
                 sentence(
-                    "killed-copied-while-broker-ran-abort",
+                    "comparison-killed-copied-while-broker",
                     "{side} was killed, or copied while its broker ran (its abort file is there): of "
                     "copies made one after the other the later one has more.",
                     side=side.name,

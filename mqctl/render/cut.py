@@ -41,7 +41,14 @@ def cut_tables(document: Document, limit: int) -> Document:
         blocks.append(replace(block, rows=block.rows[:limit]))
         blocks.append(
             Paragraphs(
-                [sentence("rows-cut", "{shown:,} of {total:,} shown; --limit all", shown=limit, total=len(block.rows))]
+                [
+                    sentence(
+                        "cut-shown-limit-all",
+                        "{shown:,} of {total:,} shown; --limit all",
+                        shown=limit,
+                        total=len(block.rows),
+                    )
+                ]
             )
         )
     return replace(document, blocks=blocks)

@@ -74,12 +74,12 @@ RETRY_COLUMNS = (
     Column("dead_letter_ms", "dead letter at", CellKind.TIME_MS, wide=True, none="?"),
 )
 _WHY = {
-    GivenUp.EXHAUSTED: sentence("groups-retries-used-up", "the group's retries are used up"),
+    GivenUp.EXHAUSTED: sentence("dlq-group-retries-used-up", "the group's retries are used up"),
     GivenUp.EARLY: sentence(
-        "given-up-before-groups-limit-consumer",
+        "dlq-given-up-before-group",
         "given up before the group's limit: the consumer has one of its own, or asked for it",
     ),
-    GivenUp.UNKNOWN: sentence("groups-limit-not-known-here", "the group's limit is not known here"),
+    GivenUp.UNKNOWN: sentence("dlq-group-limit-not-known", "the group's limit is not known here"),
 }
 
 
@@ -214,7 +214,7 @@ def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
     for row in rows:
         if not row.readable:
             line = sentence(
-                "no-consumer-can-read-mqctl-dlq",
+                "no-consumer-read-dlq",
                 "{topic} on {broker_name} is {perm}: no consumer can read it; mqctl dlq show can",
                 topic=row.topic,
                 broker_name=row.broker_name,
@@ -228,7 +228,7 @@ def groups_document(rows: Sequence[DeadLetterGroup]) -> Document:
             Paragraphs(
                 [
                     sentence(
-                        "why-sent-again",
+                        "dlq-why-sent-again",
                         "which, why, and which were sent again: {value}",
                         value=command_line("mqctl dlq show {}", worst),
                     )
@@ -254,10 +254,10 @@ def letters_document(
     """
     listed = list(letters)
     rows = [_letter(letter, form, now_ms, resent(letter_key(letter))) for letter in listed]
-    beyond = sentence("more-raise-limit", ", and more: raise --limit") if more else ""
+    beyond = sentence("dlq-more-raise-limit", ", and more: raise --limit") if more else ""
     lines = [
         sentence(
-            "group-4",
+            "dlq-group",
             "{rows} of group {group}{beyond}",
             rows=counted(len(rows), "dead letter"),
             group=group,
@@ -267,14 +267,14 @@ def letters_document(
     for kind in GivenUp:
         count = sum(row.given_up == kind for row in rows)
         lines += (
-            [sentence("frame-kind-count-why", "  {kind}: {count}, {why}", kind=Word(kind), count=count, why=_WHY[kind])]
+            [sentence("dlq-kind", "  {kind}: {count}, {why}", kind=Word(kind), count=count, why=_WHY[kind])]
             if count
             else []
         )
     if again := sum(row.resent is True for row in rows):
         lines.append(
             sentence(
-                "sent-again-already-resend-leaves-out",
+                "dlq-sent-again-already-resend",
                 "  sent again already: {again:,}; a resend leaves them out",
                 again=again,
             )
@@ -290,7 +290,7 @@ def letters_document(
                 [
                     *lines,
                     sentence(
-                        "what-tried-again-still",
+                        "dlq-tried-again-still",
                         "what is tried again still: {value}",
                         value=command_line("mqctl retry list -g {}", group),
                     ),
@@ -309,7 +309,7 @@ def _ladder_lines(group: str, letters: Sequence[DeadLetter]) -> list[str]:
     tries, span = ladder.retry_max_times + 1, units.duration(ladder.whole_ms())
     early = sorted({letter.failed_count for letter in letters if letter.given_up is GivenUp.EARLY})
     again = sentence(
-        "if-cause-not-fixed-message-sent",
+        "dlq-if-cause-not-fixed",
         "if the cause is not fixed, a message sent again is a dead letter after {span} (failures: {tries:,})",
         span=span,
         tries=tries,
@@ -317,7 +317,7 @@ def _ladder_lines(group: str, letters: Sequence[DeadLetter]) -> list[str]:
     if early:
         failures = f"{early[0]:,}" if len(early) == 1 else f"{early[0]:,} to {early[-1]:,}"
         again = sentence(
-            "if-cause-not-fixed-message-sent-2",
+            "dlq-if-cause-not-fixed-message",
             "if the cause is not fixed, a message sent again may be given up as early as these "
             "were (failures: {failures}); the group's own limit comes after {span} (failures: "
             "{tries:,})",
@@ -329,12 +329,12 @@ def _ladder_lines(group: str, letters: Sequence[DeadLetter]) -> list[str]:
     return [
         again,
         sentence(
-            "send-all-groups-topic-one-add",
+            "dlq-send-all-groups-topic",
             "send them to all groups of their topic: {resend}; one of them: add --key KEY or --id ID",
             resend=resend,
         ),
         sentence(
-            "send-alone",
+            "dlq-send-alone",
             "send them to {group} alone: {value}",
             group=group,
             value=command_line("mqctl dlq resend {} --to {}", group, retry_topic(group)),
@@ -381,7 +381,7 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
         most = max(row.failed_count for row in mine)
         lines.append(
             sentence(
-                "waiting-ready-failed-up",
+                "dlq-waiting-ready-failed-up",
                 "{group}: {waiting} waiting, {mine} ready; failed up to {most}",
                 group=group,
                 waiting=waiting,
@@ -391,7 +391,7 @@ def retries_document(retries: Iterable[Retry], *, more: bool, now_ms: int) -> Do
         )
         lines += [_window(windows[group])] if group in windows else []
     lines += (
-        [sentence("more-raise-limit-choose-group", "there are more: raise --limit, or choose a group")] if more else []
+        [sentence("dlq-more-raise-limit-choose", "there are more: raise --limit, or choose a group")] if more else []
     )
     some_pop = any(retry.popped for retry in listed)
     columns = [column for column in RETRY_COLUMNS if some_pop or column.key != "consume_mode"]
@@ -408,11 +408,11 @@ def _window(window: RepairWindow) -> str:
     whole = (
         ""
         if known == failing
-        else sentence("known-2", " (known of {known} of {failing})", known=known, failing=failing)
+        else sentence("dlq-known", " (known of {known} of {failing})", known=known, failing=failing)
     )
     at, span = units.instant(window.closes_ms), units.duration(window.closes_in_ms)
     return sentence(
-        "if-every-try-fails-first-becomes",
+        "dlq-if-every-try-fails",
         "  if every try fails, the first becomes a dead letter at {at}, in {span}{whole}: have the fix out by then",
         at=at,
         span=span,

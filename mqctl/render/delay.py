@@ -88,7 +88,7 @@ def levels_document(snapshot: ClusterSnapshot) -> Document:
     keys = ("level", "delay_ms", "recorded_offset", "min_offset", "max_offset", "waiting_count")
     columns = level_columns(rows, tuple(column for column in COLUMNS if column.key in keys))
     blocks: list[Table | Paragraphs] = [
-        Paragraphs([sentence("level-table", "level table: {source}", source=source or "unknown")])
+        Paragraphs([sentence("delay-level-table", "level table: {source}", source=source or "unknown")])
     ]
     return _levels_form("delay.levels/1", snapshot, [*blocks, Table(columns, rows)])
 
@@ -110,7 +110,7 @@ def backlog_document(snapshot: ClusterSnapshot) -> Document:
     return _levels_form("delay.backlog/1", snapshot, [*levels, *timer_blocks(timers)])
 
 
-UNUSED = sentence("no-delay-level-ever-used", "no delay level was ever used")
+UNUSED = sentence("no-delay-level-ever", "no delay level was ever used")
 
 
 def _levels_form(schema: str, snapshot: ClusterSnapshot, blocks: Sequence[Table | Paragraphs]) -> Document:

@@ -85,13 +85,13 @@ def chain_document(
         rest_ms=chain.rest_ms,
     )
     left = (
-        sentence("no-level-covers", ", then {rest_ms} that no level covers", rest_ms=duration(chain.rest_ms))
+        sentence("delay-no-level-covers", ", then {rest_ms} that no level covers", rest_ms=duration(chain.rest_ms))
         if chain.rest_ms
         else ""
     )
     lines = [
         sentence(
-            "now",
+            "delay-now",
             "to {deliver_ms}, {remaining_ms} from now: {hop_count}{left}",
             deliver_ms=instant(deliver_ms),
             remaining_ms=duration(report.remaining_ms),
@@ -102,7 +102,7 @@ def chain_document(
     if native_timer:
         lines.append(
             sentence(
-                "brokers-timers-mqctl-message-send-deliver",
+                "delay-these-brokers-timers-message",
                 "these brokers have timers: mqctl message send --deliver-at needs no hops",
             )
         )

@@ -18,8 +18,8 @@ from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.text import Word, sentence
 
 _USED = {
-    FileSource.BACKUP: sentence("backup-used", "; its backup is used"),
-    FileSource.NONE: sentence("broker-would-start-without", "; the broker would start without it"),
+    FileSource.BACKUP: sentence("description-backup-used", "; its backup is used"),
+    FileSource.NONE: sentence("description-broker-start-without", "; the broker would start without it"),
 }
 TOPIC_COLUMNS = (
     Column("topic", "topic"),
@@ -130,9 +130,11 @@ def _columns(rows: list[StoreTopicRow], *, several: bool) -> list[Column]:
 
 def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:
     origin = snapshot.origin
-    yield sentence("source", "source           {kind} {location}", kind=origin.kind, location=origin.location)
     yield sentence(
-        "as-of",
+        "description-source", "source           {kind} {location}", kind=origin.kind, location=origin.location
+    )
+    yield sentence(
+        "description-observed-at-ms",
         "as of            {observed_at_ms} ({observed_from})",
         observed_at_ms=units.instant(origin.observed_at_ms),
         observed_from=Word(origin.observed_from),
@@ -141,31 +143,31 @@ def _origin_lines(snapshot: ClusterSnapshot) -> Iterable[str]:
         earlier = snapshot.earlier
         if earlier is None:
             yield sentence(
-                "looks-1-without-rates-mqctl-snapshot",
+                "description-looks-without-rates-snapshot",
                 "looks            1, without rates; mqctl snapshot save --window 60s FILE saves 2",
             )
         else:
             span = units.duration(origin.observed_at_ms - earlier.origin.observed_at_ms)
             yield sentence(
-                "looks-2-apart-mqctl-group-lag",
+                "description-looks-apart-group-lag",
                 "looks            2, {span} apart: mqctl group lag --advise --snapshot FILE shows rates",
                 span=span,
             )
     if origin.redacted:
         yield sentence(
-            "redacted-addresses-client-ids-keys-paths",
+            "description-redacted-addresses-client-ids",
             "redacted         addresses, client ids, keys and paths are made up",
         )
     if origin.archive:
-        yield sentence("saved", "saved in         {archive}", archive=origin.archive)
+        yield sentence("description-saved", "saved in         {archive}", archive=origin.archive)
 
 
 def broker_lines(broker: BrokerSnapshot) -> Iterable[str]:
     """Yields what is worth knowing of a broker beside its topics, one fact a line."""
     yield sentence(
-        "broker",
+        "description-broker",
         "broker           {broker}",
-        broker=broker.name or sentence("name-not-known-files", "name not known from the files"),
+        broker=broker.name or sentence("description-name-not-known-files", "name not known from the files"),
     )
     if broker.storage is not None:
         yield from _storage_lines(broker.storage)
@@ -173,14 +175,14 @@ def broker_lines(broker: BrokerSnapshot) -> Iterable[str]:
     configured = "?" if broker.lacks(Part.GROUPS) else len(broker.groups)
     with_offsets = "?" if broker.lacks(Part.CONSUMER_OFFSETS) else len(committed)
     yield sentence(
-        "consumer-groups-configured-offsets",
+        "description-consumer-groups-configured-offsets",
         "consumer groups  {configured} configured, {with_offsets} with offsets",
         configured=configured,
         with_offsets=with_offsets,
     )
     if broker.transactions is not None:
         yield sentence(
-            "transactions-pending",
+            "description-transactions-pending",
             "transactions     {pending} pending",
             pending=units.count(len(broker.transactions.pending)),
         )
@@ -188,9 +190,9 @@ def broker_lines(broker: BrokerSnapshot) -> Iterable[str]:
 
 def _storage_lines(storage: StorageState) -> Iterable[str]:
     yield sentence(
-        "last-stop",
+        "description-last-stop",
         "last stop        {has_abort}",
-        has_abort=sentence("unclean-abort-still-running", "unclean (abort is there), or still running")
+        has_abort=sentence("description-unclean-abort-still-running", "unclean (abort is there), or still running")
         if storage.has_abort
         else "clean",
     )
@@ -199,7 +201,7 @@ def _storage_lines(storage: StorageState) -> Iterable[str]:
         files, held = counted(log.file_count, "file"), units.size(log.max_offset - log.min_offset)
         first, end = units.count(log.min_offset), units.count(log.max_offset)
         yield sentence(
-            "commit-log-offsets",
+            "description-commit-log-offsets",
             "commit log       {files}, offsets {first} to {end} ({held})",
             files=files,
             first=first,
@@ -208,13 +210,15 @@ def _storage_lines(storage: StorageState) -> Iterable[str]:
         )
         if log.oldest_store_time_ms is not None and log.newest_store_time_ms is not None:
             oldest, newest = units.instant(log.oldest_store_time_ms), units.instant(log.newest_store_time_ms)
-            yield sentence("store-times", "store times      {oldest} to {newest}", oldest=oldest, newest=newest)
+            yield sentence(
+                "description-store-times", "store times      {oldest} to {newest}", oldest=oldest, newest=newest
+            )
     if storage.checkpoint is not None:
-        yield sentence("checkpoint", "checkpoint       {status}", status=storage.checkpoint.status)
+        yield sentence("description-checkpoint", "checkpoint       {status}", status=storage.checkpoint.status)
     for file in storage.config_files:
         if file.source is not FileSource.MAIN:
             yield sentence(
-                "config",
+                "description-config",
                 "config           {file}: {main_problem}{used}",
                 file=file.name,
                 main_problem=file.main_problem,

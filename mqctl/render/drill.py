@@ -167,7 +167,7 @@ def verdict_results(verdict: DrillVerdict) -> tuple[CheckResult, ...]:
         results.append(
             CheckResult(
                 check="judged",
-                subject=sentence("topic-2", "topic {topic}", topic=verdict.topic),
+                subject=sentence("shared-topic", "topic {topic}", topic=verdict.topic),
                 state=CheckState.UNKNOWN,
                 message=joined(" ", unjudged(verdict)),
             )

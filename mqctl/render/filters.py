@@ -101,19 +101,19 @@ def bloom_document(value: BloomReport) -> Document:
     """Builds the document of `filter bloom`."""
     lines: Sequence[str] = [
         sentence(
-            "bits-hashes-each-group-topic",
+            "filter-bits-hashes-each-group",
             "{bit_count} bits, {hash_count} hashes of each group and topic",
             bit_count=value.bit_count,
             hash_count=value.hash_count,
         ),
         sentence(
-            "records-looked-vain",
+            "filter-records-looked-vain",
             "{group_count}: {false_hit_share:.1%} of records are looked at in vain",
             group_count=counted(value.group_count, "matching group"),
             false_hit_share=value.false_hit_share,
         ),
         *(
-            [sentence("bits", "bits: {positions}", positions=", ".join(map(str, value.positions)))]
+            [sentence("filter-bits", "bits: {positions}", positions=", ".join(map(str, value.positions)))]
             if value.positions
             else []
         ),

@@ -338,17 +338,21 @@ def diagnosis_document(
     if moving:
         blocks.append(
             Table(
-                LINE_COLUMNS, moving, title=sentence("groups-behind", "Groups that are behind, between the two looks")
+                LINE_COLUMNS,
+                moving,
+                title=sentence("doctor-groups-behind-between-two", "Groups that are behind, between the two looks"),
             )
         )
     if report.silenced:
         blocks.append(
-            Table(_SILENCED_COLUMNS, report.silenced, title=sentence("findings-silenced", "Known and accepted"))
+            Table(_SILENCED_COLUMNS, report.silenced, title=sentence("doctor-known-accepted", "Known and accepted"))
         )
     if lines := not_judged_lines(diagnosis.not_judged):
-        blocks.append(Table(_NOT_JUDGED_COLUMNS, lines, title=sentence("not-judged", "Could not be checked")))
+        blocks.append(
+            Table(_NOT_JUDGED_COLUMNS, lines, title=sentence("doctor-could-not-checked", "Could not be checked"))
+        )
     if partly := covered_lines(report.covered, not_judged):
-        blocks.append(Table(_COVERED_COLUMNS, partly, title=sentence("partly-judged", "Only partly judged")))
+        blocks.append(Table(_COVERED_COLUMNS, partly, title=sentence("doctor-partly-judged", "Only partly judged")))
     return Document(schema=schema, value=report, records=rows, csv_columns=FINDING_COLUMNS, blocks=blocks)
 
 
@@ -369,7 +373,7 @@ def _headline(
 ) -> Iterable[str]:
     origin = snapshot.origin
     yield sentence(
-        "judged-source",
+        "doctor-judged",
         "{source}, judged as of {time}",
         source=origin.location,
         time=units.instant(origin.observed_at_ms),
@@ -380,7 +384,7 @@ def _headline(
     if names:
         # Named, so that whoever knows the cluster sees which one is missing, also at the first look ever.
         yield sentence(
-            "brokers-named",
+            "doctor-brokers",
             "{brokers:broker}: {names}",
             brokers=units.Count(len(names)),
             names=[printable(name) for name in names],
@@ -396,7 +400,10 @@ def _headline(
             minute=units.duration(round(60_000 / report.time_scale)),
         )
     if report.online_group_count == 0 and not groups:
-        yield sentence("no-groups", "No consumer group has members online: rules about members had nothing to check.")
+        yield sentence(
+            "doctor-no-consumer-group-members",
+            "No consumer group has members online: rules about members had nothing to check.",
+        )
 
 
 def finding_block(row: FindingRow, finding: Finding, explain: bool) -> Paragraphs:  # noqa: FBT001

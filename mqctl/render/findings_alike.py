@@ -214,19 +214,19 @@ def alike_block(alike: Sequence[Told], online: Collection[str] | None = None, *,
     figures = {"title": title(worst.code), "count": len(alike)}
     count = (
         sentence(
-            "findings-alike-of-groups",
+            "doctor-findings-groups-worst-first",
             "{title}: {count:,} findings of {groups:,} groups, worst first",
             groups=groups,
             **figures,
         )
         if 1 < groups < len(alike)
-        else sentence("findings-alike", "{title}: {count:,} findings, worst first", **figures)
+        else sentence("doctor-findings-worst-first", "{title}: {count:,} findings, worst first", **figures)
     )
     lines = [composed("{severity}  {code}  {count}", severity=severity.upper(), code=worst.code, count=count)]
     lines += [indented(row.what) for row, _ in named]
     if len(alike) > len(named):
         more = len(alike) - len(named)
-        lines.append(indented(sentence("findings-alike-more", "and {count:,} more (-o json for all)", count=more)))
+        lines.append(indented(sentence("doctor-more-json-all", "and {count:,} more (-o json for all)", count=more)))
     if worst.names.get("cause") == "offline":
         every = command_line("mqctl group lag {} --sort lag", shlex.split(source))
         worst = replace(worst, next_command=every, playbook_command=None)

@@ -90,11 +90,12 @@ def follow_plan_document(plan: FollowPlan) -> Document:
     """Builds the document of a planned follower."""
     keys = plan.keys
     readers = ", ".join(
-        sentence("left", "{group} ({left:,} left)", group=group, left=left) for group, left in plan.readers.items()
+        sentence("follow-left", "{group} ({left:,} left)", group=group, left=left)
+        for group, left in plan.readers.items()
     ) or sentence("no-group", "no group")
     lines = [
         sentence(
-            "followed-into-group",
+            "follow-followed-group",
             "{old} ({old_queue_count}) is followed into {new} ({new_queue_count}) by group {group}, {begin}",
             old=plan.old,
             old_queue_count=counted(plan.old_queue_count, "queue"),
@@ -104,7 +105,7 @@ def follow_plan_document(plan: FollowPlan) -> Document:
             begin=plan.begin,
         ),
         sentence(
-            "waiting-now-read",
+            "follow-waiting-now-read",
             "waiting now: {message_count}; {old} is read by {readers}, {new} by {receivers}",
             message_count=counted(plan.message_count, "message"),
             old=plan.old,
@@ -113,7 +114,7 @@ def follow_plan_document(plan: FollowPlan) -> Document:
             receivers=", ".join(plan.receivers) or sentence("no-group", "no group"),
         ),
         sentence(
-            "sample-where-hash-key-puts-several",
+            "follow-sample-where-hash-key",
             "{kind} in a sample of {message_count}: {key_count:,}, {placed_count:,} where a hash "
             "of the key puts them, {scattered_count:,} in several queues",
             kind=Word(keys.kind),
@@ -122,11 +123,11 @@ def follow_plan_document(plan: FollowPlan) -> Document:
             placed_count=keys.placed_count,
             scattered_count=keys.scattered_count,
         ),
-        *(sentence("warning", "warning: {line}", line=line) for line in plan.warnings),
+        *(sentence("common-warning", "warning: {line}", line=line) for line in plan.warnings),
         "cut-over:",
         *(composed("  {number}. {step}", number=number, step=step) for number, step in enumerate(plan.steps, 1)),
         sentence(
-            "nothing-copied-add-execute-confirm-begin",
+            "follow-nothing-copied-add-execute",
             "nothing was copied; add --execute --confirm {new} to begin",
             new=shell_word(plan.new),
         ),
@@ -174,29 +175,27 @@ def follow_document(report: FollowReport) -> Document:
         left_count=report.left_count,
     )
     lines = [
-        sentence("twice-more-times", "twice or more: {key}: {count} times", key=key, count=count)
+        sentence("follow-twice-more-times", "twice or more: {key}: {count} times", key=key, count=count)
         for key, count in report.repeated.items()
     ]
     if report.unknown_count:
         lines.append(
             sentence(
-                "could-not-looked-up-may-twice",
+                "follow-could-not-looked-up",
                 "{unknown_count} could not be looked up and may be there twice",
                 unknown_count=counted(report.unknown_count, "copy", "copies"),
             )
         )
     lines.append(
         sentence(
-            "shows-queue-queue",
+            "follow-shows-queue",
             "{value} shows it queue by queue",
             value=command_line("mqctl replay status {}", report.id),
         )
     )
     if report.state == "stopped":
         lines.append(
-            sentence(
-                "run-same-command-again-continues-where", "run the same command again: it continues where it stopped"
-            )
+            sentence("follow-run-same-command-again", "run the same command again: it continues where it stopped")
         )
     rows: Sequence[_Row] = [row]
     blocks: list[Table | Paragraphs] = [Table(_COLUMNS, rows)]

@@ -73,7 +73,7 @@ SHARE_COLUMNS = (
 )
 
 
-_NOT_KNOWN = sentence("members-not-known-store-does-not", "members are not known: a store does not tell who is online")
+_NOT_KNOWN = sentence("group-members-not-known-store", "members are not known: a store does not tell who is online")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +255,11 @@ def config_document(group: str, rows: Sequence[GroupOnBroker], modes: Iterable[s
     value = GroupSettings(group=group, brokers=list(rows), consume_mode=", ".join(sorted(modes)) or None)
     blocks: list[Table | Paragraphs] = [Table(CONFIG_COLUMNS, rows)]
     if value.consume_mode is not None:
-        blocks.append(Paragraphs([sentence("how-consumed", "how members consume: {kinds}", kinds=value.consume_mode)]))
+        blocks.append(
+            Paragraphs(
+                [sentence("group-how-members-consume", "how members consume: {kinds}", kinds=value.consume_mode)]
+            )
+        )
     return Document(schema="group.config/1", value=value, records=rows, blocks=blocks)
 
 
@@ -274,7 +278,7 @@ def member_rows(memberships: Mapping[str, GroupMembership], running: Sequence[Ru
         for member in held.members:
             proxy = held.proxied.get(member.client_id)
             entry = (
-                sentence("proxy", "proxy {proxy}", proxy=proxy) if proxy else broker,
+                sentence("common-proxy", "proxy {proxy}", proxy=proxy) if proxy else broker,
                 member.address,
                 member.language,
                 member.version,
@@ -361,7 +365,15 @@ def members_document(
         blocks.append(Table(SHARE_COLUMNS, pops, title=sentence("title-what-the-group-pops", "What the group pops")))
     if any(kinds):
         blocks.append(
-            Paragraphs([sentence("how-consumed", "how members consume: {kinds}", kinds=", ".join(filter(None, kinds)))])
+            Paragraphs(
+                [
+                    sentence(
+                        "group-how-members-consume",
+                        "how members consume: {kinds}",
+                        kinds=", ".join(filter(None, kinds)),
+                    )
+                ]
+            )
         )
     blocks += _retry_words(value)
     if refused_by:
@@ -371,7 +383,7 @@ def members_document(
             Paragraphs(
                 [
                     sentence(
-                        "pulls-refused",
+                        "every-pull-refused-no",
                         "{brokers}: every pull of {group} is refused, there are no settings of the group and none "
                         "are made (autoCreateSubscriptionGroup=false). Create it (`mqctl group create`), or check "
                         "its name.",
@@ -383,7 +395,7 @@ def members_document(
         )
     if configs:
         blocks.insert(
-            0, Table(CONFIG_COLUMNS, configs, title=sentence("consumer-group-2", "Consumer group {group}", group=group))
+            0, Table(CONFIG_COLUMNS, configs, title=sentence("consumer-group", "Consumer group {group}", group=group))
         )
     schema = "group.describe/1" if configs else "group.members/1"
     return Document(schema=schema, value=value, records=members, csv_columns=MEMBER_COLUMNS, blocks=blocks)
@@ -405,7 +417,7 @@ def _online_tables(value: GroupMembers, *, online_known: bool) -> list[Table | P
             title=sentence("title-what-brokers-filter-by", "What brokers filter by"),
             empty=sentence("empty-no-subscriptions", "no subscriptions")
             if online_known
-            else sentence("not-known-2", "not known"),
+            else sentence("not-known", "not known"),
         ),
     ]
 
@@ -417,12 +429,12 @@ def _retries_in_place(running: Iterable[RunningInfo]) -> int | None:
 
 
 _FOR_EVER = Sentence(
-    "retried-for-ever",
+    "group-orderly-members-retry-failed",
     "{group}: orderly members retry a failed message in place, without a limit; its queue stands still meanwhile, "
     "and nothing shows in retry topics (MQ503). The limit of brokers is for concurrent members.",
 )
 _IN_PLACE = Sentence(
-    "retried-in-place",
+    "group-orderly-members-retry-failed-message",
     "{group}: orderly members retry a failed message in place (at most: {most:,}); its queue stands still "
     "meanwhile, and nothing shows in retry topics (MQ503). The limit of brokers is for concurrent members.",
 )

@@ -110,10 +110,10 @@ def instance_document(info: RunningInfo, mode: str | None) -> Document:
         popped_held_counts=info.held_counts,
     )
     rows = [_Property(key, item) for key, item in sorted(info.properties.items())]
-    kind = {True: Word("orderly"), False: Word("concurrent"), None: sentence("not-reported", "not reported")}[
+    kind = {True: Word("orderly"), False: Word("concurrent"), None: sentence("instance-not-reported", "not reported")}[
         info.orderly
     ]
-    threads = sentence("not-reported", "not reported") if info.thread_count is None else str(info.thread_count)
+    threads = sentence("instance-not-reported", "not reported") if info.thread_count is None else str(info.thread_count)
     return Document(
         schema="group.member/1",
         value=value,
@@ -123,7 +123,7 @@ def instance_document(info: RunningInfo, mode: str | None) -> Document:
             Paragraphs(
                 [
                     sentence(
-                        "listener-consume-threads",
+                        "instance-listener-consume-threads",
                         "{client_id} of {with_mode}: listener {kind}, consume threads {threads}",
                         client_id=info.client_id,
                         with_mode=with_mode(info.group, mode),
@@ -132,7 +132,7 @@ def instance_document(info: RunningInfo, mode: str | None) -> Document:
                     ),
                     *(
                         sentence(
-                            "popped-not-answered",
+                            "instance-popped-not-answered",
                             "popped from {topic} and not answered for: {held}",
                             topic=topic,
                             held=counted(held, "message"),

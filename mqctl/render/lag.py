@@ -159,7 +159,7 @@ def _behind_in_all(groups: Sequence[GroupLag], online: Collection[str]) -> Parag
     behind = {group.group for group in groups if group.lag_count}
     waiting = sum(group.lag_count or 0 for group in groups)
     line = sentence(
-        "online-first",
+        "lag-groups-behind-messages-waiting",
         "groups behind: {behind:,}, messages waiting: {waiting:,}; those with members online ({online:,}) come first",
         behind=len(behind),
         waiting=waiting,
@@ -173,7 +173,7 @@ def _window(window: RepairWindow) -> str:
     failing = window.failing_count
     retries = command_line("mqctl retry list -g {}", window.group)
     return sentence(
-        "window-closes",
+        "lag-messages-failed-wait-tried",
         "{group}: messages that failed and wait to be tried again: {failing:,}. If every try fails, the first "
         "becomes a dead letter at {at}, in {span}: have the fix out by then ({retries})",
         group=window.group,
@@ -198,7 +198,14 @@ def _next(groups: Sequence[GroupLag], options: str | None) -> list[Paragraphs]:
     advise = command_line("mqctl group lag {} --advise {}", first.group, where)
     return [
         Paragraphs(
-            [sentence("lag-next", "why, and what to do: {doctor}; until when: {advise}", doctor=doctor, advise=advise)]
+            [
+                sentence(
+                    "lag-why-until-when",
+                    "why, and what to do: {doctor}; until when: {advise}",
+                    doctor=doctor,
+                    advise=advise,
+                )
+            ]
         )
     ]
 
@@ -232,7 +239,7 @@ def _group_blocks(
         yield Paragraphs(
             [
                 sentence(
-                    "retries-folded",
+                    "retry-topics-without-lag",
                     "retry topics without lag, not shown: {count:,}; --limit all",
                     count=len(groups) - len(telling),
                 )
@@ -292,7 +299,7 @@ def lag_document(
             Paragraphs(
                 [
                     sentence(
-                        "from-slaves",
+                        "lag-master-gone-figures-slave",
                         "master gone: {names}; figures are the slave's, which may lack the master's last messages",
                         names=", ".join(slaves),
                     )

@@ -52,7 +52,7 @@ def round_document(observed_at_ms: int, number: int, rows: Sequence[GroupTrend])
             Paragraphs(
                 [
                     sentence(
-                        "round",
+                        "lag-round",
                         "{observed_at_ms}  round {number}",
                         observed_at_ms=instant(observed_at_ms),
                         number=number,

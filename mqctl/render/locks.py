@@ -109,21 +109,21 @@ def lock_document(consuming: LockedGroup, locks: Sequence[QueueLock]) -> Documen
     ]
     odd = sum(item.state not in _CALM for item in locks)
     line = sentence(
-        "not-held-should",
+        "lock-not-held-should",
         "{group}: {odd} of {rows} not held as they should be",
         group=group,
         odd=counted(odd, "queue"),
         rows=len(rows),
     )
     shared = sentence(
-        "pops-brokers-share-out-messages-no",
+        "lock-pops-brokers-share-out",
         "{group} pops {popped}: brokers share out the messages, no queue has an owner or a lock",
         group=group,
         popped=", ".join(popped),
     )
     if concurrent:
         line = sentence(
-            "consumes-concurrently-takes-no-locks", "{group} consumes concurrently: it takes no locks", group=group
+            "lock-consumes-concurrently-takes-no", "{group} consumes concurrently: it takes no locks", group=group
         )
     lines = [shared] if popped and lockless else [line, shared] if popped else [line]
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
@@ -187,7 +187,7 @@ KEY_LANES_COLUMNS = (
 )
 _WORST_QUEUES = 5
 _KEY_LANES_TITLE = sentence(
-    "one-thread-each-key-instead-each",
+    "lock-thread-each-key-instead",
     "with one thread for each key instead of each queue (order of a key is kept), queues that gain least first",
 )
 
@@ -357,14 +357,14 @@ def order_document(report: OrderCheckReport) -> Document:
         ""
         if report.by_hash_share is None
         else sentence(
-            "lie-where-hash-puts",
+            "lock-lie-where-hash-puts",
             "; {by_hash_share} lie where the hash puts them",
             by_hash_share=share(report.by_hash_share),
         )
     )
     lines = [
         sentence(
-            "sampled-without",
+            "lock-sampled-without",
             "{topic}: {message_count} sampled in {queue_count}, {key_count} by {key}, {keyless} without{by_hash}",
             topic=report.topic,
             message_count=counted(report.message_count, "message"),
@@ -375,7 +375,7 @@ def order_document(report: OrderCheckReport) -> Document:
             by_hash=by_hash,
         ),
         sentence(
-            "several-queues",
+            "lock-several-queues",
             "{spread_key_count} in several queues",
             spread_key_count=counted(report.spread_key_count, "key"),
         ),
@@ -389,7 +389,7 @@ def order_document(report: OrderCheckReport) -> Document:
         )
     if report.re_routing:
         title = sentence(
-            "another-number-queues-producers-choose-hash",
+            "lock-another-number-queues-producers",
             "with another number of queues, for producers that choose by hash",
         )
         blocks.append(Table(RE_ROUTING_COLUMNS, report.re_routing, title=title))
@@ -404,19 +404,19 @@ def order_document(report: OrderCheckReport) -> Document:
 
 
 def _traced(traced: TracedOrder) -> tuple[list[str], Table]:
-    title = sentence("what-rebalances-did-clocks-consumers", "what rebalances did, by the clocks of the consumers")
+    title = sentence("lock-rebalances-did-clocks-consumers", "what rebalances did, by the clocks of the consumers")
     table = Table(HANDOVER_COLUMNS, traced.handovers, title=title)
     if not traced.delivery_count:
         return [
             sentence(
-                "no-traced-delivery-messages-consumers-do",
+                "lock-no-traced-delivery-these",
                 "No traced delivery of these messages to {group}: its consumers do not trace, or not yet.",
                 group=traced.group,
             )
         ], table
     said = [
         sentence(
-            "traced-queues-out-order",
+            "lock-traced-queues-out-order",
             "{delivery_count} to {group} traced, {handovers} of queues, {broken_count} of them out of order",
             delivery_count=counted(traced.delivery_count, "delivery", "deliveries"),
             group=traced.group,
@@ -427,7 +427,7 @@ def _traced(traced: TracedOrder) -> tuple[list[str], Table]:
     if traced.broken_count:
         said.append(
             sentence(
-                "old-owner-still-working-when-new",
+                "lock-old-owner-still-working",
                 "The old owner was still working when the new one began: concurrent consumers do not "
                 "wait for each other.",
             )

@@ -120,8 +120,8 @@ def write_csv(document: Document, stream: TextIO) -> None:
         plain = {name: value for name, value in fields.items() if not isinstance(value, dict | list)}
         if not plain:
             raise UsageError(
-                sentence("answer-has-no-rows", "this answer has no rows for -o csv"),
-                remedy=sentence("choose-json", "use -o json"),
+                sentence("machine-answer-no-rows-csv", "this answer has no rows for -o csv"),
+                remedy=sentence("machine-use-json", "use -o json"),
             )
         writer.writerow(plain)
         writer.writerow([_shown(value, on_terminal=stream.isatty()) for value in plain.values()])

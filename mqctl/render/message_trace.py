@@ -101,7 +101,7 @@ def trace_document(report: TraceReport) -> Document:
     if report.message and report.message.waiting:
         blocks.append(
             Paragraphs(
-                [sentence("not-delivered-yet-no-group-can", "it is not delivered yet: no group can have consumed it")]
+                [sentence("trace-not-delivered-yet-no", "it is not delivered yet: no group can have consumed it")]
             )
         )
     elif report.message:
@@ -117,23 +117,21 @@ def trace_document(report: TraceReport) -> Document:
 
 def _absent(report: TraceReport) -> str:
     if report.looked_everywhere:
-        return sentence("message-not-any-more", "the message is not there any more")
-    return sentence(
-        "message-not-found-not-every-broker", "the message was not found, but not every broker could be asked"
-    )
+        return sentence("trace-message-not-any-more", "the message is not there any more")
+    return sentence("trace-message-not-found-but", "the message was not found, but not every broker could be asked")
 
 
 def _untraced(report: TraceReport) -> str:
     if report.unique_id is None:
-        return sentence("no-unique-id-traces-found", "it has no unique id, by which traces are found")
+        return sentence("no-unique-id-traces", "it has no unique id, by which traces are found")
     if not report.traced:
         return sentence(
-            "no-trace-topic-brokers-need-tracetopicenable",
+            "no-trace-topic-brokers",
             "there is no trace topic: brokers need traceTopicEnable, clients their own switch",
         )
     if not report.looked_everywhere:
-        return sentence("no-trace-found-not-every-broker", "no trace was found, but not every broker could be asked")
+        return sentence("no-trace-found-but", "no trace was found, but not every broker could be asked")
     return sentence(
-        "no-client-traced-clients-must-switch",
+        "trace-no-client-traced-clients",
         "no client traced it: clients must switch tracing on, and traces come within seconds",
     )

@@ -186,12 +186,12 @@ def found_document(
     document = message_document(messages, form, schema="message.list/1", brokers=brokers, now_ms=now_ms)
     if not messages:
         why = sentence(
-            "expired-never-stored-pending-transaction-mqctl",
+            "message-expired-never-stored-pending",
             "it expired, was never stored, or is of a pending transaction (mqctl transaction list)",
         )
         return replace(
             document,
-            blocks=[Paragraphs([sentence("no-message-3", "no message has {sought}: {why}", sought=sought, why=why)])],
+            blocks=[Paragraphs([sentence("no-message", "no message has {sought}: {why}", sought=sought, why=why)])],
         )
     first = messages[-1]
     if first.waiting is not None:
@@ -200,13 +200,13 @@ def found_document(
             blocks=[
                 *document.blocks,
                 Paragraphs(
-                    [sentence("what-waits-beside-mqctl-delay-backlog", "what waits beside it: mqctl delay backlog")]
+                    [sentence("message-waits-beside-delay-backlog", "what waits beside it: mqctl delay backlog")]
                 ),
             ],
         )
     known = first.message.unique_key or first.message_id
     line = sentence(
-        "consumed",
+        "message-who-consumed",
         "who consumed it: {value}",
         value=command_line("mqctl message trace {} -t {}", known, first.message.topic),
     )
@@ -231,7 +231,7 @@ def peeked_document(
     broker = ["--broker", first.broker_name] if first.broker_name else []
     peek = "mqctl message peek -t {} -q {} --offset {} --count 1 {}"
     line = sentence(
-        "one-full",
+        "message-full",
         "one in full: {peek}",
         peek=command_line(peek, first.topic, first.queue_id, first.queue_offset, broker),
     )

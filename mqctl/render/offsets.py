@@ -176,7 +176,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         *(
             [
                 sentence(
-                    "group-will-created",
+                    "offset-group-created",
                     "the group will be created on {creates_on}",
                     creates_on=", ".join(plan.creates_on),
                 )
@@ -186,13 +186,13 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         ),
         *_forward(plan),
         *_ways(plan),
-        *(sentence("left-out-2", "left out: {item}", item=item) for item in plan.left_out),
+        *(sentence("offset-left-out", "left out: {item}", item=item) for item in plan.left_out),
         *(
-            [way_back("ID"), *(sentence("undo", "undo: {item}", item=item) for item in report.undo[1:])]
+            [way_back("ID"), *(sentence("offset-undo", "undo: {item}", item=item) for item in report.undo[1:])]
             if moving
             else []
         ),
-        next_step if moving else sentence("nothing-do", "nothing to do"),
+        next_step if moving else sentence("common-nothing", "nothing to do"),
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="offset.plan/1", value=report, records=rows, blocks=blocks, csv_columns=CSV_COLUMNS)
@@ -204,7 +204,7 @@ def _headline(plan: OffsetPlan, queue_count: int) -> str:
     verb, of = "moves" if moving == 1 else "move", counted(queue_count, "queue")
     if not plan.unskipped_count:
         return sentence(
-            "consumed-again-skipped",
+            "offset-consumed-again-skipped",
             "{group} {target} on {cluster}: {moving} of {of} {verb}, {replayed_count} consumed "
             "again, {skipped_count:,} skipped",
             group=plan.group,
@@ -238,19 +238,17 @@ def _way_back(plan: OffsetPlan) -> list[str]:
     lines = [command_line("mqctl undo ID --execute --confirm {}", plan.group)]
     if plan.method is Method.SERVER:
         lines.append(
-            sentence(
-                "members-may-stay-online-offsets-restored", "members may stay online, and offsets are restored exactly"
-            )
+            sentence("members-stay-online-offsets", "members may stay online, and offsets are restored exactly")
         )
     else:
         online = (
-            sentence("members-may-stay-online", "members may stay online")
+            sentence("offset-members-stay-online", "members may stay online")
             if plan.method is Method.CALLBACK
-            else sentence("members-may-online-again", "members may be online again")
+            else sentence("offset-members-online-again", "members may be online again")
         )
         lines.append(
             sentence(
-                "brokers-reset-whole-topic-time-some",
+                "offset-brokers-reset-whole-topic",
                 "{online}: brokers then reset a whole topic to a time, so some messages are consumed "
                 "once more than needed; without members online, offsets are restored exactly",
                 online=online,
@@ -259,7 +257,7 @@ def _way_back(plan: OffsetPlan) -> list[str]:
     if without := sum(change.old is None for change in plan.moving):
         lines.append(
             sentence(
-                "without-offset-keep-new-one-brokers",
+                "without-offset-keep-new",
                 "{without} without an offset keep the new one: brokers cannot delete an offset",
                 without=counted(without, "queue"),
             )
@@ -273,27 +271,27 @@ def _forward(plan: OffsetPlan) -> list[str]:
     if not plan.goes_back or not ahead:
         return []
     said = sentence(
-        "would-go-forward-not-back-group",
+        "offset-go-forward-not-back",
         "{ahead} would go FORWARD, not back: the group has not come to this point yet, and "
         "would skip {skipped_count} unread; --by-duration with a longer span, or "
         "--to-earliest, goes back",
         ahead=counted(len(ahead), "queue"),
         skipped_count=counted(plan.skipped_count, "message"),
     )
-    return [sentence("warning", "warning: {line}", line=said)]
+    return [sentence("common-warning", "warning: {line}", line=said)]
 
 
 def _ways(plan: OffsetPlan) -> list[str]:
     """Says how a group with members is changed, since that takes its time."""
     if plan.method is Method.CALLBACK:
         rest = sentence(
-            "members-pause-about-10-s-per",
+            "offset-members-pause-about-per",
             "members pause about 10 s per broker and topic ({callbacks} here)",
             callbacks=len(plan.callbacks),
         )
         return [
             sentence(
-                "members-online-broker-pushes-new-offsets",
+                "offset-members-online-broker-pushes",
                 "members are online: the broker pushes the new offsets; {rest}, commit them and "
                 "resume within 20 s; mqctl watches until the offsets hold",
                 rest=rest,
@@ -301,13 +299,13 @@ def _ways(plan: OffsetPlan) -> list[str]:
         ]
     if plan.method is Method.SERVER:
         way = sentence(
-            "brokers-change-offsets-members-pick-up",
+            "brokers-change-offsets-members",
             "the brokers change the offsets, and members pick them up with their next pull",
         )
         again = sentence(
-            "commit-about-10-s-later-old", "until they commit, about 10 s later, the old offsets may still be shown"
+            "offset-until-commit-about-later", "until they commit, about 10 s later, the old offsets may still be shown"
         )
-        return [sentence("members-online", "members are online: {way}; {again}", way=way, again=again)]
+        return [sentence("offset-members-online", "members are online: {way}; {again}", way=way, again=again)]
     return []
 
 
@@ -331,7 +329,7 @@ def change_report(record: OffsetRecord) -> OffsetChangeReport:
 def change_document(record: OffsetRecord) -> Document:
     """Builds the document of an executed plan."""
     report = change_report(record)
-    lines = [sentence("change-2", "change {report}: {state}", report=report.id, state=Word(report.state))]
+    lines = [sentence("change-report", "change {report}: {state}", report=report.id, state=Word(report.state))]
     if not record.is_nothing_done:
         lines.append(way_back(record.id))
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.queues), Paragraphs(lines)]

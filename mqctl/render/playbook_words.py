@@ -14,7 +14,7 @@ STATES = {
     "unexpected": sentence("playbook-state-unexpected", "not expected"),
     "timed-out": sentence("playbook-state-timed-out", "out of time"),
     "refused": sentence("playbook-state-refused", "not confirmed"),
-    "interrupted": sentence("playbook-state-interrupted", "interrupted"),
+    "interrupted": sentence("common-interrupted", "interrupted"),
 }
 """By the state of a step."""
 ENDINGS = {

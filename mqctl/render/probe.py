@@ -74,7 +74,7 @@ def probe_document(size_bytes: int, queues: Sequence[ProbedQueue]) -> Document:
     """Builds the document of `message probe`."""
     sent, failed = (sum(getattr(item, name) for item in queues) for name in ("sent_count", "failed_count"))
     line = sentence(
-        "stored-stay",
+        "probe-stored-stay",
         "stored: {sent} of {sent_2} of {size_bytes}; they stay there",
         sent=sent,
         sent_2=counted(sent + failed, "message"),

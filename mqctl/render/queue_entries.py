@@ -107,7 +107,7 @@ def entries_document(
     value = EntryList(topic=topic, queue_id=queue_id, group=group, queues=queues, entries=rows)
     lines = [
         sentence(
-            "queue-2",
+            "entries-queue",
             "{broker}: queue {queue_id} from {min_offset} to {max_offset}",
             broker=item.broker,
             queue_id=queue_id,
@@ -118,7 +118,7 @@ def entries_document(
     ]
     lines += [
         sentence(
-            "queue-no-entry",
+            "entries-queue-no-entry",
             "{name}: queue {queue_id} has no entry at {offset}",
             name=name,
             queue_id=queue_id,
@@ -129,15 +129,15 @@ def entries_document(
     lines += [
         f"{item.broker}: "
         + (
-            sentence("wants", "{group} wants {expression}", group=group, expression=item.expression)
+            sentence("entries-wants", "{group} wants {expression}", group=group, expression=item.expression)
             if item.expression
-            else sentence("no-subscription", "no subscription of {group}", group=group)
+            else sentence("entries-no-subscription", "no subscription of {group}", group=group)
         )
         for item in queues
         if group
     ]
     columns = (*_COLUMNS, *(_VERDICT if group else ()))
-    empty = sentence("no-entry-later", "no entry at {offset} or later", offset=offset)
+    empty = sentence("entries-no-entry-later", "no entry at {offset} or later", offset=offset)
     return Document(
         schema="topic.entries/1",
         value=value,

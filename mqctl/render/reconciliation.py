@@ -23,7 +23,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
     """Builds the document of `report reconcile`."""
     lines = [
         sentence(
-            "expected",
+            "reconciliation-expected",
             "expected: {expected}: {expected_count}, {expected_key_count}{keyless}",
             expected=result.expected,
             expected_count=counted(result.expected_count, "row"),
@@ -31,7 +31,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
             keyless=_keyless(result.expected_keyless_count),
         ),
         sentence(
-            "stored",
+            "reconciliation-stored",
             "stored:   {stored}: {stored_count}, {stored_key_count} by {key}{keyless}",
             stored=result.stored,
             stored_count=counted(result.stored_count, "row"),
@@ -40,7 +40,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
             keyless=_keyless(result.stored_keyless_count),
         ),
         sentence(
-            "often-both-sides",
+            "reconciliation-often-both-sides",
             "{matched_key_count} as often on both sides",
             matched_key_count=counted(result.matched_key_count, "key"),
         ),
@@ -49,7 +49,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
         if store.skipped_bytes:
             lines.append(
                 sentence(
-                    "hold-no-readable-record-key-may",
+                    "reconciliation-hold-no-readable-record",
                     "{store}: {skipped_bytes} hold no readable record: a key may be in them",
                     store=store.store,
                     skipped_bytes=size(store.skipped_bytes),
@@ -58,7 +58,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
     blocks: list[Table | Paragraphs] = [Paragraphs(lines)]
     blocks += _table(
         sentence(
-            "expected-not-stored",
+            "reconciliation-expected-not-stored",
             "{missing_key_count} expected, not stored",
             missing_key_count=counted(result.missing_key_count, "key"),
         ),
@@ -66,7 +66,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
     )
     blocks += _table(
         sentence(
-            "stored-less-often-than-expected",
+            "reconciliation-stored-less-often-expected",
             "{short_key_count} stored less often than expected",
             short_key_count=counted(result.short_key_count, "key"),
         ),
@@ -74,7 +74,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
     )
     blocks += _table(
         sentence(
-            "stored-more-often-than-expected",
+            "reconciliation-stored-more-often-expected",
             "{repeated_key_count} stored more often than expected",
             repeated_key_count=counted(result.repeated_key_count, "key"),
         ),
@@ -82,7 +82,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
     )
     blocks += _table(
         sentence(
-            "stored-not-expected",
+            "reconciliation-stored-not-expected",
             "{extra_key_count} stored, not expected",
             extra_key_count=counted(result.extra_key_count, "key"),
         ),
@@ -93,7 +93,7 @@ def reconciliation_document(result: Reconciliation) -> Document:
 
 
 def _keyless(count: int) -> str:
-    return sentence("without-key", ", {count:,} without a key", count=count) if count else ""
+    return sentence("reconciliation-without-key", ", {count:,} without a key", count=count) if count else ""
 
 
 def _table(title: str, rows: Sequence[ReconciledKey]) -> list[Table | Paragraphs]:

@@ -151,7 +151,7 @@ def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
     """Builds the document of a planned replay."""
     lines = [
         sentence(
-            "chosen",
+            "replay-chosen",
             "chosen: {message_count} of {source}, {filter}",
             message_count=counted(report.message_count, "message"),
             source=report.source,
@@ -161,13 +161,13 @@ def replay_plan_document(report: ReplayPlanReport, next_step: str) -> Document:
     if report.target is not None:
         to = ", ".join(report.receivers) or sentence("no-group", "no group")
         rate = (
-            sentence("most-second", ", at most {rate_per_s:.3g} a second", rate_per_s=report.rate_per_s)
+            sentence("replay-most-second", ", at most {rate_per_s:.3g} a second", rate_per_s=report.rate_per_s)
             if report.rate_per_s
             else ""
         )
         lines.append(
             sentence(
-                "published-consumed",
+                "replay-published-consumed",
                 "published to {target}{rate}; consumed there by {to}",
                 target=report.target,
                 rate=rate,
@@ -203,7 +203,7 @@ def replay_document(report: ReplayReport) -> Document:
     elif report.kind == "follow":
         lines = [
             sentence(
-                "follower-into-copied-copies-cannot-undone",
+                "replay-follower-copied-copies-cannot",
                 "follower {report} of {source} into {goal}: {state}, {published_count:,} copied; "
                 "copies cannot be undone",
                 report=report.id,
@@ -213,14 +213,14 @@ def replay_document(report: ReplayReport) -> Document:
                 published_count=report.published_count,
             ),
             *(
-                sentence("taken-up-again", "taken up again {moment}", moment=units.instant(moment))
+                sentence("replay-taken-up-again", "taken up again {moment}", moment=units.instant(moment))
                 for moment in report.resumed_at_ms
             ),
         ]
     else:
         lines = [
             sentence(
-                "replay-published-filtered-out-left",
+                "replay-published-filtered-out",
                 "replay {report} of {source} to {goal}: {state}, {published_count:,} published, "
                 "{filtered_count:,} filtered out, {left_count:,} left",
                 report=report.id,
@@ -233,7 +233,8 @@ def replay_document(report: ReplayReport) -> Document:
             )
         ]
     lines += [
-        sentence("doubt-2", "in doubt: {key}: {reason}", key=item.key, reason=item.reason) for item in report.in_doubt
+        sentence("replay-doubt", "in doubt: {key}: {reason}", key=item.key, reason=item.reason)
+        for item in report.in_doubt
     ]
     blocks: list[Table | Paragraphs] = [Table(PROGRESS_COLUMNS, report.queues), Paragraphs(lines)]
     return Document(schema="replay.report/1", value=report, records=report.queues, blocks=blocks)

@@ -143,17 +143,17 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
     left = [f"{address} of {row.broker}" for row in rows for address in row.out_of_sync or ()]
     if left:
         yield sentence(
-            "out-sync-state-set-not-elected",
+            "replication-out-sync-state-set",
             "Out of the sync state set, so not elected (but with enableElectUncleanMaster): {left}",
             left=", ".join(left),
         )
     if not slaves and not left:
-        yield sentence("no-slave-registered-every-message-exists", "No slave is registered: every message exists once.")
+        yield sentence("replication-no-slave-registered-every", "No slave is registered: every message exists once.")
     for row in slaves:
         if row.epochs_meet_at is not None and row.log_end is not None and row.epochs_meet_at < row.log_end:
             yield (
                 sentence(
-                    "epochs-slave-cut-when-connects-bytes",
+                    "replication-epochs-slave-cut-when",
                     "By its epochs slave {broker_id} of {broker} is cut to {epochs_meet_at:,} when it "
                     "connects: {log_end:,} bytes go.",
                     broker_id=row.broker_id,
@@ -167,7 +167,7 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
         if row.claimed_in_sync_count and row.claimed_in_sync_count > following[row.broker]:
             yield (
                 sentence(
-                    "itself-calls-connections-sync-slaves-follow",
+                    "replication-itself-calls-connections-sync",
                     "{broker} itself calls {claimed_in_sync_count} of its connections in sync, and "
                     "{following} of its slaves follow: that word says no more than less than 256 MiB "
                     "behind, or that nothing was reported so far.",
@@ -180,7 +180,7 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
     if silent:
         named = ", ".join(f"{row.broker} ({row.broker_id})" for row in silent)
         yield sentence(
-            "not-known-slave-master-did-not",
+            "replication-not-known-slave-master",
             "Not known of {named}: a slave or its master did not tell where its log ends.",
             named=named,
         )
@@ -188,7 +188,7 @@ def _advice(rows: Sequence[ReplicaRow]) -> Iterator[str]:
     if ill:
         yield (
             sentence(
-                "slaves-do-not-follow-should-mqctl",
+                "replication-slaves-not-follow-should",
                 "Slaves that do not follow as they should: {ill} of {slaves}; mqctl doctor says what that means.",
                 ill=len(ill),
                 slaves=len(slaves),

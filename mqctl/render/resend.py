@@ -166,7 +166,7 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
     sending = counts[Fate.SEND]
     lines = [
         sentence(
-            "send-already-resent-not-resendable",
+            "resend-send-already-resent-not",
             "{group} on {cluster}: {sending:,} to send, {counts:,} already resent, {counts_2:,} not resendable",
             group=plan.group,
             cluster=plan.identity.cluster,
@@ -178,17 +178,17 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
     if doubtful := counts[Fate.DOUBTFUL]:
         lines.append(
             sentence(
-                "may-sent-resend-whose-record-damaged",
+                "sent-resend-whose-record",
                 "{doubtful:,} may have been sent by a resend whose record is damaged, and {doubtful:/is/are} skipped",
                 doubtful=doubtful,
             )
         )
     if not sending:
-        return [*lines, sentence("nothing-do", "nothing to do")]
+        return [*lines, sentence("common-nothing", "nothing to do")]
     if sending > plan.rate:
         lines.append(
             sentence(
-                "second-takes",
+                "resend-second-takes",
                 "at {rate:.3g} a second that takes {sending}",
                 rate=plan.rate,
                 sending=duration(round(1000 * sending / plan.rate)),
@@ -199,7 +199,7 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
         if others and topic != retry_topic(plan.group):
             lines.append(
                 sentence(
-                    "groups-consume-too-reaches-alone",
+                    "resend-these-groups-consume-too",
                     "these groups consume {topic} too: {others}; --to {retry_topic} reaches {group} alone",
                     topic=topic,
                     others=", ".join(others),
@@ -209,18 +209,18 @@ def _lines(plan: ResendPlan, counts: dict[Fate, int]) -> list[str]:
             )
     lines += [
         sentence(
-            "no-group-consumes-nobody-gets-what",
+            "resend-no-group-consumes-nobody",
             "no group consumes {topic}: nobody gets what is sent there",
             topic=topic,
         )
         for topic in plan.unheard
     ]
     if plan.is_online is False:
-        lines.append(sentence("nobody-online-now", "nobody of {group} is online now", group=plan.group))
+        lines.append(sentence("resend-nobody-online-now", "nobody of {group} is online now", group=plan.group))
     return [
         *lines,
         sentence(
-            "nothing-sent-add-execute-confirm-do",
+            "resend-nothing-sent-add-execute",
             "nothing was sent; add --execute --confirm {group} to do it",
             group=shell_word(plan.group),
         ),
@@ -266,7 +266,7 @@ def resend_document(record: ResendRecord) -> Document:
         again = command_line("mqctl dlq resend -g {} --resume {}", record.subject, record.id)
         lines.append(
             sentence(
-                "continue-letters-doubt-looked-up-first",
+                "resend-continue-letters-doubt-looked",
                 "to continue: {again}; letters in doubt are looked up first",
                 again=again,
             )

@@ -24,23 +24,23 @@ class RuleExplained:
 
 def facts(rule: RuleExplained) -> list[str]:
     """Returns the lines below a rule's text."""
-    lines = [sentence("severity", "severity:  {severity}", severity=Word(rule.severity))]
+    lines = [sentence("rules-severity", "severity:  {severity}", severity=Word(rule.severity))]
     lines.append(
-        sentence("needs-2", "needs:     {needs}", needs=", ".join(rule.needs))
+        sentence("rules-needs", "needs:     {needs}", needs=", ".join(rule.needs))
         if rule.needs
-        else sentence("needs-nothing-beyond-snapshot", "needs:     nothing beyond the snapshot")
+        else sentence("rules-needs-nothing-beyond-snapshot", "needs:     nothing beyond the snapshot")
     )
     if rule.groups:
-        lines.append(sentence("groups-2", "groups:    {groups}", groups=", ".join(rule.groups)))
-        lines.append(sentence("not", "not for:   {not_for}", not_for=", ".join(rule.not_for)))
+        lines.append(sentence("rules-groups", "groups:    {groups}", groups=", ".join(rule.groups)))
+        lines.append(sentence("rules-not", "not for:   {not_for}", not_for=", ".join(rule.not_for)))
     if rule.topics:
-        lines.append(sentence("topics", "topics:    {topics}", topics=", ".join(rule.topics)))
+        lines.append(sentence("rules-topics", "topics:    {topics}", topics=", ".join(rule.topics)))
     if rule.not_topics:
-        lines.append(sentence("not", "not for:   {not_for}", not_for=", ".join(rule.not_topics)))
-    lines.append(sentence("rocketmq", "RocketMQ:  {source}", source=rule.source))
+        lines.append(sentence("rules-not", "not for:   {not_for}", not_for=", ".join(rule.not_topics)))
+    lines.append(sentence("rules-rocketmq", "RocketMQ:  {source}", source=rule.source))
     lines.append(
         sentence(
-            "playbook",
+            "rules-playbook",
             "playbook:  {playbook} ({value})",
             playbook=rule.playbook,
             value=command_line("mqctl playbook show {}", rule.playbook),

@@ -15,40 +15,40 @@ _MEANS = (
     (
         "MQ203",
         sentence(
-            "settlement-loses-messages-two-instances-want",
+            "scenario-settlement-loses-messages-two",
             "settlement loses messages: its two instances want different tags, and each queue has one owner.",
         ),
     ),
     (
         "MQ307",
         sentence(
-            "billing-stands-still-threads-hold-messages",
+            "scenario-billing-stands-still-threads",
             "billing stands still: its threads hold messages and finish none.",
         ),
     ),
     (
         "MQ301",
         sentence(
-            "one-account-makes-most-trades-key",
+            "scenario-account-makes-most-trades",
             "one account makes most trades, and a key has one queue: more instances would not help matching.",
         ),
     ),
     (
         "MQ707",
         sentence(
-            "reminders-overdue-broker-room-cp-stopped",
+            "scenario-reminders-overdue-broker-room",
             "reminders are overdue: a broker of room CP has stopped to deliver delayed messages.",
         ),
     ),
     (
         "MQ401",
         sentence(
-            "billing-matching-behind-count-time-what",
+            "scenario-billing-matching-behind-count",
             "billing and matching are behind, by count and by time: that is what they suffer from, not the cause.",
         ),
     ),
 )
-HEALTHY = sentence("notify-healthy-nothing-said-about", "notify is healthy, so nothing is said about it.")
+HEALTHY = sentence("scenario-notify-healthy-nothing-said", "notify is healthy, so nothing is said about it.")
 
 LIST_COLUMNS = (
     Column("name", "scenario"),
@@ -127,24 +127,23 @@ def running_document(running: RunningScenario) -> Document:
         composed("{row}: {title}", row=row.name, title=row.title),
         *(composed("  {line}", line=line) for line in row.planted),
     ]
-    where = [sentence("name-server", "Name server  {namesrv}", namesrv=running.namesrv)]
+    where = [sentence("scenario-name-server", "Name server  {namesrv}", namesrv=running.namesrv)]
     where += [
-        sentence("store-2", "Store        {name}: {path}", name=name, path=path)
+        sentence("scenario-store", "Store        {name}: {path}", name=name, path=path)
         for name, path in running.stores.items()
     ]
-    where += [sentence("time-scale", "Time scale   {scale_text}", scale_text=scale_text(row.time_scale))]
+    where += [sentence("scenario-time-scale", "Time scale   {scale_text}", scale_text=scale_text(row.time_scale))]
     blocks = [Paragraphs(lines), Paragraphs(where)]
     if running.trouble:
         blocks.append(
             Paragraphs(
-                [sentence("not-declared", "Not as declared: {trouble}", trouble=running.trouble)], severity="warning"
+                [sentence("scenario-not-declared", "Not as declared: {trouble}", trouble=running.trouble)],
+                severity="warning",
             )
         )
     if running.next_commands:
         blocks.append(
-            Paragraphs(
-                [sentence("what-type-next", "What to type next"), *(f"  {line}" for line in running.next_commands)]
-            )
+            Paragraphs([sentence("type-next", "What to type next"), *(f"  {line}" for line in running.next_commands)])
         )
     return Document(schema="local.scenario.run/1", value=running, records=[running], blocks=blocks)
 
@@ -153,7 +152,7 @@ def scale_text(time_scale: float) -> str:
     """Returns a time scale in words."""
     minute = units.duration(round(60_000 / time_scale))
     return sentence(
-        "minute-clients-brokers-rules",
+        "scenario-minute-clients-brokers-rules",
         "{time_scale:g}: a minute of clients, brokers and rules is {minute}",
         time_scale=time_scale,
         minute=minute,

@@ -210,7 +210,7 @@ def plan_document(plan: SettingPlan) -> Document:
     doing = shell_words(["--execute", "--confirm", plan.subject]) if plan.severe else "--execute"
     lines = [
         sentence(
-            "on-of",
+            "settings-kind",
             "{kind} {subject} on {cluster}: {moving} of {rows} {moving_2}",
             kind=plan.kind,
             subject=plan.subject,
@@ -220,10 +220,10 @@ def plan_document(plan: SettingPlan) -> Document:
             moving_2=Word("changes" if moving == 1 else "change"),
         ),
         *_queues_in_all(plan),
-        *(sentence("note-2", "note: {warning}", warning=warning) for warning in plan.warnings),
-        sentence("nothing-changed-add-do", "nothing was changed; add {doing} to do it", doing=doing)
+        *(sentence("settings-note", "note: {warning}", warning=warning) for warning in plan.warnings),
+        sentence("settings-nothing-changed-add", "nothing was changed; add {doing} to do it", doing=doing)
         if moving
-        else sentence("nothing-do", "nothing to do"),
+        else sentence("common-nothing", "nothing to do"),
     ]
     blocks: list[Table | Paragraphs] = [Table(PLAN_COLUMNS, rows), Paragraphs(lines)]
     return Document(schema="settings.plan/1", value=report, records=rows, blocks=blocks)
@@ -241,7 +241,7 @@ def _queues_in_all(plan: SettingPlan) -> list[str]:
         return []
     return [
         sentence(
-            "write-queues-brokers-together-now",
+            "settings-write-queues-brokers-together",
             "write queues of {counts} brokers together: {was} now, {becomes} then",
             counts=len(counts),
             was=was,
@@ -296,7 +296,7 @@ def change_document(record: SettingRecord) -> Document:
     done = sum(row.state == "confirmed" for row in rows)
     lines = [
         sentence(
-            "change-done",
+            "settings-change-done",
             "change {record}: {state}, {done} of {rows} done",
             record=record.id,
             state=Word(record.state),
@@ -320,9 +320,9 @@ def history_document(entries: Iterable[HistoryEntry], unreadable: Sequence[str])
     ]
     newest = next((row for row in rows if row.back), None)
     if newest is not None and newest.state in _ENDED:
-        blocks.append(Paragraphs([sentence("undo-newest", "undo the newest: {back}", back=newest.back)]))
+        blocks.append(Paragraphs([sentence("settings-undo-newest", "undo the newest: {back}", back=newest.back)]))
     if unfinished := [
-        sentence("is", "{row} is {state}: {back}", row=row.id, state=Word(row.state), back=row.back)
+        sentence("settings-row", "{row} is {state}: {back}", row=row.id, state=Word(row.state), back=row.back)
         for row in rows
         if row.back and row.state not in _ENDED
     ]:

@@ -40,7 +40,7 @@ def export_document(exported: SettingsFile) -> Document:
     topics = len({item.name for item in exported.topics})
     groups = len({item.name for item in exported.groups})
     line = sentence(
-        "and-of",
+        "settings-topics",
         "{topics} and {groups} of {cluster}",
         topics=counted(topics, "topic"),
         groups=counted(groups, "group"),
@@ -56,7 +56,7 @@ def export_document(exported: SettingsFile) -> Document:
             Paragraphs(
                 [
                     sentence(
-                        "o-yaml-file-writes-mqctl-cluster",
+                        "settings-yaml-file-writes-cluster",
                         "{line}; -o yaml > FILE writes them for mqctl cluster apply FILE",
                         line=line,
                     )

@@ -12,7 +12,7 @@ from mqctl.render.text import shown_blocks
 from mqctl.render.translation import spoken, words
 from mqctl.text import Text, sentence
 
-_FLAGS = {True: sentence("flag-yes", "yes"), False: sentence("flag-no", "no")}
+_FLAGS = {True: sentence("common-yes", "yes"), False: sentence("common-no", "no")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def stack_round_document(observed_at_ms: int, number: int, rows: Sequence[StackW
             Paragraphs(
                 [
                     sentence(
-                        "round-2",
+                        "stacks-round",
                         "{observed_at_ms}  round {number}{said}",
                         observed_at_ms=instant(observed_at_ms),
                         number=number,

@@ -142,7 +142,7 @@ def _one_a_process(judged: Sequence[JudgedInstance], rows: Sequence[StackInstanc
         first = rows[places[0]]
         if len(places) > 1:
             names = ", ".join(rows[place].client_id or rows[place].source for place in places)
-            first = replace(first, client_id=sentence("one-process", "{names} (one process)", names=names))
+            first = replace(first, client_id=sentence("stacks-process", "{names} (one process)", names=names))
         shown.append(first)
     return shown
 
@@ -167,7 +167,7 @@ def _blocks(
         yield Paragraphs(
             [
                 sentence(
-                    "all-shows",
+                    "stacks-all-shows",
                     "and {folded} of {hidden} (--all shows them)",
                     folded=counted(len(folded), "more kind"),
                     hidden=counted(hidden, "thread"),
@@ -176,7 +176,7 @@ def _blocks(
         )
     if not view.calls and any(item.calls and item.cls != StackClass.IDLE for item in kept):
         yield Paragraphs(
-            [sentence("one-frame-each-stack-shown-calls", "one frame of each stack is shown; --calls shows all calls")]
+            [sentence("stacks-frame-each-stack-shown", "one frame of each stack is shown; --calls shows all calls")]
         )
     for item in merged:
         if item.calls and (view.calls or item.cls == StackClass.UNKNOWN):
@@ -186,10 +186,12 @@ def _blocks(
 
 def _calls(item: _Merged, limit: int | None) -> Iterable[str]:
     kept = item.calls[:limit]
-    yield sentence("at", "{does} at {short_line}:", does=item.does, short_line=item.short_line or "-")
+    yield sentence("stacks-does", "{does} at {short_line}:", does=item.does, short_line=item.short_line or "-")
     yield from (f"    {call}" for call in kept)
     if len(kept) < len(item.calls):
-        yield sentence("more-calls-shows", "    ({calls} more, --calls shows them)", calls=len(item.calls) - len(kept))
+        yield sentence(
+            "stacks-more-calls-shows", "    ({calls} more, --calls shows them)", calls=len(item.calls) - len(kept)
+        )
 
 
 def _finding_blocks(rows: Sequence[FindingRow], findings: Sequence[Finding], view: StackView) -> Iterable[Paragraphs]:
@@ -207,24 +209,24 @@ def _finding_blocks(rows: Sequence[FindingRow], findings: Sequence[Finding], vie
         lines = list(block.lines) if row.code not in advised or view.explain else list(block.lines[:2])
         advised.add(row.code)
         if len(clients) > 1:
-            lines.append(sentence("well", "  as well in {named}", named=_named(clients[1:])))
+            lines.append(sentence("stacks-well", "  as well in {named}", named=_named(clients[1:])))
         yield Paragraphs(lines, severity=block.severity)
 
 
 def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable[str]:
     for row in rows[:_SHOWN_SOURCES]:
         looks = (
-            sentence("dumps", "{dump_count} dumps", dump_count=row.dump_count)
+            sentence("stacks-dumps", "{dump_count} dumps", dump_count=row.dump_count)
             if row.dump_count > 1
-            else sentence("1-dump", "1 dump")
+            else sentence("stacks-dump", "1 dump")
         )
         span = (
-            sentence("over", " over {span_ms}", span_ms=duration(row.span_ms))
+            sentence("stacks-over", " over {span_ms}", span_ms=duration(row.span_ms))
             if row.span_ms and row.dump_count > 1
             else ""
         )
         pause = (
-            sentence("stopped-ms-each", ", stopped for {pause_ms:.1f} ms each", pause_ms=row.pause_ms)
+            sentence("stacks-stopped-ms-each", ", stopped for {pause_ms:.1f} ms each", pause_ms=row.pause_ms)
             if row.pause_ms
             else ""
         )
@@ -234,10 +236,12 @@ def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable
         for pool in row.pools[:_SHOWN_POOLS]:
             size = _size(pool)
             name = printable(
-                with_mode(pool.group, row.consume_mode) if pool.group else sentence("consume-pool", "consume pool")
+                with_mode(pool.group, row.consume_mode)
+                if pool.group
+                else sentence("stacks-consume-pool", "consume pool")
             )
             yield sentence(
-                "idle",
+                "stacks-idle",
                 "  {name}: {counted}{size}, {idle_count} idle",
                 name=name,
                 counted=counted(pool.thread_count, "consume thread"),
@@ -246,7 +250,7 @@ def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable
             )
             if pool.line and pool.line_count > 1:
                 yield sentence(
-                    "threads",
+                    "stacks-line-count",
                     "    {line_count:thread is/are} at {line}",
                     line_count=pool.line_count,
                     line=printable(pool.line),
@@ -255,7 +259,7 @@ def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable
             hidden = row.pools[_SHOWN_POOLS:]
             threads = sum(pool.thread_count for pool in hidden)
             yield sentence(
-                "and-with",
+                "stacks-hidden",
                 "  and {hidden} with {threads}",
                 hidden=counted(len(hidden), "more group"),
                 threads=counted(threads, "consume thread"),
@@ -265,15 +269,17 @@ def _headline(rows: Sequence[StackInstanceRow], *, everything: bool) -> Iterable
         folded = ", ".join(f"{number} {rest[role]}" for role, number in counts.items() if number)
         if folded:
             yield (
-                sentence("other-threads", "  other threads: {folded}", folded=folded)
+                sentence("stacks-other-threads", "  other threads: {folded}", folded=folded)
                 if everything
-                else sentence("other-threads-all-shows", "  other threads: {folded} (--all shows them)", folded=folded)
+                else sentence(
+                    "stacks-other-threads-all-shows", "  other threads: {folded} (--all shows them)", folded=folded
+                )
             )
     if len(rows) > _SHOWN_SOURCES:
         others = rows[_SHOWN_SOURCES:]
         threads = sum(row.thread_count for row in others)
         yield sentence(
-            "and-with-2",
+            "stacks-others",
             "and {others} with {threads}",
             others=counted(len(others), "more instance"),
             threads=counted(threads, "thread"),
@@ -285,11 +291,11 @@ def _size(pool: PoolRow) -> str:
         return ""
     if pool.thread_count > pool.configured_count:  # members of one process
         return sentence(
-            "configured-each-member-process",
+            "stacks-configured-each-member-process",
             ", {configured_count} configured for each member of the process",
             configured_count=pool.configured_count,
         )
-    return sentence("configured", " of {configured_count} configured", configured_count=pool.configured_count)
+    return sentence("stacks-configured", " of {configured_count} configured", configured_count=pool.configured_count)
 
 
 def _named(names: Sequence[str]) -> str:

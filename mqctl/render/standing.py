@@ -39,7 +39,7 @@ def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: s
         yield _behind(item, snapshot, source)
     for (group, topic), (queues, count) in _uncommitted(snapshot, groups)[:_MOST]:
         yield sentence(
-            "standing-uncommitted",
+            "standing-queues-without-committed-offset",
             "{group} on {topic}: queues without a committed offset: {queues:,}; messages stored there: {count:,}",
             group=group,
             topic=topic,
@@ -50,7 +50,7 @@ def standing_lines(snapshot: ClusterSnapshot, groups: Collection[str], source: s
     not_calm = {row.group for row in rows if row.lag_count != 0}
     calm = [name for name in dict.fromkeys(row.group for row in rows) if name not in not_calm]
     if calm and not gaps:
-        yield sentence("standing-calm", "no lag: {groups}", groups=calm[:_MOST])
+        yield sentence("standing-no-lag", "no lag: {groups}", groups=calm[:_MOST])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def _evidence(snapshot: ClusterSnapshot) -> list[LagEvidence]:
 def _behind(lag: GroupLag, snapshot: ClusterSnapshot, source: str) -> str:
     span = units.duration(lag.lag_ms) if lag.lag_ms is not None else "?"
     line = sentence(
-        "group-standing",
+        "standing-waiting-oldest",
         "{group} on {topic}: {count:,} waiting, the oldest for {span}",
         group=lag.group,
         topic=lag.topic,

@@ -84,11 +84,11 @@ def step_plan_document(plan: StepPlan, schema: str, next_step: str) -> Document:
     )
     count = counted(moving, "change")
     line = sentence(
-        "of-2",
+        "plan-kind",
         "{kind} of {target}: {count}",
         kind=plan.kind,
         target=plan.target,
-        count=count if moving else sentence("nothing-do", "nothing to do"),
+        count=count if moving else sentence("common-nothing", "nothing to do"),
     )
     lines = [line, next_step] if moving else [line]
     blocks: list[Table | Paragraphs] = [
@@ -120,6 +120,6 @@ def step_change_document(record: StepRecord, schema: str) -> Document:
         undoes=record.undoes,
         steps=rows,
     )
-    lines = [sentence("change-2", "change {report}: {state}", report=report.id, state=report.state)]
+    lines = [sentence("change-report", "change {report}: {state}", report=report.id, state=report.state)]
     blocks: list[Table | Paragraphs] = [Table(OUTCOME_COLUMNS, report.steps), Paragraphs(lines)]
     return Document(schema=schema, value=report, records=report.steps, blocks=blocks)

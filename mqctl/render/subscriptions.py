@@ -153,7 +153,7 @@ def subscription_document(schema: str, report: SubscriptionReport, *, archive: s
         Table(
             WANT_COLUMNS,
             report.wants,
-            empty=sentence("nobody-online", "no member of {group} is online", group=report.group),
+            empty=sentence("no-member-online", "no member of {group} is online", group=report.group),
         ),
         Table(
             BROKER_COLUMNS,
@@ -169,7 +169,7 @@ def subscription_document(schema: str, report: SubscriptionReport, *, archive: s
             Paragraphs(
                 [
                     sentence(
-                        "pulls-refused",
+                        "every-pull-refused-no",
                         "{brokers}: every pull of {group} is refused, there are no settings of the group and none "
                         "are made (autoCreateSubscriptionGroup=false). Create it (`mqctl group create`), or check "
                         "its name.",
@@ -194,7 +194,7 @@ def subscription_document(schema: str, report: SubscriptionReport, *, archive: s
         doctor = command_line("mqctl doctor {} {}", report.group, ["--snapshot", archive] if archive else [])
         playbook = command_line("mqctl playbook run tag-loss -p {}", f"group={report.group}")
         line = sentence(
-            "what-costs-how-fix",
+            "subscription-costs-how-fix",
             "what it costs: {doctor}; how to fix it: {playbook}",
             doctor=doctor,
             playbook="mqctl playbook show tag-loss" if archive else playbook,
@@ -364,7 +364,7 @@ def release_document(report: ReleaseReport) -> Document:
     """Builds the document of `subscription simulate`."""
     share = f"{len(report.changed)} of {report.member_count}"
     head = sentence(
-        "members",
+        "subscription-members",
         "{group} on {topic}: from {old} to {new}, members {share}",
         group=report.group,
         topic=report.topic,
@@ -376,18 +376,18 @@ def release_document(report: ReleaseReport) -> Document:
     if not report.sampled_count:
         lines.append(
             sentence(
-                "no-message-could-looked-how-much",
+                "subscription-no-message-could-looked",
                 "no message could be looked at: how much is skipped is not known, only that it is",
             )
         )
     ways = [
         sentence(
-            "group-own-new-tags-loses-nothing",
+            "subscription-group-own-new-tags",
             "A group of its own for the new tags loses nothing: clone the offsets (mqctl offset "
             "clone), start it there.",
         ),
         sentence(
-            "within-group-deploy-every-member-turn",
+            "subscription-within-group-deploy-every",
             "Within this group, deploy to every member in turn, and wait until mqctl subscription check ends with 0:",
         ),
     ]

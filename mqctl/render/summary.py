@@ -21,7 +21,7 @@ _BESIDE_ROWS = 3  # of a table: an empty line, its title, its heads
 
 SUMMARY = "doctor-summary"
 """Key of the line with the verdict."""
-_FIRST = "do-first"
+_FIRST = "doctor-first"
 VERDICTS = {
     "ok": sentence("verdict-ok", "OK"),
     "warning": sentence("verdict-warning", "WARNING"),
@@ -56,7 +56,7 @@ def summary_lines(report: JudgedReport, pairs: Sequence[Sequence[Told]]) -> list
     if len(pairs) < 2:
         return [verdict]
     worst = next((alike[0][0] for alike in pairs if not _can_wait(alike[0][0])), pairs[0][0][0])
-    return [verdict, sentence("do-first", "first: {what}", what=printable(worst.next_command or worst.advice))]
+    return [verdict, sentence("doctor-first", "first: {what}", what=printable(worst.next_command or worst.advice))]
 
 
 def _can_wait(row: FindingRow) -> bool:
@@ -72,7 +72,7 @@ def offline_line(snapshot: ClusterSnapshot, online: int) -> Iterable[str]:
     offline = known_groups(snapshot) - {view.group for view in group_views(snapshot)}
     if offline:
         yield sentence(
-            "groups-offline",
+            "doctor-consumer-groups-online-nobody",
             "consumer groups online: {online:,}; with nobody online: {offline:,}",
             online=online,
             offline=len(offline),

@@ -30,7 +30,7 @@ _WRITERS: dict[CellKind, Callable[..., str]] = {
 _GAPS_NAMED = 3
 _OUT_OF_LINE = 64
 """A longer name has its column to itself in no pipe."""
-_UNKNOWN = sentence("unknown-not-everything-could-asked", "unknown: not everything could be asked")
+_UNKNOWN = sentence("unknown-not-everything-could", "unknown: not everything could be asked")
 _RIGHT = frozenset(
     {
         CellKind.COUNT,
@@ -68,10 +68,10 @@ def shown_blocks(document: Document) -> Sequence[Table | Paragraphs]:
         return document.blocks
     names = list(dict.fromkeys(map(_part_in_words, document.gaps)))
     lines = [
-        sentence("incomplete", "incomplete, not read: {parts}", parts=names)
+        sentence("shared-incomplete-not-read", "incomplete, not read: {parts}", parts=names)
         if len(names) <= _GAPS_NAMED
         else sentence(
-            "incomplete-and-more",
+            "shared-incomplete-not-read-more",
             "incomplete, not read: {parts} and {more_count:,} more",
             parts=names[:_GAPS_NAMED],
             more_count=len(names) - _GAPS_NAMED,

@@ -147,15 +147,13 @@ def frame_document(frame: TopFrame, *, sort: Sort, groups: int | None = None, to
         groups, topics: how many rows of each people see; None for all.
     """
     unknown = (
-        sentence("unknown-not-everything-could-asked", "unknown: not everything could be asked")
-        if frame.problems
-        else ""
+        sentence("unknown-not-everything-could", "unknown: not everything could be asked") if frame.problems else ""
     )
     head = [_head(frame, sort)]
     if frame.problems:
         head.append(
             sentence(
-                "not-answered-2",
+                "top-not-answered",
                 "{problems} not answered: {problems_2}",
                 problems=counted(len(frame.problems), "question"),
                 problems_2=frame.problems[0],
@@ -212,18 +210,18 @@ def _head(frame: TopFrame, sort: Sort) -> str:
     whole = totals(frame)
     lag = count(whole.lag_count)
     if not whole.complete:
-        lag = sentence("more-4", "{lag} or more", lag=lag) if frame.groups else sentence("not-known-2", "not known")
+        lag = sentence("top-more", "{lag} or more", lag=lag) if frame.groups else sentence("not-known", "not known")
     known = whole.coming is not None and whole.going is not None
     rates = (
         sentence(
-            "s-out-s", "{coming} in/s, {going} out/s", coming=rate(whole.coming or 0), going=rate(whole.going or 0)
+            "top-out", "{coming} in/s, {going} out/s", coming=rate(whole.coming or 0), going=rate(whole.going or 0)
         )
         if known
-        else sentence("rates-not-known", "rates not known")
+        else sentence("top-rates-not-known", "rates not known")
     )
     brokers = counted(len(frame.brokers), "broker")
     return sentence(
-        "lag-sorted",
+        "top-lag-sorted",
         "{observed_at_ms}  {brokers}, {rates}, lag {lag}, sorted by {sort}",
         observed_at_ms=instant(frame.observed_at_ms),
         brokers=brokers,

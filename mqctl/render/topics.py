@@ -263,7 +263,7 @@ def stats_document(topic: str, rows: Sequence[QueueRow], *, retained: bool) -> D
     """Builds the document of `topic stats`."""
     total = sum(row.message_count for row in rows)
     line = sentence(
-        "in-of",
+        "topic-total",
         "{total} in {rows} of {topic}",
         total=counted(total, "message"),
         rows=counted(len(rows), "queue"),
@@ -328,7 +328,7 @@ def describe_document(
         Paragraphs(
             [
                 sentence(
-                    "in-on",
+                    "topic-total-queue-count",
                     "{topic}: {total} in {queue_count} on {broker_count}",
                     topic=topic,
                     total=counted(total, "message"),
@@ -354,7 +354,7 @@ def describe_document(
             Paragraphs(
                 [
                     sentence(
-                        "owns-queue-how-far-behind",
+                        "topic-who-owns-queue-how",
                         "who owns a queue, and how far behind: {describe}",
                         describe=describe,
                     )
@@ -387,9 +387,11 @@ def route_document(
         )
         for item in route.queues
     ]
-    lines = [sentence("ordered", "ordered: {order_conf}", order_conf=route.order_conf)] if route.order_conf else []
+    lines = (
+        [sentence("topic-ordered", "ordered: {order_conf}", order_conf=route.order_conf)] if route.order_conf else []
+    )
     lines += (
-        [sentence("another-route", "another route at: {differing}", differing=", ".join(differing))]
+        [sentence("topic-another-route", "another route at: {differing}", differing=", ".join(differing))]
         if differing
         else []
     )

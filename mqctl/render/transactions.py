@@ -81,7 +81,9 @@ class TransactionRow:
         if self.check_count is None:
             return None
         limit = (
-            "" if self.check_limit is None else sentence("of-3", " of {check_limit:,}", check_limit=self.check_limit)
+            ""
+            if self.check_limit is None
+            else sentence("transaction-check-limit", " of {check_limit:,}", check_limit=self.check_limit)
         )
         return f"{self.check_count:,}{limit}"
 
@@ -269,7 +271,7 @@ def list_document(
             Paragraphs(
                 [
                     sentence(
-                        "count-shows",
+                        "transaction-count-shows",
                         "and {left_out}: --count shows them",
                         left_out=counted(left_out, "more transaction"),
                     )
@@ -283,7 +285,7 @@ def list_document(
                 Paragraphs(
                     [
                         sentence(
-                            "lost-ops-committed-record-lost-producers",
+                            "transaction-lost-ops-committed-but",
                             "lost ops: committed, but the record of it is lost: producers are asked again",
                         )
                     ]
@@ -297,7 +299,7 @@ def detail_document(detail: TransactionDetail) -> Document:
     ended = counted(detail.op_count, "half message")
     lines = [
         sentence(
-            "transaction-producer-group-checked-ended",
+            "transaction-producer-group-checked",
             "transaction {unique_key} of producer group {producer_group} for {topic}: {state}, "
             "checked {check_count}, {ended} ended",
             unique_key=detail.unique_key,
@@ -307,11 +309,11 @@ def detail_document(detail: TransactionDetail) -> Document:
             check_count=counted(detail.check_count, "time"),
             ended=ended,
         ),
-        *([sentence("keys", "keys: {keys}", keys=printable(detail.keys))] if detail.keys else []),
+        *([sentence("transaction-keys", "keys: {keys}", keys=printable(detail.keys))] if detail.keys else []),
         *(
             [
                 sentence(
-                    "broker-gives-up-after",
+                    "transaction-broker-gives-up-after",
                     "its broker gives up after {check_limit}",
                     check_limit=counted(detail.check_limit, "check"),
                 )

@@ -79,34 +79,34 @@ def verification_document(
     rows = [_row(damage) for damage in sorted(damages, key=lambda damage: order.index(damage.grade))]
     lines = [
         sentence(
-            "records",
+            "verification-records",
             "records        {record_count} ({record_bytes}) in {topic_count}",
             record_count=units.count(summary.record_count),
             record_bytes=units.size(summary.record_bytes),
             topic_count=counted(summary.topic_count, "topic"),
         ),
         sentence(
-            "commit-log-physical-offsets",
+            "verification-commit-log-physical-offsets",
             "commit log     physical offsets {min_offset} to {max_offset}",
             min_offset=units.count(summary.min_offset),
             max_offset=units.count(summary.max_offset),
         ),
         sentence(
-            "queue-entries",
+            "verification-queue-entries",
             "queue entries  {queue_entry_count}",
             queue_entry_count=units.count(summary.queue_entry_count),
         ),
         sentence(
-            "index-entries",
+            "verification-index-entries",
             "index entries  {index_entry_count}",
             index_entry_count=units.count(summary.index_entry_count),
         ),
     ]
     if summary.first_store_time_ms is not None and summary.last_store_time_ms is not None:
         first, last = units.instant(summary.first_store_time_ms), units.instant(summary.last_store_time_ms)
-        lines.append(sentence("store-times-2", "store times    {first} to {last}", first=first, last=last))
+        lines.append(sentence("verification-store-times", "store times    {first} to {last}", first=first, last=last))
     healthy = (
-        sentence("nothing-wrong-what-could-read", "nothing wrong in what could be read")
+        sentence("verification-nothing-wrong-could-read", "nothing wrong in what could be read")
         if unread
         else sentence("everything-should", "everything is as it should be")
     )
@@ -124,13 +124,13 @@ def verification_document(
 
 def _row(damage: Damage) -> DeviationRow:
     where = (
-        sentence("queue-3", "{key} queue {queue_id}", key=damage.topic, queue_id=damage.queue_id)
+        sentence("common-queue", "{key} queue {queue_id}", key=damage.topic, queue_id=damage.queue_id)
         if damage.queue_id is not None
         else damage.topic
     )
     facts = [f"{name} {value}" for name, value in damage.params.items()]
     if damage.length_bytes is not None:
-        facts.append(sentence("bytes-2", "{length_bytes} bytes", length_bytes=damage.length_bytes))
+        facts.append(sentence("verification-bytes", "{length_bytes} bytes", length_bytes=damage.length_bytes))
     return DeviationRow(
         grade=damage.grade.value,
         code=damage.code.value,

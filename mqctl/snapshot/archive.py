@@ -45,8 +45,8 @@ def refuse_existing(file: Path) -> None:
     if file.exists():
         raise RefusedError(
             sentence("could-not-write-snapshot", "could not write the snapshot {file}", file=file),
-            reason=sentence("file-exists", "the file exists"),
-            remedy=sentence("name-another-file-add-force", "name another file or add --force"),
+            reason=sentence("snapshot-file-exists", "the file exists"),
+            remedy=sentence("snapshot-name-another-file-add", "name another file or add --force"),
         )
 
 
@@ -122,15 +122,13 @@ def load_snapshot(file: Path) -> ClusterSnapshot:
     except FileNotFoundError:
         raise NotFoundError(
             sentence("no-snapshot", "there is no snapshot {file}", file=file),
-            remedy=sentence(
-                "name-right-mqctl-snapshot-save-file", "is the name right? mqctl snapshot save FILE gathers one"
-            ),
+            remedy=sentence("name-right-snapshot-save", "is the name right? mqctl snapshot save FILE gathers one"),
         ) from None
     except IsADirectoryError:
         raise BadInputError(
             problem,
-            reason=sentence("directory", "it is a directory"),
-            remedy=sentence("store-directory-goes-store", "a store directory goes with --store"),
+            reason=sentence("common-directory", "it is a directory"),
+            remedy=sentence("snapshot-store-directory-goes", "a store directory goes with --store"),
         ) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         reason = "the file is cut or damaged" if not isinstance(error, gzip.BadGzipFile) else "it is no snapshot file"

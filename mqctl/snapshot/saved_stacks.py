@@ -31,16 +31,19 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
         wanted = " ".join(name for name in (client_id, group and f"of group {group}") if name) or "anybody"
         raise NotFoundError(
             sentence(
-                "knows-no-running-instance", "{where} knows no running instance {wanted}", where=where, wanted=wanted
+                "snapshot-knows-no-running-instance",
+                "{where} knows no running instance {wanted}",
+                where=where,
+                wanted=wanted,
             ),
             remedy=command_line("mqctl snapshot show {}", where),
         )
     if not any(info.stacks for info in members):
         raise RefusedError(
-            sentence("no-stacks", "{where} has no stacks", where=where),
-            reason=sentence("saved-without", "it was saved without them"),
+            sentence("snapshot-no-stacks", "{where} has no stacks", where=where),
+            reason=sentence("snapshot-saved-without-them", "it was saved without them"),
             remedy=sentence(
-                "mqctl-snapshot-save-stacks-file-saves-2",
+                "snapshot-save-stacks-file",
                 "mqctl snapshot save --stacks FILE saves them; mqctl stacks dump -g GROUP takes them now",
             ),
         )
@@ -53,7 +56,7 @@ def saved_stacks(snapshot: ClusterSnapshot, group: str | None, client_id: str | 
         Gap(
             part=Part.STACKS,
             cause=Cause.LEFT_OUT,
-            reason=sentence("saved-without-2", "saved without them"),
+            reason=sentence("snapshot-saved-without", "saved without them"),
             subject=GapSubject(group=info.group, client=info.client_id),
         )
         for info in members

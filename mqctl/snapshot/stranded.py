@@ -34,14 +34,14 @@ def check_count(ranges: list[StrandedRange]) -> None:
     total = sum(max(0, item.end - item.first) for item in ranges)
     if total > MOST:
         raise RefusedError(
-            sentence("messages-too-many-one-plan", "{total:,} messages are too many for one plan", total=total),
+            sentence("snapshot-messages-too-many-plan", "{total:,} messages are too many for one plan", total=total),
             reason=sentence(
-                "most-sent-again-once-each-looked",
+                "snapshot-most-sent-again-once",
                 "at most {most:,} are sent again at once, each looked up first",
                 most=MOST,
             ),
             remedy=sentence(
-                "narrow-level-go-where-ended", "narrow it with --level, --from and --until, and go on where it ended"
+                "snapshot-narrow-level-until-go", "narrow it with --level, --from and --until, and go on where it ended"
             ),
         )
 

@@ -109,7 +109,7 @@ def store_story(path: Path, unique_key: str) -> TransactionStory | None:
             if gap.part is Part.TRANSACTIONS:
                 raise StorageError(
                     sentence(
-                        "could-not-look-transaction",
+                        "snapshot-could-not-look-transaction",
                         "could not look for the transaction {unique_key}",
                         unique_key=unique_key,
                     ),

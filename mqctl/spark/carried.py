@@ -23,9 +23,9 @@ class CarriedError(Exception):
 
     def __init__(self, error: MqctlError, host: str) -> None:
         reason = (
-            sentence("on-2", "{reason} (on {host})", reason=error.reason, host=host)
+            sentence("spark-reason", "{reason} (on {host})", reason=error.reason, host=host)
             if error.reason
-            else sentence("on-3", "on {host}", host=host)
+            else sentence("spark-host", "on {host}", host=host)
         )
         path = str(error.path) if isinstance(error, BadSpotError) else ""
         parts = json.dumps([type(error).__name__, error.problem, reason, error.remedy, path])
@@ -99,5 +99,5 @@ def delivered_error(text: str) -> MqctlError:
     return StorageError(
         sentence("run-report-spark", "run the report on Spark"),
         reason=" / ".join(lines[:1] + lines[-1:]),
-        remedy=sentence("see-executors-logs", "see the executors' logs"),
+        remedy=sentence("spark-see-executors-logs", "see the executors' logs"),
     )

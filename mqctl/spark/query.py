@@ -130,6 +130,6 @@ class Query:
             return cls(cuts, **{**value, **names})
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise UsageError(
-                sentence("read-option-query", "read option query={text}", text=text),
-                reason=sentence("not-json-cuts", "it is not a JSON of cuts: {error}", error=error),
+                sentence("spark-read-option-query", "read option query={text}", text=text),
+                reason=sentence("spark-not-json-cuts", "it is not a JSON of cuts: {error}", error=error),
             ) from error

@@ -87,12 +87,12 @@ def load_run(path: Path) -> Figures:
         rows = _rows_in(read_named(path))
     except FileNotFoundError:
         raise NotFoundError(
-            sentence("no-saved-run", "there is no saved run {path}", path=path),
-            remedy=sentence("save-one-mqctl-report-run-save", "save one with `mqctl report run --save FILE`"),
+            sentence("spark-no-saved-run", "there is no saved run {path}", path=path),
+            remedy=sentence("spark-save-report-run", "save one with `mqctl report run --save FILE`"),
         ) from None
     except (OSError, pa.ArrowException, ValueError) as error:
         raise BadInputError(
-            sentence("could-not-read-saved-run", "could not read {path} as a saved run", path=path),
+            sentence("spark-could-not-read-saved", "could not read {path} as a saved run", path=path),
             reason=(getattr(error, "strerror", None) or str(error)).splitlines()[0],
         ) from error
     return {(row["report"], row["section"], row["subject"]): dict(row["figures"]) for row in rows}

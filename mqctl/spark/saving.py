@@ -28,8 +28,8 @@ def save_sections(name: str, report: object, directory: Path) -> list[Path]:
         make_directory(directory)
         if any(directory.iterdir()):
             raise BadInputError(
-                sentence("write-parquet-files-into", "write Parquet files into {directory}", directory=directory),
-                reason=sentence("not-empty", "it is not empty"),
+                sentence("spark-write-parquet-files", "write Parquet files into {directory}", directory=directory),
+                reason=sentence("spark-not-empty", "it is not empty"),
             )
         written = []
         for section, rows in sections(report).items():

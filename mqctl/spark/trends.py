@@ -140,14 +140,16 @@ def recorded_files(name: str, location: str) -> RecordedFiles:
         if piece.kind in files:
             path = f"{location.rstrip('/')}/{piece.name}"
             if problem := _footer_problem(path):
-                problems.append(sentence("left-out-3", "{path} was left out: {problem}", path=path, problem=problem))
+                problems.append(
+                    sentence("spark-left-out", "{path} was left out: {problem}", path=path, problem=problem)
+                )
             else:
                 files[piece.kind].append(path)
     if not files[RowKind.LOOKS]:
         raise NotFoundError(
             sentence("no-recording", "there is no recording in {location}", location=location),
-            reason=problems[0] if problems else sentence("no-looks", "it has no looks"),
-            remedy=sentence("mqctl-record-dir-makes-one", "mqctl record DIR makes one"),
+            reason=problems[0] if problems else sentence("spark-no-looks", "it has no looks"),
+            remedy=sentence("record-dir-makes", "mqctl record DIR makes one"),
         )
     return RecordedFiles(name=name, files=files, problems=problems)
 

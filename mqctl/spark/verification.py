@@ -47,12 +47,10 @@ def _refuse_written(store: StoreDirectory, location: str) -> None:
         raise UsageError(
             sentence("cannot-verify-spark", "cannot verify {location} on Spark", location=location),
             reason=sentence(
-                "broker-open-goes-writing-while-executors",
+                "spark-broker-open-goes-writing",
                 "a broker has it open and goes on writing while executors read their parts",
             ),
-            remedy=sentence(
-                "leave-spark-master-out-give-copy", "leave --spark and --master out, or give a copy of the store"
-            ),
+            remedy=sentence("leave-spark-master-out", "leave --spark and --master out, or give a copy of the store"),
         )
 
 

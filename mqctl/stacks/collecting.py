@@ -130,7 +130,7 @@ class Collector:
             return
         truncated = dump.truncated or dump.complete is False or any(thread.truncated for thread in threads)
         if dump.complete is False:
-            self.note(sentence("end-dump-missing", "the end of the dump is missing"))
+            self.note(sentence("stacks-end-dump-missing", "the end of the dump is missing"))
         self._dumps.append(
             StackDump(
                 source=self.source,
@@ -150,7 +150,7 @@ class Collector:
 
     def _taken_notes(self) -> tuple[str, ...]:
         notes = tuple(
-            text if times == 1 else sentence("times-2", "{text} ({times} times)", text=text, times=times)
+            text if times == 1 else sentence("stacks-times", "{text} ({times} times)", text=text, times=times)
             for text, times in self._notes.items()
         )
         self._notes = {}

@@ -234,7 +234,7 @@ class JavaReader:
         if len(lines) > self._most_lines:
             self._collector.note(
                 sentence(
-                    "only-innermost-calls-thread-read",
+                    "stacks-innermost-calls-thread-read",
                     "only the innermost {limit} calls of a thread were read",
                     limit=limit,
                 )
@@ -255,7 +255,7 @@ class JavaReader:
     def _frame(self, line: str) -> StackFrame | None:
         frame = self._frames.get(line[4:])
         if frame is None and line.startswith("\tat "):
-            self._collector.note(sentence("call-could-not-read", "a call could not be read"))
+            self._collector.note(sentence("stacks-call-could-not-read", "a call could not be read"))
         return frame
 
     def _locked_stack(self, lines: list[str]) -> list[StackFrame]:

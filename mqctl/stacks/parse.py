@@ -121,7 +121,7 @@ def _read(lines: Iterable[str], collector: Collector, zone: tzinfo) -> list[Stac
     for raw in lines:
         line = raw[:-1] if raw.endswith("\r") else raw
         if len(line) > _LONGEST_PLAIN_LINE and not (last is readers[3] or line.lstrip().startswith("[")):
-            collector.note(sentence("line-too-long-dump-passed-over", "a line too long for a dump was passed over"))
+            collector.note(sentence("stacks-line-too-long-dump", "a line too long for a dump was passed over"))
             continue
         unread = ""
         if not last.takes(line):

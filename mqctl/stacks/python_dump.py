@@ -54,7 +54,7 @@ class PySpyTextReader:
                 current.runtime = match["text"]
             return True
         if line.startswith("Error: "):
-            self._collector.note(sentence("py-spy", "py-spy: {line}", line=line[7:].strip()[:200]))
+            self._collector.note(sentence("stacks-py-spy", "py-spy: {line}", line=line[7:].strip()[:200]))
             return True
         return False
 
@@ -71,14 +71,14 @@ class PySpyTextReader:
         if len(lines) > limit:
             self._collector.note(
                 sentence(
-                    "only-innermost-calls-thread-read",
+                    "stacks-innermost-calls-thread-read",
                     "only the innermost {limit} calls of a thread were read",
                     limit=limit,
                 )
             )
         frames = [self._frames.get(line) for line in lines[:limit]]
         if None in frames:
-            self._collector.note(sentence("call-could-not-read", "a call could not be read"))
+            self._collector.note(sentence("stacks-call-could-not-read", "a call could not be read"))
         thread_id = header["id"]
         number = hexadecimal(thread_id) if thread_id.startswith("0x") else decimal(thread_id)
         thread = StackThread(
@@ -126,7 +126,7 @@ class PySpyJsonReader:
             self._decode()
             if self._inside:
                 self._leave()
-                self._collector.cut(sentence("end-dump-missing", "the end of the dump is missing"))
+                self._collector.cut(sentence("stacks-end-dump-missing", "the end of the dump is missing"))
             return False
         self._parts.append(line)
         self._size += len(line)
@@ -171,7 +171,7 @@ class PySpyJsonReader:
         self._decode()
         if self._inside:
             self._leave()
-            self._collector.cut(sentence("end-dump-missing", "the end of the dump is missing"))
+            self._collector.cut(sentence("stacks-end-dump-missing", "the end of the dump is missing"))
 
     def end_thread(self) -> None:
         """An object is a whole thread: nothing stays open between lines."""
@@ -179,7 +179,7 @@ class PySpyJsonReader:
     def _thread(self, value: object) -> None:
         if not isinstance(value, dict) or not isinstance(value.get("frames"), list):
             self._collector.note(
-                sentence("object-no-thread-passed-over", "an object that is no thread was passed over")
+                sentence("stacks-object-no-thread-passed", "an object that is no thread was passed over")
             )
             return
         pid = _whole(value.get("pid"))
@@ -193,7 +193,7 @@ class PySpyJsonReader:
         number = _whole(value.get("thread_id"))
         frames = [self._frame(item) for item in value["frames"][: self._collector.limits.thread_frame_count]]
         if None in frames:
-            self._collector.note(sentence("call-could-not-read", "a call could not be read"))
+            self._collector.note(sentence("stacks-call-could-not-read", "a call could not be read"))
         self._collector.add(
             DumpTool.PY_SPY,
             StackThread(

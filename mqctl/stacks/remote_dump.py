@@ -72,7 +72,7 @@ class RemoteReader:
         if deep:
             self._collector.note(
                 sentence(
-                    "only-innermost-calls-thread-read",
+                    "stacks-innermost-calls-thread-read",
                     "only the innermost {limit} calls of a thread were read",
                     limit=limit,
                 )
@@ -99,7 +99,7 @@ class RemoteReader:
         if known is None:
             frames = [self._frames.get(line) for line in lines]
             if None in frames:
-                self._collector.note(sentence("call-could-not-read", "a call could not be read"))
+                self._collector.note(sentence("stacks-call-could-not-read", "a call could not be read"))
             known = tuple(frame for frame in frames if frame is not None)
             if len(self._stacks) < 10_000:
                 self._stacks[key] = known

@@ -141,8 +141,8 @@ def user_rules(content: object, source: str) -> UserRules:
     problems: list[str] = []
     if not isinstance(content, Mapping):
         raise BadInputError(
-            sentence("holds-no-rules", "{source} holds no rules", source=source),
-            reason=sentence("mapping-key-rules-expected", "a mapping with the key `rules` is expected"),
+            sentence("stacks-holds-no-rules", "{source} holds no rules", source=source),
+            reason=sentence("stacks-mapping-key-rules-expected", "a mapping with the key `rules` is expected"),
         )
     problems += [f"nothing is called {key}" for key in content if key not in ("rules", "application", "libraries")]
     listed = content.get("rules", [])
@@ -155,9 +155,9 @@ def user_rules(content: object, source: str) -> UserRules:
     problems += packages.problems
     if problems:
         raise BadInputError(
-            sentence("rules-invalid", "the rules in {source} are invalid", source=source),
+            sentence("stacks-rules-invalid", "the rules in {source} are invalid", source=source),
             reason=joined("; ", problems),
-            remedy=sentence("see-docs-stack-classes-md", "see docs/stack-classes.md"),
+            remedy=sentence("stacks-see-docs-stack-classes", "see docs/stack-classes.md"),
         )
     return made
 
@@ -182,14 +182,17 @@ def _rule(number: int, item: object, problems: list[str]) -> ClassRule | None:
         try:
             re.compile(expression)
         except re.error as error:
-            entry.problems.append(sentence("code", "code {expression}: {error}", expression=expression, error=error))
+            entry.problems.append(
+                sentence("stacks-code", "code {expression}: {error}", expression=expression, error=error)
+            )
         except RecursionError:
             entry.problems.append("an expression of code is nested too deeply")
     if not any(lists.values()):
         entry.problems.append("it has no condition: calls, top, code or states")
     if entry.problems:
         problems += [
-            sentence("rule", "rule {number}: {problem}", number=number, problem=problem) for problem in entry.problems
+            sentence("stacks-rule", "rule {number}: {problem}", number=number, problem=problem)
+            for problem in entry.problems
         ]
         return None
     return ClassRule(

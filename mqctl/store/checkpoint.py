@@ -50,9 +50,9 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
     """
     if len(data) < CHECKPOINT.size:
         raise BadInputError(
-            sentence("could-not-read-checkpoint-file", "could not read the checkpoint file"),
+            sentence("store-could-not-read-checkpoint", "could not read the checkpoint file"),
             reason=sentence(
-                "bytes-too-few-hold-times",
+                "store-bytes-too-few-hold",
                 "{data} bytes are too few, {size} hold the times",
                 data=len(data),
                 size=CHECKPOINT.size,
@@ -62,16 +62,16 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
     physical, queue, index, master, confirm = CHECKPOINT.unpack_from(data)
     if min(physical, queue, index) < 0:
         raise BadInputError(
-            sentence("could-not-read-checkpoint-file", "could not read the checkpoint file"),
+            sentence("store-could-not-read-checkpoint", "could not read the checkpoint file"),
             reason=sentence(
-                "times-ms-no-message-stored-before",
+                "store-times-ms-no-message",
                 "its times are {physical}, {queue} and {index} ms; no message is stored before 1970",
                 physical=physical,
                 queue=queue,
                 index=index,
             ),
             remedy=sentence(
-                "copy-store-again-broker-without-checkpoint",
+                "copy-store-again-broker",
                 "copy the store again; a broker without a checkpoint reads the commit log from its first file",
             ),
         )

@@ -227,7 +227,7 @@ class CommitLog:
             raise NotFoundError(
                 problem,
                 reason=sentence(
-                    "commit-log-holds",
+                    "store-commit-log-holds",
                     "the commit log holds {min_offset} to {end}",
                     min_offset=self.min_offset,
                     end=self.files[-1].end if self.files else 0,
@@ -242,7 +242,7 @@ class CommitLog:
             raise NotFoundError(
                 problem,
                 reason=sentence(
-                    "no-record-starts-byte",
+                    "store-no-record-starts-byte",
                     "no record starts at byte {position} of {path}",
                     position=position,
                     path=file.path.name,

@@ -242,13 +242,13 @@ def _bytes(log: CommitLog, offset: int, size: int) -> Bytes:
         raise BadInputError(
             sentence("could-not-read", "could not read {file}", file=file.path),
             reason=sentence(
-                "cut-bytes-while-read",
+                "store-cut-bytes-while-read",
                 "it was cut from {position:,} to {size:,} bytes while it was read",
                 position=position + size,
                 size=position + len(data),
             ),
             remedy=sentence(
-                "run-again-when-nobody-changes-store",
+                "store-run-again-when-nobody",
                 "run it again when nobody changes the store, or copy the store first",
             ),
         )

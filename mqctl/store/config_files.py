@@ -72,7 +72,7 @@ def read_config(directory: Path, name: str) -> LoadedConfig:
 def unread_config(name: str, error: MqctlError) -> LoadedConfig:
     """Returns what a look at a store has of a configuration that `read_config` could not read: nothing but why."""
     problem = sentence(
-        "could-not-read-2", "could not be read: {reason}; {remedy}", reason=error.reason, remedy=error.remedy
+        "store-could-not-read", "could not be read: {reason}; {remedy}", reason=error.reason, remedy=error.remedy
     )
     return LoadedConfig(ConfigFileState(name=name, source=FileSource.UNREAD, main_problem=problem), {})
 
@@ -96,7 +96,7 @@ def _attempt(path: Path) -> tuple[Table | None, str]:
     try:
         value = loads(data)
     except FastjsonError as error:
-        return None, sentence("unparsable", "unparsable: {error}", error=error)
+        return None, sentence("store-unparsable", "unparsable: {error}", error=error)
     if not isinstance(value, dict):
         return None, "no JSON object"
     problem = _unfit(value)
@@ -215,7 +215,7 @@ def consumer_offsets(file: LoadedConfig) -> OffsetTable:
         for queue_id, offset in _object(queues).items():
             number, value = _maybe_int(queue_id), _maybe_int(offset)
             if number is None or value is None:
-                ignored.append(sentence("queue-3", "{key} queue {queue_id}", key=key, queue_id=queue_id))
+                ignored.append(sentence("common-queue", "{key} queue {queue_id}", key=key, queue_id=queue_id))
             else:
                 committed[number] = value
         offsets[(parts[0], parts[1])] = committed

@@ -79,8 +79,8 @@ class StoreDirectory:
                 _refuse_url(wanted)
                 raise NotFoundError(
                     sentence("could-not-open-store", "could not open the store {path}", path=wanted),
-                    reason=sentence("no-such-directory", "no such directory"),
-                    remedy=sentence("give-brokers-storepathrootdir", "give the broker's storePathRootDir"),
+                    reason=sentence("store-no-such-directory", "no such directory"),
+                    remedy=sentence("store-give-broker-storepathrootdir", "give the broker's storePathRootDir"),
                 )
         present = [part for part in _PARTS if _exists(path / part)]
         raft = _raft_directory(path)
@@ -88,21 +88,21 @@ class StoreDirectory:
             raise BadInputError(
                 sentence("could-not-open-store", "could not open the store {path}", path=path),
                 reason=sentence(
-                    "commit-log-dledgers-raft-format",
+                    "store-commit-log-dledger-raft",
                     "its commit log is in DLedger's (Raft) format, in {raft}",
                     raft=raft.name,
                 ),
                 remedy=sentence(
-                    "ask-running-broker-instead-namesrv-dledger",
+                    "store-ask-running-broker-instead",
                     "ask the running broker instead (`--namesrv`); DLedger logs are not read offline",
                 ),
             )
         if not path.is_dir() or not present:
             raise BadInputError(
                 sentence("could-not-open-store", "could not open the store {path}", path=path),
-                reason=sentence("none", "it has none of {parts}", parts=", ".join(_PARTS)),
+                reason=sentence("store-none", "it has none of {parts}", parts=", ".join(_PARTS)),
                 remedy=sentence(
-                    "give-brokers-storepathrootdir-default-store",
+                    "store-give-broker-storepathrootdir-default",
                     "give the broker's storePathRootDir (by default ~/store)",
                 ),
             )
@@ -304,14 +304,14 @@ def _refuse_url(path: Path) -> None:
     if scheme == "file":
         raise UsageError(
             sentence("could-not-open-store", "could not open the store {path}", path=url),
-            reason=sentence("command-reads-directories-no-urls", "this command reads directories, no URLs"),
+            reason=sentence("store-command-reads-directories-no", "this command reads directories, no URLs"),
             remedy=sentence("write-store", "write --store /{rest}", rest=rest),
         )
     raise UsageError(
         sentence("could-not-open-store", "could not open the store {path}", path=url),
-        reason=sentence("command-reads-directories-no-urls", "this command reads directories, no URLs"),
+        reason=sentence("store-command-reads-directories-no", "this command reads directories, no URLs"),
         remedy=sentence(
-            "mount-store-copy-disk-mqctl-store",
+            "mount-store-copy-disk",
             "mount the store or copy it to a disk; `mqctl store verify` and `mqctl report` read it as it is",
         ),
     )

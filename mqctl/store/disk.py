@@ -98,7 +98,7 @@ class Disk:
             raise ConfigurationError(
                 sentence("could-not-open", "could not open {path}", path=path),
                 reason=sentence(
-                    "bytes-says",
+                    "store-bytes-says",
                     "it has {size} bytes, {setting} says {size_bytes}",
                     size=size,
                     setting=setting,
@@ -389,7 +389,7 @@ def _failure(path: str, error: OSError) -> StorageError:
         sentence("could-not-use", "could not use {path}", path=path),
         reason=error.strerror or str(error),
         remedy=sentence(
-            "check-disk-healthy-store-belongs-brokers",
+            "check-disk-healthy-store",
             "check that the disk is healthy and the store belongs to the broker's user",
         ),
     )

@@ -44,7 +44,7 @@ def read_epochs(root: Path) -> tuple[Epoch, ...] | None:
     raise BadInputError(
         _PROBLEM,
         reason=problem,
-        remedy=sentence("copy-again-broker-backup", "copy it again from the broker, with its backup"),
+        remedy=sentence("store-copy-again-broker-backup", "copy it again from the broker, with its backup"),
     )
 
 
@@ -83,14 +83,14 @@ def _parsed(data: bytes) -> tuple[Epoch, ...]:
         raise BadInputError(
             _PROBLEM,
             reason=sentence(
-                "tells-entries", "it tells of {count:entry} and has {entries}", count=count, entries=len(entries)
+                "store-tells", "it tells of {count:entry} and has {entries}", count=count, entries=len(entries)
             ),
             remedy=sentence("copy-again", "copy it again"),
         )
     if zlib.crc32("".join(f"{line}\n" for line in entries).encode()) & CRC_MASK != checksum:
         raise BadInputError(
             _PROBLEM,
-            reason=sentence("entries-another-sum-than-says", "its entries have another sum than it says"),
+            reason=sentence("store-entries-another-sum-says", "its entries have another sum than it says"),
             remedy=sentence("copy-again", "copy it again"),
         )
     return tuple(map(_epoch, entries))
@@ -102,7 +102,7 @@ def _epoch(line: str) -> Epoch:
     if epoch is None or offset is None:
         raise BadInputError(
             _PROBLEM,
-            reason=sentence("no-epoch", "{line!r} is no epoch", line=line),
+            reason=sentence("store-no-epoch", "{line!r} is no epoch", line=line),
             remedy=sentence("copy-again", "copy it again"),
         )
     return Epoch(epoch, offset)

@@ -68,14 +68,14 @@ class IndexFile:
         """
         if len(self.buffer) < lay.INDEX_HEADER_BYTES:
             raise BadInputError(
-                sentence("could-not-read-index-file", "could not read the index file {path}", path=self.path.name),
+                sentence("store-could-not-read-index", "could not read the index file {path}", path=self.path.name),
                 reason=sentence(
-                    "bytes-too-few-header",
+                    "store-bytes-too-few-header",
                     "{buffer} bytes are too few for its header of {index_header_bytes}",
                     buffer=len(self.buffer),
                     index_header_bytes=lay.INDEX_HEADER_BYTES,
                 ),
-                remedy=sentence("ignore-broker-rebuilds-index-files", "ignore it: the broker rebuilds index files"),
+                remedy=sentence("store-ignore-broker-rebuilds-index", "ignore it: the broker rebuilds index files"),
             )
         return IndexHeader(*lay.INDEX_HEADER.unpack_from(self.buffer.data))
 

@@ -188,7 +188,7 @@ class OddFileError(StorageError):
         super().__init__(
             sentence("could-not-read", "could not read {file}", file=odd.path),
             reason=odd.reason,
-            remedy=sentence("put-brokers-own-file-place", "put the broker's own file in its place"),
+            remedy=sentence("store-put-broker-own-file", "put the broker's own file in its place"),
         )
         self.path = odd.path
 

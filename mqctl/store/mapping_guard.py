@@ -202,13 +202,13 @@ def _why(mapping: _Mapping, position: int) -> StorageError | NotFoundError | Per
         return StorageError(
             sentence("could-not-read", "could not read {file}", file=mapping.path),
             reason=sentence(
-                "cut-bytes-while-read",
+                "store-cut-bytes-while-read",
                 "it was cut from {position:,} to {size:,} bytes while it was read",
                 position=mapping.size_bytes,
                 size=size,
             ),
             remedy=sentence(
-                "run-again-when-nobody-changes-store",
+                "store-run-again-when-nobody",
                 "run it again when nobody changes the store, or copy the store first",
             ),
         )
@@ -225,6 +225,6 @@ def _why(mapping: _Mapping, position: int) -> StorageError | NotFoundError | Per
         return BadSpotError(failure, mapping.path) if error.errno == errno.EIO else failure
     return StorageError(
         sentence("could-not-read", "could not read {file}", file=mapping.path),
-        reason=sentence("disk-failed-another-file-took-name", "its disk failed, and another file took its name"),
-        remedy=sentence("run-again", "run it again"),
+        reason=sentence("store-disk-failed-another-file", "its disk failed, and another file took its name"),
+        remedy=sentence("store-run-again", "run it again"),
     )

@@ -52,7 +52,7 @@ def open_regular(file: Path) -> int:
 
 
 _KINDS = (
-    (stat.S_ISDIR, sentence("directory", "it is a directory")),
+    (stat.S_ISDIR, sentence("common-directory", "it is a directory")),
     (stat.S_ISFIFO, "it is a named pipe"),
     (stat.S_ISSOCK, "it is a socket"),
     (stat.S_ISCHR, "it is a device"),
@@ -129,9 +129,9 @@ def reading_error(path: Path, error: OSError) -> NotFoundError | PermissionDenie
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return NotFoundError(
             problem,
-            reason=sentence("no-such-file", "no such file"),
+            reason=sentence("store-no-such-file", "no such file"),
             remedy=sentence(
-                "run-again-if-broker-runs-store",
+                "store-run-again-if-broker",
                 "run it again if a broker runs on the store: it deletes what has expired; copy a copy again",
             ),
         )
@@ -140,17 +140,17 @@ def reading_error(path: Path, error: OSError) -> NotFoundError | PermissionDenie
             problem,
             reason=sentence("permission-denied", "permission denied"),
             remedy=sentence(
-                "run-brokers-user-copy-store-read", "run as the broker's user, or copy the store with read rights"
+                "store-run-broker-user-copy", "run as the broker's user, or copy the store with read rights"
             ),
         )
     if isinstance(error, UnfitFileError):
         return StorageError(
             problem,
             reason=error.strerror or "",
-            remedy=sentence("put-brokers-own-file-place", "put the broker's own file in its place"),
+            remedy=sentence("store-put-broker-own-file", "put the broker's own file in its place"),
         )
     return StorageError(
         problem,
         reason=error.strerror or str(error),
-        remedy=sentence("check-disk-copy-store-again", "check the disk and copy the store again"),
+        remedy=sentence("check-disk-copy-store", "check the disk and copy the store again"),
     )

@@ -131,11 +131,9 @@ def _made(store: Path, parts: tuple[str, ...], state: str) -> Converted:
         note = json.loads((root / _NOTE).read_text(encoding="utf-8"))
     except OSError as error:
         raise StorageError(
-            sentence(
-                "could-not-convert-what-keeps-rocksdb", "could not convert what {store} keeps in RocksDB", store=store
-            ),
+            sentence("store-could-not-convert-keeps", "could not convert what {store} keeps in RocksDB", store=store),
             reason=f"{error.strerror or error} at {error.filename or home}",
-            remedy=sentence("see-tmpdir-room-20-bytes-message", "see that TMPDIR has room for 20 bytes a message"),
+            remedy=sentence("store-see-tmpdir-room-bytes", "see that TMPDIR has room for 20 bytes a message"),
         ) from error
     return Converted(root, note["problems"], note["left_out"])
 

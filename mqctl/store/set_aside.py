@@ -143,5 +143,5 @@ def write_acknowledgement(root: Path, place: str, text: str | None) -> None:
         raise StorageError(
             sentence("could-not-write", "could not write {path}", path=path),
             reason=error.strerror or str(error),
-            remedy=sentence("run-brokers-user", "run as the broker's user"),
+            remedy=sentence("run-broker-user", "run as the broker's user"),
         ) from error

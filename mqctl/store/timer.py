@@ -54,9 +54,12 @@ def read_timer_check(path: Path) -> TimerCheck | None:
         return None
     if len(data) < lay.TIMER_CHECK.size:
         raise BadInputError(
-            sentence("read-config-timercheck", "read config/timercheck"),
+            sentence("store-read-config-timercheck", "read config/timercheck"),
             reason=sentence(
-                "bytes-too-few", "{data} bytes are too few for its {size}", data=len(data), size=lay.TIMER_CHECK.size
+                "store-bytes-too-few",
+                "{data} bytes are too few for its {size}",
+                data=len(data),
+                size=lay.TIMER_CHECK.size,
             ),
         )
     read, flushed, offset, master, state, timestamp, counter = lay.TIMER_CHECK.unpack_from(data)

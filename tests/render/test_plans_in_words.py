@@ -39,7 +39,7 @@ ENGLISH = re.compile(r"(?:\b[a-z]{2,}\b[ ,;:]+){2}\b[a-z]{2,}\b")
 
 def to_do(confirm: str) -> str:
     return sentence(
-        "nothing-changed-add-execute-confirm-do",
+        "nothing-changed-add-execute",
         "nothing was changed; add --execute --confirm {confirm} to do it",
         confirm=confirm,
     )
@@ -54,7 +54,7 @@ def offset_plan(count: int) -> Document:
         kind=PlanKind.OFFSET_RESET,
         identity=CLUSTER,
         group="G",
-        target=sentence("earliest", "to earliest"),
+        target=sentence("targets-earliest", "to earliest"),
         method=(Method.COMMIT, Method.CALLBACK, Method.SERVER)[count],
         made_at_ms=0,
         online=count > 0,
@@ -73,27 +73,25 @@ def offset_change(count: int) -> Document:
     part = QueuePart(topic="Pay", broker_name="broker-a", queue_id=0, old=0, new=5, found=0)
     part.state = "not-moved"
     part.reason = sentence(
-        "broker-accepted-change-still", "the broker accepted the change and still has {found}", found=0
+        "offset-broker-accepted-change-still", "the broker accepted the change and still has {found}", found=0
     )
     record = OffsetRecord(kind="offset-reset", target="to latest", method="commit", parts=[part] * count, **RECORD)
     return offsets.change_document(record)
 
 
 def step_plan(count: int) -> Document:
-    many = sentence(
-        "too-many-overdue-messages-look-delivered", "too many overdue messages to look for their delivered copies"
-    )
+    many = sentence("too-many-overdue-messages", "too many overdue messages to look for their delivered copies")
     effect = joined(
         "; ",
         [
             RepairReason.WISH,
             sentence(
-                "not-delivered-far-will",
+                "delay-not-delivered-far",
                 "{rescued_count} not delivered so far will be",
                 rescued_count=counted(count, "message"),
             ),
             sentence(
-                "not-delivered-again",
+                "delay-passed-not-delivered",
                 "{passed_count} not delivered again",
                 passed_count=counted(count, "delivered message"),
             ),
@@ -111,7 +109,7 @@ def step_change(count: int) -> Document:
     part = StepPart(subject="key 5", old="5", new=None)
     part.state = "not-moved"
     part.reason = sentence(
-        "reads-otherwise", "{main} or {backup} reads otherwise", main="delayOffset.json", backup="its"
+        "delay-reads-otherwise", "{main} or {backup} reads otherwise", main="delayOffset.json", backup="its"
     )
     record = StepRecord(kind="delay-repair", confirm="store", parts=[part] * count, **RECORD)
     return step_plans.step_change_document(record, "x/1")
@@ -120,11 +118,11 @@ def step_change(count: int) -> Document:
 def setting_plan(count: int) -> Document:
     messages = counted(count, "message")
     stays = sentence(
-        "offsets-stay-broker-group-same-name",
+        "settings-offsets-stay-broker-group",
         "its offsets stay on the broker, and a group of the same name resumes from them",
     )
     consumed = sentence(
-        "consumed-all-groups-removed-queues", "consumed by all groups, in the removed queues: {held}", held=messages
+        "settings-consumed-all-groups-removed", "consumed by all groups, in the removed queues: {held}", held=messages
     )
     step = SettingStep(
         kind=SettingKind.WRITE_PERM, place="broker-a", address="a:1", subject="Pay", old={"perm": "6"}, new=None
@@ -134,12 +132,12 @@ def setting_plan(count: int) -> Document:
         warnings=(
             consumed,
             sentence(
-                "can-no-longer-read",
+                "settings-no-longer-read",
                 "{readers} can no longer read {topic} on {name}",
                 readers=counted(count, "group"), topic="Pay", name="broker-a",
             ),
             sentence(
-                "unread",
+                "settings-unread",
                 "unread by it: {lag}; {stays}",
                 lag=sentence("unknown-number-messages", "an unknown number of messages"), stays=stays,
             ),
@@ -152,7 +150,7 @@ def setting_change(count: int) -> Document:
     part = SettingPart(kind="topic", place="broker-a", address="a:1", subject="Pay", old={"perm": "6"}, new=None)
     part.state = "not-moved"
     part.reason = sentence(
-        "not-tried-comes-first",
+        "settings-not-tried-comes-first",
         "not tried: the {kind} at {place} comes first, and is {state}",
         kind=Word("topic"),
         place="broker-a",
@@ -184,7 +182,7 @@ def replay_plan(count: int) -> Document:
         message_count=count, receivers=["G"] * count, queues=[stretch] * count,
     )  # fmt: skip
     do = sentence(
-        "nothing-published-add-execute-confirm-do",
+        "replay-nothing-published-add-execute",
         "nothing was published; add --execute --confirm {target} to do it",
         target="Again",
     )
@@ -197,23 +195,23 @@ def followed(count: int) -> Document:
     )
     plan = follow.FollowPlan(
         old="Pay", new="Pay2", group="follow-Pay", selector="hash",
-        begin=sentence("first-messages", "from the first messages"),
+        begin=sentence("replay-first-messages", "from the first messages"),
         old_queue_count=count,
         new_queue_count=2, message_count=count, readers={"G": count}, receivers=[], keys=keys,
         warnings=[
             sentence(
-                "no-more-queues-than-nothing-gain",
+                "replay-no-more-queues-nothing",
                 "{new} has no more queues than {old}: there is nothing to gain",
                 new="Pay2", old="Pay",
             )
         ],
-        steps=[sentence("wait", "wait for it")], queues=[],
+        steps=[sentence("alone-wait", "wait for it")], queues=[],
     )  # fmt: skip
     return follow.follow_plan_document(plan)
 
 
 def gaps(count: int) -> Document:
-    left = sentence("left-group-while-asked", "it left the group while it was asked")
+    left = sentence("snapshot-left-group-while-asked", "it left the group while it was asked")
     listed = [
         Gap(part=Part.MEMBERS, cause=Cause.SILENT, reason=left, broker="broker-a",
             subject=GapSubject(group="G", client=f"c{number}"))
@@ -301,9 +299,9 @@ def test_n11_no_sentence_writes_a_number_before_many() -> None:
 
 def test_talk_of_a_plan_is_chinese() -> None:
     said = sentence(
-        "stopped-middle-next",
+        "plan-stopped-middle-next",
         "mqctl: stopped in the middle: {stopped}\n  next: {finish}",
-        stopped=sentence("interrupted", "interrupted"),
+        stopped=sentence("common-interrupted", "interrupted"),
         finish="mqctl undo 7",
     )
     assert spoken(said, Lang.ZH) == "mqctl: 中途停止：已中断\n  next: mqctl undo 7"

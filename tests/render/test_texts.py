@@ -48,6 +48,24 @@ def test_a_key_has_one_sentence() -> None:
     assert {key: templates for key, templates in KNOWN.items() if len(templates) > 1} == {}
 
 
+def test_keys_are_names() -> None:
+    assert texts.misnamed(KNOWN) == []
+    known = {
+        "group-2": {"a"},
+        "topic": {"b"},
+        "no-topic": {"c"},
+        "topic-gone": {"c"},
+        "two-lines": {"d", "e"},
+        "mq1-a": {"f"},
+    }
+    assert texts.misnamed(known) == [
+        "no name: group-2",
+        "no name: topic",
+        "several templates: two-lines",
+        "one template: no-topic, topic-gone",
+    ]
+
+
 def test_a_sentence_and_its_chinese_name_the_same() -> None:
     unlike = {
         key: (template, CHINESE[key])
@@ -111,7 +129,7 @@ def test_what_others_said_stands_word_for_word_in_every_sentence_of_both_languag
 def test_what_others_said_alone_or_in_lists_is_never_translated(remark: str, other: str) -> None:
     assert spoken(remark, Lang.ZH) == remark
     assert spoken(composed("{one}: {other}", one=remark, other=other), Lang.ZH) == f"{remark}: {other}"
-    assert spoken(sentence("use-one", "use one of: {names}", names=[remark, other]), Lang.ZH).endswith(
+    assert spoken(sentence("common-use", "use one of: {names}", names=[remark, other]), Lang.ZH).endswith(
         f"{remark}、{other}"
     )
 
@@ -139,7 +157,7 @@ def test_a_remark_of_a_broker_is_the_same_in_the_notes_of_an_answer_and_in_error
 @given(REMARKS, st.integers())
 def test_a_text_survives_pickling_and_json(remark: str, count: int) -> None:
     inner = sentence("could-not-open", "could not open {path}", path=remark)
-    said = sentence("failure", "{problem}: {reason}", problem=inner, reason=joined("; ", [remark, f"{count}"]))
+    said = sentence("errors-problem", "{problem}: {reason}", problem=inner, reason=joined("; ", [remark, f"{count}"]))
     assert isinstance(said, Text)
     copy = pickle.loads(pickle.dumps(said))
     assert isinstance(copy, Text)
@@ -160,17 +178,17 @@ def test_a_text_survives_pickling_and_json(remark: str, count: int) -> None:
         (counted(1200, "message"), "1,200 messages", "1,200 条消息"),
         (composed("{a}; {b}", a=counted(2, "queue"), b="held"), "2 queues; held", "2 个队列；held"),
         (
-            sentence("change-2", "change {report}: {state}", report="7", state=Word("not-moved")),
+            sentence("change-report", "change {report}: {state}", report="7", state=Word("not-moved")),
             "change 7: not-moved",
             "变更 7：未移动",
         ),
         (
-            sentence("change-2", "change {report}: {state}", report="7", state="not-moved"),
+            sentence("change-report", "change {report}: {state}", report="7", state="not-moved"),
             "change 7: not-moved",
             "变更 7：not-moved",
         ),
         (composed("{state}", state=LockState.HELD), "held", "已持有"),
-        ("could not " + sentence("interrupted", "interrupted"), "could not interrupted", "could not 已中断"),
+        ("could not " + sentence("common-interrupted", "interrupted"), "could not interrupted", "could not 已中断"),
         (of_parser("No such option: --lag of x"), "No such option: --lag of x", "没有这个选项：--lag of x"),
     ],
 )
@@ -192,7 +210,7 @@ def test_a_failure_as_json_carries_keys_and_values_whatever_the_language(mqctl: 
     failure = json.loads(mqctl(*words, env={"MQCTL_LANG": "zh"}).stderr)
     assert failure["problem"] == "could not open the store /nonexistent"
     assert (failure["key"], failure["values"]) == ("could-not-open-store", {"path": "/nonexistent"})
-    assert (failure["reason_key"], failure["reason_values"]) == ("no-such-directory", {})
+    assert (failure["reason_key"], failure["reason_values"]) == ("store-no-such-directory", {})
     assert failure == json.loads(mqctl(*words).stderr)
 
 

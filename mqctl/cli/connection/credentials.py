@@ -42,12 +42,12 @@ def credentials_of(profile: Profile | None = None) -> Credentials | None:
     if pair is None:
         raise ConfigurationError(
             sentence(
-                "profile-takes-keys",
+                "cli-profile-takes-keys",
                 "the profile takes its keys from {access_key_env} and {secret_key_env}",
                 access_key_env=profile.access_key_env,
                 secret_key_env=profile.secret_key_env,
             ),
-            reason=sentence("not-set", "they are not set"),
+            reason=sentence("cli-not-set", "they are not set"),
         )
     _hold(profile.access_key_env, profile.secret_key_env or "")
     return pair
@@ -89,7 +89,7 @@ def _warn_of_readers(key_file: str | None) -> None:
 
         tell(
             sentence(
-                "others-may-read-key-chmod",
+                "cli-others-read-key-chmod",
                 "mqctl: others may read the key {key_file}; chmod 600 makes it yours alone",
                 key_file=key_file,
             )
@@ -104,13 +104,13 @@ def _from_environment(access: str, secret: str) -> Credentials | None:
         other = secret if name == access else access
         if not value:
             raise ConfigurationError(
-                sentence("set-not", "{other} is set, and {name} is not", other=other, name=name),
-                remedy=sentence("set-both-take-away", "set both, or take {other} away", other=other),
+                sentence("cli-set-not", "{other} is set, and {name} is not", other=other, name=name),
+                remedy=sentence("cli-set-both-take-away", "set both, or take {other} away", other=other),
             )
         if not value.isprintable():  # bytes that are no text, line ends of a file that was read
             raise ConfigurationError(
-                sentence("cannot-used", "{name} cannot be used", name=name),
-                reason=sentence("holds-characters-no-key", "it holds characters that no key has"),
+                sentence("cli-cannot-used", "{name} cannot be used", name=name),
+                reason=sentence("cli-holds-characters-no-key", "it holds characters that no key has"),
             )
     from mqctl.protocol.acl import Credentials
 
@@ -129,7 +129,7 @@ def _from_keyring(access_key: str) -> Credentials:
         remedy = "pip install 'mqctl[keyring]'"
         raise ConfigurationError(
             problem,
-            reason=sentence("library-keyring-not-installed", "the library keyring is not installed"),
+            reason=sentence("cli-library-keyring-not-installed", "the library keyring is not installed"),
             remedy=remedy,
         ) from error
     try:
@@ -137,7 +137,7 @@ def _from_keyring(access_key: str) -> Credentials:
     except KeyringError as error:
         reason = str(error) or type(error).__name__
         raise ConfigurationError(
-            problem, reason=reason, remedy=sentence("unlock-use-file-acl-file", "unlock it, or use a file (--acl-file)")
+            problem, reason=reason, remedy=sentence("cli-unlock-use-file-acl", "unlock it, or use a file (--acl-file)")
         ) from error
     if not secret:
         remedy = f"put it there: keyring set {_SERVICE} {access_key}"
@@ -156,8 +156,8 @@ def tls_of(profile: Profile | None = None) -> TlsSettings | None:
     word = os.environ.get("MQCTL_TLS")
     if word is not None and word.lower() not in _YES | _NO:
         raise ConfigurationError(
-            sentence("mqctl-tls-cannot-read", "MQCTL_TLS={word} cannot be read", word=word),
-            remedy=sentence("set-true-false", "set it to true or false"),
+            sentence("cli-tls-cannot-read", "MQCTL_TLS={word} cannot be read", word=word),
+            remedy=sentence("cli-set-true-false", "set it to true or false"),
         )
     wanted = word.lower() in _YES if word else any(os.environ.get(name) for name in ("MQCTL_TLS_CA", "MQCTL_TLS_CERT"))
     if not wanted and (word is not None or profile is None or not profile.tls):

@@ -36,13 +36,15 @@ def credentials_from_file(path: Path) -> Credentials:
         raise refused(problem, error) from error
     except OSError as error:
         raise ConfigurationError(
-            problem, reason=error.strerror or str(error), remedy=sentence("name-file", "name the file that has them")
+            problem,
+            reason=error.strerror or str(error),
+            remedy=sentence("cli-name-file", "name the file that has them"),
         ) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise PermissionDeniedError(
             problem,
             reason=sentence(
-                "other-users-may-read-mode", "other users may read it (mode {s_imode:o})", s_imode=stat.S_IMODE(mode)
+                "cli-other-users-read-mode", "other users may read it (mode {s_imode:o})", s_imode=stat.S_IMODE(mode)
             ),
             remedy=f"chmod 600 {path}",
         )
@@ -50,18 +52,20 @@ def credentials_from_file(path: Path) -> Credentials:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigurationError(
-            problem, reason=sentence("not-utf-8-text", "it is not UTF-8 text"), remedy=_FORM
+            problem, reason=sentence("cli-not-utf-text", "it is not UTF-8 text"), remedy=_FORM
         ) from None
     entries = [entry for line in text.splitlines() if (entry := _ENTRY.fullmatch(line))]
     values = {entry[1]: _value(entry[2]) for entry in entries}
     if not values.get("accessKey") or not values.get("secretKey"):
         missing = " and ".join(name for name in ("accessKey", "secretKey") if not values.get(name))
-        raise ConfigurationError(problem, reason=sentence("lacks", "it lacks {missing}", missing=missing), remedy=_FORM)
+        raise ConfigurationError(
+            problem, reason=sentence("cli-lacks", "it lacks {missing}", missing=missing), remedy=_FORM
+        )
     if len(entries) > len(values):
         raise ConfigurationError(
             problem,
-            reason=sentence("keys-several-accounts", "it has keys of several accounts"),
-            remedy=sentence("keep-one", "keep those of one"),
+            reason=sentence("cli-keys-several-accounts", "it has keys of several accounts"),
+            remedy=sentence("cli-keep-those", "keep those of one"),
         )
     return Credentials(values["accessKey"], values["secretKey"], values.get("securityToken"))
 

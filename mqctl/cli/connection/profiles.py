@@ -84,8 +84,8 @@ class Profiles(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
             known = ", ".join(sorted(self.profiles)) or "none"
             remedy = meant(name, self.profiles, "mqctl profile list")
             raise NotFoundError(
-                sentence("no-profile", "there is no profile {name}", name=name),
-                reason=sentence("known", "known: {known}", known=known),
+                sentence("cli-no-profile", "there is no profile {name}", name=name),
+                reason=sentence("common-known", "known: {known}", known=known),
                 remedy=remedy,
             )
         return profile
@@ -95,8 +95,8 @@ def checked_name(name: str) -> str:
     """Returns `name` if a profile may be called so. Raises UsageError."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            sentence("not-valid-name-profile", "{name!r} is not a valid name for a profile", name=name),
-            remedy=sentence("use-letters-digits", "use letters, digits, -, _ and ."),
+            sentence("cli-not-valid-name-profile", "{name!r} is not a valid name for a profile", name=name),
+            remedy=sentence("cli-use-letters-digits", "use letters, digits, -, _ and ."),
         )
     return name
 
@@ -152,7 +152,7 @@ def changed_profiles(directory: Path, *, wait_s: float = 10.0) -> Iterator[Profi
     try:
         with held_alone(
             directory / f".{FILE_NAME}.lock",
-            sentence("change", "change {record}", record=file),
+            sentence("common-change", "change {record}", record=file),
             wait_s=wait_s,
             remedy=remedy,
             say=note,

@@ -122,7 +122,7 @@ def _tell(missing: SeenBroker) -> None:
         by = on_one_line(missing.expected_by)
         note(
             sentence(
-                "not-registered-part-queues-no-answer",
+                "cli-not-registered-part-queues",
                 "{who} is not registered, and is part of {by}: its queues are in no answer",
                 who=who,
                 by=by,
@@ -132,7 +132,7 @@ def _tell(missing: SeenBroker) -> None:
         age_ms = round(time() * 1000) - (missing.last_seen_time_ms or 0)
         note(
             sentence(
-                "not-registered-any-more-ago-queues",
+                "cli-not-registered-any-more",
                 "{who} is not registered any more, and was {age_ms} ago: its queues are in no answer",
                 who=who,
                 age_ms=duration(age_ms),

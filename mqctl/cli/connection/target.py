@@ -177,8 +177,8 @@ def _timeout_ms(text: str | None) -> int | None:
     limit = parse_span_ms(text)
     if limit <= 0:
         raise UsageError(
-            sentence("timeout-must-greater-than-0", "--timeout must be greater than 0"),
-            remedy=sentence("use-instance-timeout-15s", "use for instance --timeout 15s"),
+            sentence("cli-timeout-must-greater", "--timeout must be greater than 0"),
+            remedy=sentence("cli-use-instance-timeout", "use for instance --timeout 15s"),
         )
     return limit
 
@@ -229,16 +229,14 @@ def _local(timeout_ms: int | None) -> ClusterTarget:
     if running:
         names = ", ".join(f"{state.name} ({state.ready.namesrv})" for state in running)
         raise ConfigurationError(
-            sentence(
-                "no-cluster-selected-several-local-clusters", "no cluster selected and several local clusters running"
-            ),
+            sentence("cli-no-cluster-selected-several", "no cluster selected and several local clusters running"),
             reason=names,
-            remedy=sentence("add-namesrv-host-port", "add --namesrv HOST:PORT"),
+            remedy=sentence("cli-add-namesrv-host-port", "add --namesrv HOST:PORT"),
         )
     raise ConfigurationError(
-        sentence("no-cluster-selected-no-local-cluster", "no cluster selected and no local cluster running"),
+        sentence("cli-no-cluster-selected", "no cluster selected and no local cluster running"),
         remedy=sentence(
-            "add-namesrv-host-port-mqctl-profile",
+            "cli-add-namesrv-host-port-profile",
             "add --namesrv HOST:PORT; or mqctl profile add NAME --namesrv HOST:PORT; or mqctl local up",
         ),
     )

@@ -89,15 +89,15 @@ def with_option(command: TyperCommand, context: Any, words: list[str]) -> list[s
     if set(named) != set(bare):
         raise UsageError(
             sentence(
-                "two-answers",
+                "cli-two-answers",
                 "two answers to {word}: {bare} and {word_2} {named}",
                 word=word,
                 bare=" ".join(bare),
                 word_2=word,
                 named=" ".join(named),
             ),
-            reason=sentence("bare-name-means", "a bare name means {word}", word=word),
-            remedy=sentence("give-once", "give it once"),
+            reason=sentence("cli-bare-name-means", "a bare name means {word}", word=word),
+            remedy=sentence("cli-give-once", "give it once"),
         )
     return words
 
@@ -118,7 +118,7 @@ def _refuse_file(command: TyperCommand, context: Any, words: list[str], names: l
         place = words.index(file)
         line = [*context.command_path.split(), *words[:place], "--snapshot", file, *words[place + 1 :]]
         raise UsageError(
-            sentence("file-not", "{file} is a file, not a {noun}", file=file, noun=_noun(command)),
+            sentence("cli-file-not", "{file} is a file, not a {noun}", file=file, noun=_noun(command)),
             remedy=shell_words(line),
         )
 

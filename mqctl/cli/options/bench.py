@@ -63,8 +63,8 @@ def size_range(text: str) -> tuple[int, int]:
     largest = size_bytes("--size", high) if dash else smallest
     if not smallest >= 1 or largest > MAX_BODY_BYTES:
         raise UsageError(
-            sentence("cannot-send-bodies", "cannot send bodies of {text!r}", text=text),
-            reason=sentence("1-bytes", "they have 1 to {max_body_bytes} bytes", max_body_bytes=MAX_BODY_BYTES),
+            sentence("cli-cannot-send-bodies", "cannot send bodies of {text!r}", text=text),
+            reason=sentence("cli-bytes", "they have 1 to {max_body_bytes} bytes", max_body_bytes=MAX_BODY_BYTES),
         )
     return smallest, largest
 
@@ -75,8 +75,8 @@ def size_bytes(option: str, text: str) -> int:
     number = decimal(text[:-1] if unit > 1 else text)
     if number is None or number < 0:
         raise UsageError(
-            sentence("cannot-read", "cannot read {option} {text!r}", option=option, text=text),
-            remedy=sentence("write-bytes-1024-2k-500m-10g", "write bytes: 1024, 2k, 500m, 10g"),
+            sentence("cli-cannot-read", "cannot read {option} {text!r}", option=option, text=text),
+            remedy=sentence("cli-write-bytes", "write bytes: 1024, 2k, 500m, 10g"),
         )
     return number * unit
 
@@ -88,7 +88,7 @@ def run_length_ms(duration: str | None, *, ends_itself: bool) -> int:
     length_ms = parse_span_ms(duration)
     if not 0 < length_ms <= _LONGEST_MS:
         raise UsageError(
-            sentence("cannot-run", "cannot run for {duration}", duration=duration),
-            remedy=sentence("say-how-long-up-24h-duration", "say how long, up to 24h: --duration 30s"),
+            sentence("cli-cannot-run", "cannot run for {duration}", duration=duration),
+            remedy=sentence("cli-say-how-long-up", "say how long, up to 24h: --duration 30s"),
         )
     return length_ms

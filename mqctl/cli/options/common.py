@@ -148,5 +148,5 @@ def at_ms(text: str | None, now: datetime) -> int | None:
     from mqctl.cli.times import parse_instant
 
     moment = parse_instant(text, now)
-    tell(sentence("judged", "mqctl: judged as of {moment}", moment=moment.text))
+    tell(sentence("cli-judged", "mqctl: judged as of {moment}", moment=moment.text))
     return moment.epoch_ms

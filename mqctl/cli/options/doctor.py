@@ -64,7 +64,7 @@ def _writable(page: Path | None) -> Path | None:
     if page is not None and not page.parent.is_dir():
         raise StorageError(
             sentence("cannot-write", "cannot write {page}", page=page),
-            reason=sentence("directory-does-not-exist", "its directory does not exist"),
+            reason=sentence("directory-not-exist", "its directory does not exist"),
         )
     return page
 
@@ -83,7 +83,7 @@ def window_ms(text: str | None) -> int:
     span_ms = parse_span_ms(text) if text else 0
     if text and span_ms <= 0:
         raise UsageError(
-            sentence("two-looks-one-moment-show-no", "two looks at one moment show no movement"), remedy="--window 30s"
+            sentence("cli-two-looks-moment-show", "two looks at one moment show no movement"), remedy="--window 30s"
         )
     return span_ms
 
@@ -101,13 +101,13 @@ def time_scale_of(given: float | None, *, namesrv: str | None = None, store: Pat
     text = os.environ.get("MQCTL_TIME_SCALE")
     scale = fraction(text) if given is None and text else given
     if scale is None and text:
-        raise UsageError(sentence("mqctl-time-scale-not-number", "MQCTL_TIME_SCALE={text} is not a number", text=text))
+        raise UsageError(sentence("cli-time-scale-not-number", "MQCTL_TIME_SCALE={text} is not a number", text=text))
     if scale is None:
         return _of_scenario(namesrv, store)
     if not 0 < scale < _FASTEST:
         raise UsageError(
-            sentence("time-scale-not-possible", "a time scale of {scale:g} is not possible", scale=scale),
-            remedy=sentence("use-number-above-0-60-instance", "use a number above 0, 60 for instance"),
+            sentence("cli-time-scale-not-possible", "a time scale of {scale:g} is not possible", scale=scale),
+            remedy=sentence("cli-use-number-above-instance", "use a number above 0, 60 for instance"),
         )
     return scale
 

@@ -19,8 +19,8 @@ def _checked(text: str | None) -> str | None:
     if text is None or text == ALL or decimal(text, 1) is not None:
         return text
     raise UsageError(
-        sentence("limit-not-number-rows", "--limit {text} is not a number of rows", text=text),
-        remedy=sentence("use-number-1", "use a number from 1 on, or {all}", all=ALL),
+        sentence("cli-limit-not-number-rows", "--limit {text} is not a number of rows", text=text),
+        remedy=sentence("cli-use-number", "use a number from 1 on, or {all}", all=ALL),
     )
 
 

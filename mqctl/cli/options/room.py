@@ -62,7 +62,7 @@ def _mapping(file: Path) -> dict[str, str]:
         return decode_yaml(read_named(file), dict[str, str])
     except (OSError, UnreadableYaml) as error:
         raise UsageError(
-            sentence("cannot-read-rooms", "cannot read rooms from {file}", file=file),
+            sentence("cli-cannot-read-rooms", "cannot read rooms from {file}", file=file),
             reason=str(error),
-            remedy=sentence("write-one-name-room-line", "write one `name: room` a line"),
+            remedy=sentence("cli-write-name-room-line", "write one `name: room` a line"),
         ) from error

@@ -99,8 +99,8 @@ def named_store(text: str) -> tuple[str, str]:
         return "", text
     if not location:
         raise UsageError(
-            sentence("store-not-directory", "--store {text} is not a directory", text=text),
-            remedy=sentence("write-store-name-dir", "write --store NAME=DIR"),
+            sentence("cli-store-not-directory", "--store {text} is not a directory", text=text),
+            remedy=sentence("cli-write-store-name-dir", "write --store NAME=DIR"),
         )
     return name, location
 
@@ -132,8 +132,8 @@ def wanted_of(
     low, high = _instant_ms(since, "since"), _instant_ms(until, "until")
     if low is not None and high is not None and low >= high:
         raise UsageError(
-            sentence("since-not-before", "--since is not before --until"),
-            remedy=sentence("swap-give-other-times", "swap them, or give other times"),
+            sentence("since-not-before-until", "--since is not before --until"),
+            remedy=sentence("cli-swap-give-other-times", "swap them, or give other times"),
         )
     bounds = Bounds(-FAR if low is None else low, FAR if high is None else high)
     names = (tuple(paths), tuple(groups or ()), tuple(topics or ()))
@@ -156,7 +156,7 @@ def started(settings: SessionSettings) -> Iterator[SparkSession]:
     from mqctl.spark.session.open import open_session
 
     if sys.stderr.isatty():
-        tell(sentence("starting-spark", "mqctl: starting Spark"))
+        tell(sentence("cli-starting-spark", "mqctl: starting Spark"))
     with open_session(settings) as spark:
         yield spark
 
@@ -165,8 +165,8 @@ def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark."):
         raise UsageError(
-            sentence("conf-not-spark-setting", "--conf {text} is not a Spark setting", text=text),
-            remedy=sentence("write-conf-spark-some-key-value", "write --conf spark.some.key=value"),
+            sentence("cli-conf-not-spark-setting", "--conf {text} is not a Spark setting", text=text),
+            remedy=sentence("cli-write-conf-spark-some", "write --conf spark.some.key=value"),
         )
     return key, value
 

@@ -48,10 +48,8 @@ def topic_request(
         name, given, value = item.partition("=")
         if not given or not name or not value or "," in item:
             raise UsageError(
-                sentence("cannot-read-attribute", "cannot read --attribute {item!r}", item=item),
-                remedy=sentence(
-                    "write-name-value-message-type-fifo", "write NAME=VALUE, message.type=FIFO for instance"
-                ),
+                sentence("cli-cannot-read-attribute", "cannot read --attribute {item!r}", item=item),
+                remedy=sentence("cli-write-name-value-message", "write NAME=VALUE, message.type=FIFO for instance"),
             )
         named[name] = value
     return TopicRequest(

@@ -37,7 +37,7 @@ def open_brokers(asking: Asking, names: Iterable[str] = ()) -> list[LiveBroker]:
         remedy = meant(min(unknown), {item.broker_name for item in addresses}, "mqctl broker list")
         raise NotFoundError(
             sentence("no-broker", "there is no broker {broker}", broker=min(unknown)),
-            reason=sentence("known", "known: {known}", known=known),
+            reason=sentence("common-known", "known: {known}", known=known),
             remedy=remedy,
         )
     chosen = tuple(item for item in addresses if not wanted or {item.broker_name, item.address} & wanted)

@@ -84,7 +84,7 @@ class LiveOrSaved:
             remedy = meant(min(wanted - known), known, "")
             raise NotFoundError(
                 sentence("no-broker", "there is no broker {broker}", broker=min(wanted - known)),
-                reason=sentence("known", "known: {known}", known=listed),
+                reason=sentence("common-known", "known: {known}", known=listed),
                 remedy=remedy,
             )
         return [item for item in saved if not wanted or {item.name, item.address.address} & wanted]
@@ -247,7 +247,7 @@ def looking(
             raise UsageError(
                 sentence("needs-store", "--at needs --store"),
                 reason=sentence(
-                    "snapshot-own-moment-live-cluster-own",
+                    "snapshot-own-moment-live",
                     "a snapshot has its own moment, a live cluster its own clock",
                 ),
             )

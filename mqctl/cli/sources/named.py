@@ -38,7 +38,7 @@ def require_group(snapshot: ClusterSnapshot, group: str, live: LiveOptions | Non
         if group in snapshot.routes() or group in _names_there(snapshot, live, Part.TOPICS):
             raise NotFoundError(
                 missing,
-                reason=sentence("topic", "it is a topic"),
+                reason=sentence("common-topic", "it is a topic"),
                 remedy=command_line("mqctl topic describe {}", group),
             )
         names = existing or _names_there(snapshot, live, Part.GROUPS)
@@ -77,7 +77,7 @@ def require_broker(snapshot: ClusterSnapshot, name: str, _live: LiveOptions | No
         remedy = meant(name, known, "mqctl broker list")
         raise NotFoundError(
             sentence("no-broker", "there is no broker {broker}", broker=name),
-            reason=sentence("known", "known: {known}", known=listed),
+            reason=sentence("common-known", "known: {known}", known=listed),
             remedy=remedy,
         )
 

@@ -77,24 +77,24 @@ def read_snapshot(
     if store is not None and snapshot is not None:
         raise UsageError(
             sentence("store-snapshot-cannot-combined", "--store and --snapshot cannot be combined"),
-            remedy=sentence("name-one-source", "name one source"),
+            remedy=sentence("name-source", "name one source"),
         )
     if (store or snapshot) is not None and live is not None and live.with_stacks:
         raise UsageError(
-            sentence("stacks-needs-live-cluster", "--stacks needs a live cluster"),
+            sentence("cli-stacks-needs-live-cluster", "--stacks needs a live cluster"),
             reason=sentence(
-                "snapshot-stacks-saved-store-none",
+                "cli-snapshot-stacks-saved-store",
                 "a snapshot has the stacks that were saved with it, a store has none",
             ),
-            remedy=sentence("mqctl-snapshot-save-stacks-file-saves", "mqctl snapshot save --stacks FILE saves them"),
+            remedy=sentence("cli-snapshot-save-stacks-file", "mqctl snapshot save --stacks FILE saves them"),
         )
     if (store or snapshot) is not None and live is not None and live.window_ms:
         raise UsageError(
-            sentence("window-needs-live-cluster", "--window needs a live cluster"),
+            sentence("cli-window-needs-live-cluster", "--window needs a live cluster"),
             reason=sentence(
-                "snapshot-looks-saved-store-one", "a snapshot has the looks that were saved with it, a store has one"
+                "cli-snapshot-looks-saved-store", "a snapshot has the looks that were saved with it, a store has one"
             ),
-            remedy=sentence("mqctl-snapshot-save-window-60s-file", "mqctl snapshot save --window 60s FILE saves two"),
+            remedy=sentence("cli-snapshot-save-window-file", "mqctl snapshot save --window 60s FILE saves two"),
         )
     if snapshot is not None:
         _refuse_store_options(
@@ -124,10 +124,8 @@ def read_snapshot(
             )
     if live is None:
         raise UsageError(
-            sentence("name-one-source", "name one source"),
-            remedy=sentence(
-                "add-store-dir-store-directory-snapshot", "add --store DIR (a store directory) or --snapshot FILE"
-            ),
+            sentence("name-source", "name one source"),
+            remedy=sentence("cli-add-store-dir", "add --store DIR (a store directory) or --snapshot FILE"),
         )
     _refuse_store_options(
         at,
@@ -151,7 +149,7 @@ def _refuse_store_options(
 ) -> None:
     if at or levels or broker_name or quick:
         raise UsageError(
-            sentence("levels-broker-name-quick-need-store", "--at, --levels, --broker-name and --quick need --store"),
+            sentence("cli-levels-broker-name-quick", "--at, --levels, --broker-name and --quick need --store"),
             reason=reason,
         )
 

@@ -25,29 +25,29 @@ def confirm(name: str, confirmed: str | None, shown: Document, *, where: Sequenc
     if confirmed is None and sys.stdin.isatty():
         _show(shown)
         if where:
-            sys.stderr.write(sentence("name-servers", "name servers: {where}\n", where=", ".join(where)))
+            sys.stderr.write(sentence("cli-name-servers", "name servers: {where}\n", where=", ".join(where)))
         sys.stderr.write(f"Type {name} to go on, anything else to stop: ")
         sys.stderr.flush()
         confirmed = sys.stdin.readline().strip()
         if confirmed != name:
             raise RefusedError(
                 sentence("nothing-changed", "nothing was changed"),
-                reason=sentence("name-not-confirmed", "the name was not confirmed"),
+                reason=sentence("cli-name-not-confirmed", "the name was not confirmed"),
             )
     if confirmed is None:
         raise RefusedError(
-            sentence("execute-needs-confirmation", "--execute needs a confirmation"),
-            reason=sentence("no-terminal-confirm", "there is no terminal to confirm on"),
-            remedy=sentence("add-confirm", "add --confirm {name}", name=shell_word(name)),
+            sentence("cli-execute-needs-confirmation", "--execute needs a confirmation"),
+            reason=sentence("cli-no-terminal-confirm", "there is no terminal to confirm on"),
+            remedy=sentence("cli-add-confirm", "add --confirm {name}", name=shell_word(name)),
         )
     if confirmed != name:
         raise UsageError(
             sentence(
-                "confirm-does-not-match-what-changed",
+                "cli-confirm-not-match-changed",
                 "--confirm {confirmed} does not match what is changed",
                 confirmed=confirmed,
             ),
-            reason=sentence("plan-about", "the plan is about {name}", name=name),
+            reason=sentence("cli-plan-about", "the plan is about {name}", name=name),
         )
 
 

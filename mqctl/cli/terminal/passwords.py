@@ -26,23 +26,23 @@ def password_given(file: Path | None, *, ask: bool) -> str | None:
         text = sys.stdin.readline(_LONGEST) if str(file) == "-" else _first_line(file)
         if not text.strip():
             raise ConfigurationError(
-                sentence("no-password", "there is no password"),
-                reason=sentence("first-line-empty", "the first line of {file} is empty", file=file),
+                sentence("cli-no-password", "there is no password"),
+                reason=sentence("cli-first-line-empty", "the first line of {file} is empty", file=file),
             )
         return text.rstrip("\r\n")
     if not ask:
         return None
     if not sys.stdin.isatty():
         raise UsageError(
-            sentence("no-terminal-ask-password", "no terminal to ask for the password on"),
-            remedy=sentence("password-file-file-standard-input", "--password-file FILE; or - for standard input"),
+            sentence("cli-no-terminal-ask-password", "no terminal to ask for the password on"),
+            remedy=sentence("cli-password-file-standard", "--password-file FILE; or - for standard input"),
         )
     from getpass import getpass
 
     first, again = getpass("New password: "), getpass("Again: ")
     if not first or first != again:
         raise UsageError(
-            sentence("no-new-password", "that is no new password"),
+            sentence("cli-no-new-password", "that is no new password"),
             reason=sentence("empty-two-entries-differ", "it is empty, or the two entries differ"),
         )
     return first
@@ -58,13 +58,13 @@ def _first_line(file: Path) -> str:
         raise refused(problem, error) from error
     except OSError as error:
         raise ConfigurationError(
-            problem, reason=error.strerror or str(error), remedy=sentence("give-file", "give the file")
+            problem, reason=error.strerror or str(error), remedy=sentence("cli-give-file", "give the file")
         ) from error
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise PermissionDeniedError(
             problem,
             reason=sentence(
-                "other-users-may-read-mode", "other users may read it (mode {s_imode:o})", s_imode=stat.S_IMODE(mode)
+                "cli-other-users-read-mode", "other users may read it (mode {s_imode:o})", s_imode=stat.S_IMODE(mode)
             ),
             remedy=f"chmod 600 {file}",
         )
@@ -73,6 +73,6 @@ def _first_line(file: Path) -> str:
     except UnicodeDecodeError:
         raise ConfigurationError(
             problem,
-            reason=sentence("not-utf-8-text", "it is not UTF-8 text"),
-            remedy=sentence("write-one-line", "write it as one line"),
+            reason=sentence("cli-not-utf-text", "it is not UTF-8 text"),
+            remedy=sentence("cli-write-line", "write it as one line"),
         ) from None

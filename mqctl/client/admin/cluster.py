@@ -58,9 +58,11 @@ def none_registered(name_servers: str) -> NotFoundError:
     """Returns the error of a cluster whose name servers answer and list no broker."""
     return NotFoundError(
         sentence("no-broker-registered", "no broker is registered"),
-        reason=sentence("answered-empty-list", "{name_servers} answered with an empty list", name_servers=name_servers),
+        reason=sentence(
+            "client-answered-empty-list", "{name_servers} answered with an empty list", name_servers=name_servers
+        ),
         remedy=sentence(
-            "check-brokers-run-namesrvaddr-names-register",
+            "client-check-brokers-run-namesrvaddr",
             "check that the brokers run and that their namesrvAddr names it; they register every 30 s",
         ),
     )
@@ -147,8 +149,8 @@ class Cluster:
                 return broker
         raise NotFoundError(
             sentence("no-broker", "there is no broker {broker}", broker=name_or_address),
-            reason=sentence("name-servers-do-not-know-name", "the name servers do not know this name or address"),
-            remedy=sentence("mqctl-broker-list-shows", "`mqctl broker list` shows them"),
+            reason=sentence("client-name-servers-not-know", "the name servers do not know this name or address"),
+            remedy=sentence("client-broker-list-shows", "`mqctl broker list` shows them"),
         )
 
     def ask(self, address: str, question: Question[T], deadline: Deadline | None = None) -> T:

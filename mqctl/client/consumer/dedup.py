@@ -79,7 +79,8 @@ class SqliteStates:
 
     def _failed(self, error: sqlite3.Error) -> StorageError:
         return StorageError(
-            sentence("states-cannot-used", "The states in {url} cannot be used", url=self._path), reason=str(error)
+            sentence("client-states-cannot-used", "The states in {url} cannot be used", url=self._path),
+            reason=str(error),
         )
 
     def begin(self, key: str, now_ms: int, expires_ms: int) -> Standing:

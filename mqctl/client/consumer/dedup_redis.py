@@ -32,10 +32,10 @@ class RedisStates:
             import redis
         except ImportError as error:
             raise ConfigurationError(
-                sentence("dedup-states-redis-needs-redis-client", "--dedup-states in Redis needs the redis client"),
+                sentence("client-dedup-states-redis-needs", "--dedup-states in Redis needs the redis client"),
                 reason=sentence("not-installed", "it is not installed"),
                 remedy=sentence(
-                    "pip-install-mqctl-redis-keep-states", "pip install 'mqctl[redis]', or keep the states in a file"
+                    "client-pip-install-redis-keep", "pip install 'mqctl[redis]', or keep the states in a file"
                 ),
             ) from error
         self._error = redis.RedisError
@@ -49,7 +49,7 @@ class RedisStates:
             )
         except ValueError as error:
             raise ConfigurationError(
-                sentence("cannot-use-redis", "cannot use the Redis {url!r}", url=url), reason=str(error)
+                sentence("client-cannot-use-redis", "cannot use the Redis {url!r}", url=url), reason=str(error)
             ) from error
         try:
             self._redis.ping()
@@ -58,7 +58,8 @@ class RedisStates:
 
     def _failed(self, error: Exception) -> StorageError:
         return StorageError(
-            sentence("states-cannot-used", "The states in {url} cannot be used", url=self._url), reason=str(error)
+            sentence("client-states-cannot-used", "The states in {url} cannot be used", url=self._url),
+            reason=str(error),
         )
 
     def begin(self, key: str, now_ms: int, expires_ms: int) -> Standing:

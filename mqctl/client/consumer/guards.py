@@ -46,14 +46,14 @@ class GuardLimits:
         """Raises UsageError when nothing would ever be dropped, or everything."""
         if self.max_age_ms is None and self.max_behind is None:
             raise UsageError(
-                sentence("guard-needs-limit", "a guard needs a limit"),
-                remedy=sentence("set-max-age-ms-max-behind", "set max_age_ms, max_behind, or both"),
+                sentence("client-guard-needs-limit", "a guard needs a limit"),
+                remedy=sentence("client-set-max-age-ms", "set max_age_ms, max_behind, or both"),
             )
         for name, value in (("max_age_ms", self.max_age_ms), ("max_behind", self.max_behind)):
             if value is not None and value < 0:
                 raise UsageError(
-                    sentence("not-possible", "{name} of {value} is not possible", name=name, value=value),
-                    reason=sentence("must-not-negative", "it must not be negative"),
+                    sentence("client-not-possible", "{name} of {value} is not possible", name=name, value=value),
+                    reason=sentence("client-must-not-negative", "it must not be negative"),
                 )
 
 

@@ -146,9 +146,9 @@ class LitePullConsumer:
         check_topic(topic)
         if self._assigned is not None:
             raise UsageError(
-                sentence("queues-assigned", "queues were assigned"),
+                sentence("client-queues-assigned", "queues were assigned"),
                 reason=sentence(
-                    "lite-pull-consumer-either-subscribes-assigned",
+                    "client-lite-pull-consumer-either",
                     "a lite pull consumer either subscribes or is assigned",
                 ),
             )
@@ -162,9 +162,9 @@ class LitePullConsumer:
         """Takes exactly these queues, whatever the group does. Raises UsageError when topics were subscribed."""
         if self._subscriptions and self._assigned is None:
             raise UsageError(
-                sentence("topics-subscribed", "topics were subscribed"),
+                sentence("client-topics-subscribed", "topics were subscribed"),
                 reason=sentence(
-                    "lite-pull-consumer-either-subscribes-assigned",
+                    "client-lite-pull-consumer-either",
                     "a lite pull consumer either subscribes or is assigned",
                 ),
             )
@@ -184,9 +184,11 @@ class LitePullConsumer:
         if self._started_ms:
             raise UsageError(
                 sentence(
-                    "consumer-started-before", "the consumer of {group} has been started before", group=self._group
+                    "client-consumer-started-before",
+                    "the consumer of {group} has been started before",
+                    group=self._group,
                 ),
-                remedy=sentence("make-new-one", "make a new one"),
+                remedy=sentence("client-make-new", "make a new one"),
             )
         instance = self.instance
         self._started_ms = instance.clock.now_ms()
@@ -273,13 +275,13 @@ class LitePullConsumer:
         if not self._rebalancing.replace(queue, offset):
             raise RefusedError(
                 sentence(
-                    "cannot-search-queue",
+                    "client-cannot-search-queue",
                     "cannot search {topic} queue {queue_id} of {broker_name}",
                     topic=queue.topic,
                     queue_id=queue.queue_id,
                     broker_name=queue.broker_name,
                 ),
-                reason=sentence("not-assigned-consumer", "it is not assigned to this consumer"),
+                reason=sentence("client-not-assigned-consumer", "it is not assigned to this consumer"),
             )
         self._consumed[queue] = offset
 
@@ -318,8 +320,8 @@ class LitePullConsumer:
         queues = self.instance.routes.to_subscribe(topic)
         if not queues:
             raise NotFoundError(
-                sentence("topic-no-queue-read", "Topic {topic} has no queue to read", topic=topic),
-                reason=sentence("name-servers-know-no-route", "the name servers know no route of it"),
+                sentence("client-topic-no-queue-read", "Topic {topic} has no queue to read", topic=topic),
+                reason=sentence("name-servers-know-no", "the name servers know no route of it"),
             )
         return queues
 
@@ -327,8 +329,8 @@ class LitePullConsumer:
         address = self.instance.routes.master(queue.broker_name)
         if address is None:
             raise UnreachableError(
-                sentence("cannot-queried", "{broker_name} cannot be queried", broker_name=queue.broker_name),
-                reason=sentence("no-address-master-known", "no address of its master is known"),
+                sentence("client-cannot-queried", "{broker_name} cannot be queried", broker_name=queue.broker_name),
+                reason=sentence("client-no-address-master-known", "no address of its master is known"),
             )
         return self.instance.links.ask(address, question, Deadline(self.instance.settings.api_timeout_ms))
 
@@ -414,6 +416,6 @@ class LitePullConsumer:
 
     def consume_directly(self, message: Message, broker_name: str) -> ConsumeMessageDirectlyResult:
         raise RefusedError(
-            sentence("lite-pull-consumer-consumes-nothing-directly", "A lite pull consumer consumes nothing directly"),
-            reason=sentence("no-listener-application-polls", "it has no listener; its application polls"),
+            sentence("client-lite-pull-consumer-consumes", "A lite pull consumer consumes nothing directly"),
+            reason=sentence("client-no-listener-application-polls", "it has no listener; its application polls"),
         )

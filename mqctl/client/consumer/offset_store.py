@@ -111,14 +111,14 @@ class RemoteOffsets(_Memory):
         if readable is None:
             raise UnreachableError(
                 sentence(
-                    "could-not-get-offset-queue",
+                    "client-could-not-get-offset",
                     "could not get the offset of {topic} queue {queue_id} from {broker_name}",
                     topic=queue.topic,
                     queue_id=queue.queue_id,
                     broker_name=queue.broker_name,
                 ),
-                reason=sentence("no-address-known", "no address of it is known"),
-                remedy=sentence("check-broker-runs-registered", "check that the broker runs and has registered"),
+                reason=sentence("client-no-address-known", "no address of it is known"),
+                remedy=sentence("client-check-broker-runs-registered", "check that the broker runs and has registered"),
             )
         return readable[0]
 
@@ -164,14 +164,14 @@ class LocalOffsets(_Memory):
                 broken.append(path)
             except OSError as error:
                 raise StorageError(
-                    sentence("offsets-cannot-read", "The offsets in {path} cannot be read", path=path),
+                    sentence("client-offsets-cannot-read", "The offsets in {path} cannot be read", path=path),
                     reason=str(error),
                 ) from error
         if broken:
             raise StorageError(
-                sentence("offsets-cannot-read", "The offsets in {path} cannot be read", path=broken[0]),
-                reason=sentence("no-offset-file", "it is no offset file"),
-                remedy=sentence("move-away", "move it away"),
+                sentence("client-offsets-cannot-read", "The offsets in {path} cannot be read", path=broken[0]),
+                reason=sentence("client-no-offset-file", "it is no offset file"),
+                remedy=sentence("client-move-away", "move it away"),
             )
 
     def stored(self, queue: MessageQueue) -> int | None:
@@ -185,7 +185,7 @@ class LocalOffsets(_Memory):
             write_whole(self.path, body, sweep="*")
         except OSError as error:
             raise StorageError(
-                sentence("offsets-cannot-written", "The offsets cannot be written to {path}", path=self.path),
+                sentence("client-offsets-cannot-written", "The offsets cannot be written to {path}", path=self.path),
                 reason=str(error),
             ) from error
 

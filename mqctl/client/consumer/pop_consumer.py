@@ -51,8 +51,8 @@ class PopConsumer(PushConsumer):
         super().__init__(group, client, listener, settings, after_consume=after_consume)
         if self.settings.broadcasting:
             raise UsageError(
-                sentence("consumer-pops-cannot-broadcasting", "a consumer that pops cannot be broadcasting"),
-                remedy=sentence("use-push-consumer", "use a push consumer"),
+                sentence("client-consumer-pops-cannot-broadcasting", "a consumer that pops cannot be broadcasting"),
+                remedy=sentence("client-use-push-consumer", "use a push consumer"),
             )
         self._pops = pops or PopSettings()
         self._pops.check()

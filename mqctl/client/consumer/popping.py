@@ -66,8 +66,8 @@ class PopSettings:
         for name, value, least, most in ranges:
             if not least <= value <= most:
                 raise UsageError(
-                    sentence("not-possible", "{name} of {value} is not possible", name=name, value=value),
-                    reason=sentence("must", "it must be from {least} to {most}", least=least, most=most),
+                    sentence("client-not-possible", "{name} of {value} is not possible", name=name, value=value),
+                    reason=sentence("client-must", "it must be from {least} to {most}", least=least, most=most),
                 )
 
 

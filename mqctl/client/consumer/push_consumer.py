@@ -179,13 +179,19 @@ class PushConsumer:
         if self._started_ms:
             raise UsageError(
                 sentence(
-                    "consumer-started-before", "the consumer of {group} has been started before", group=self._group
+                    "client-consumer-started-before",
+                    "the consumer of {group} has been started before",
+                    group=self._group,
                 ),
-                remedy=sentence("make-new-one", "make a new one"),
+                remedy=sentence("client-make-new", "make a new one"),
             )
         if not self._subscriptions:
             raise UsageError(
-                sentence("consumer-subscribes-nothing", "the consumer of {group} subscribes nothing", group=self._group)
+                sentence(
+                    "client-consumer-subscribes-nothing",
+                    "the consumer of {group} subscribes nothing",
+                    group=self._group,
+                )
             )
         instance, settings = self.instance, self.settings
         if not settings.broadcasting:
@@ -265,7 +271,7 @@ class PushConsumer:
             )
             self.instance.troubles.add(
                 "shut down",
-                RefusedError(sentence("listener-did-not-return", "the listener did not return"), reason=reason),
+                RefusedError(sentence("client-listener-did-not-return", "the listener did not return"), reason=reason),
             )
 
     def _end_threads(self, wait_s: float) -> bool:

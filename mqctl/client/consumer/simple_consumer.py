@@ -84,7 +84,11 @@ class SimpleConsumer:
         """
         if not self._subscriptions:
             raise UsageError(
-                sentence("consumer-subscribes-nothing", "the consumer of {group} subscribes nothing", group=self._group)
+                sentence(
+                    "client-consumer-subscribes-nothing",
+                    "the consumer of {group} subscribes nothing",
+                    group=self._group,
+                )
             )
         self._started_ms = self.instance.clock.now_ms()
         self.instance.start()
@@ -134,7 +138,7 @@ class SimpleConsumer:
         if topic not in self._subscriptions:
             raise UsageError(
                 sentence(
-                    "consumer-does-not-subscribe",
+                    "client-consumer-not-subscribe",
                     "the consumer of {group} does not subscribe {topic}",
                     group=self._group,
                     topic=topic,
@@ -146,8 +150,8 @@ class SimpleConsumer:
             brokers = self._brokers(topic)
             if not brokers:
                 raise UnreachableError(
-                    sentence("no-broker-known", "No broker of {topic} is known", topic=topic),
-                    reason=sentence("topic-no-route", "the topic has no route"),
+                    sentence("client-no-broker-known", "No broker of {topic} is known", topic=topic),
+                    reason=sentence("client-topic-no-route", "the topic has no route"),
                 )
             left_ms = max(0, ends_ms - self.instance.clock.now_ms())
             slice_ms = _LONGEST_MS if len(brokers) == 1 else _SLICE_MS
@@ -239,6 +243,6 @@ class SimpleConsumer:
 
     def consume_directly(self, message: Message, broker_name: str) -> ConsumeMessageDirectlyResult:
         raise RefusedError(
-            sentence("simple-consumer-consumes-nothing-order", "A simple consumer consumes nothing by order"),
-            reason=sentence("no-listener", "it has no listener"),
+            sentence("client-simple-consumer-consumes-nothing", "A simple consumer consumes nothing by order"),
+            reason=sentence("client-no-listener", "it has no listener"),
         )

@@ -46,12 +46,12 @@ def _ask(instance: ClientInstance, queue: MessageQueue, question: Question[int])
     if address is None:
         raise UnreachableError(
             sentence(
-                "could-not-get-end-queue",
+                "client-could-not-get-end",
                 "could not get the end of {topic} queue {queue_id} from {broker_name}",
                 topic=queue.topic,
                 queue_id=queue.queue_id,
                 broker_name=queue.broker_name,
             ),
-            reason=sentence("no-address-master-known", "no address of its master is known"),
+            reason=sentence("client-no-address-master-known", "no address of its master is known"),
         )
     return instance.links.ask(address, question, Deadline(instance.settings.api_timeout_ms))

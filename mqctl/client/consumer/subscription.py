@@ -26,14 +26,18 @@ def subscription(topic: str, expression: str | None = ALL, *, kind: str = TAG, v
         if not (expression or "").strip():
             raise UsageError(
                 sentence(
-                    "sql92-subscription-no-condition", "the SQL92 subscription of {topic} has no condition", topic=topic
+                    "client-sql-subscription-no-condition",
+                    "the SQL92 subscription of {topic} has no condition",
+                    topic=topic,
                 )
             )
         return SubscriptionData(topic=topic, sub_string=expression or "", expression_type=SQL92, sub_version=version)
     if kind != TAG:
         raise UsageError(
-            sentence("expression-type-unknown", "expression type {kind} of {topic} is unknown", kind=kind, topic=topic),
-            remedy=sentence("use-tag-sql92", "use TAG or SQL92"),
+            sentence(
+                "client-expression-type-unknown", "expression type {kind} of {topic} is unknown", kind=kind, topic=topic
+            ),
+            remedy=sentence("client-use-tag-sql", "use TAG or SQL92"),
         )
     tags = parse_tags(expression)
     return SubscriptionData(

@@ -110,17 +110,17 @@ def check_group(group: str) -> None:
     _check_name("group", group, MAX_GROUP_LENGTH)
     if group in _RESERVED_GROUPS:
         raise UsageError(
-            sentence("group-cannot-used", "group {group} cannot be used", group=group),
-            reason=sentence("rocketmq-keeps-name-itself", "RocketMQ keeps this name for itself"),
+            sentence("client-group-cannot-used", "group {group} cannot be used", group=group),
+            reason=sentence("client-rocketmq-keeps-name-itself", "RocketMQ keeps this name for itself"),
         )
 
 
 def _check_name(kind: str, name: str, longest: int) -> None:
     if not _ALPHABET.fullmatch(name) or len(name) > longest:
         raise UsageError(
-            sentence("not-valid-name", "{name!r} is not a valid {kind} name", name=name, kind=kind),
+            sentence("client-not-valid-name", "{name!r} is not a valid {kind} name", name=name, kind=kind),
             reason=sentence(
-                "names-1-characters-letters-digits",
+                "client-names-characters-letters-digits",
                 "names have 1 to {longest} characters of letters, digits, `_`, `-`, `%` and `|`",
                 longest=longest,
             ),
@@ -137,19 +137,22 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
     check_topic(message.topic)
     if message.topic in _NOT_TO_BE_SENT_TO:
         raise UsageError(
-            sentence("nothing-can-sent", "nothing can be sent to {topic}", topic=message.topic),
-            reason=sentence("topic-internal-brokers", "this topic is internal to brokers"),
+            sentence("client-nothing-sent", "nothing can be sent to {topic}", topic=message.topic),
+            reason=sentence("client-topic-internal-brokers", "this topic is internal to brokers"),
         )
     if not message.body:
         raise UsageError(
-            sentence("message-no-body", "the message for {topic} has no body", topic=message.topic),
-            reason=sentence("rocketmqs-clients-send-none-without", "RocketMQ's clients send none without"),
+            sentence("client-message-no-body", "the message for {topic} has no body", topic=message.topic),
+            reason=sentence("rocketmq-clients-send-none", "RocketMQ's clients send none without"),
         )
     if len(message.body) > max_bytes:
         raise UsageError(
-            sentence("message-too-long", "the message for {topic} is too long", topic=message.topic),
+            sentence("client-message-too-long", "the message for {topic} is too long", topic=message.topic),
             reason=sentence(
-                "bytes-limit", "{body} bytes, the limit is {max_bytes}", body=len(message.body), max_bytes=max_bytes
+                "client-bytes-limit",
+                "{body} bytes, the limit is {max_bytes}",
+                body=len(message.body),
+                max_bytes=max_bytes,
             ),
         )
     for name, value in message.all_properties().items():
@@ -157,13 +160,13 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
         if unwritable := unwritable_characters(name) or unwritable_characters(value.replace(NAME_VALUE_SEPARATOR, "")):
             raise UsageError(
                 sentence(
-                    "message-cannot-property",
+                    "client-message-cannot-property",
                     "the message for {topic} cannot have the property {name!r}",
                     topic=message.topic,
                     name=name,
                 ),
                 reason=sentence(
-                    "holds-would-altered-way",
+                    "client-holds-altered-way",
                     "it holds {unwritable}, which would be altered on the way",
                     unwritable=unwritable,
                 ),
@@ -173,19 +176,19 @@ def check_message(message: OutgoingMessage, max_bytes: int) -> None:
 def check_batch(messages: Sequence[OutgoingMessage], max_bytes: int) -> None:
     """Checks that messages can travel as one batch. Raises UsageError."""
     if not messages:
-        raise UsageError(sentence("batch-no-messages", "a batch has no messages"))
+        raise UsageError(sentence("client-batch-no-messages", "a batch has no messages"))
     first = messages[0]
     for message in messages:
         check_message(message, max_bytes)
         if message.delay_level > 0:
             raise UsageError(
-                sentence("batch-cannot-delayed", "a batch cannot be delayed"),
-                reason=sentence("one-messages-delay-level", "one of its messages has a delay level"),
+                sentence("client-batch-cannot-delayed", "a batch cannot be delayed"),
+                reason=sentence("client-messages-delay-level", "one of its messages has a delay level"),
             )
         if message.topic.startswith(RETRY_PREFIX):
-            raise UsageError(sentence("batch-cannot-sent-retry-topic", "a batch cannot be sent to a retry topic"))
+            raise UsageError(sentence("client-batch-cannot-sent-retry", "a batch cannot be sent to a retry topic"))
         if message.topic != first.topic or message.wait_store_ok != first.wait_store_ok:
             raise UsageError(
-                sentence("batch-needs-one-topic-one-wait", "a batch needs one topic and one `wait_store_ok`"),
-                reason=sentence("messages-differ", "its messages differ in them"),
+                sentence("client-batch-needs-topic-wait", "a batch needs one topic and one `wait_store_ok`"),
+                reason=sentence("client-messages-differ", "its messages differ in them"),
             )

@@ -79,7 +79,7 @@ def read_popped(answer: RemotingCommand, group: str, topic: str, broker_name: st
                 place = f"queue {stored.queue_id} of {stored.topic}"
                 raise BadInputError(
                     sentence("response-pop-cannot-decoded", "the response to a pop cannot be decoded"),
-                    reason=sentence("no-start-offset", "{place} has no start offset", place=place),
+                    reason=sentence("client-no-start-offset", "{place} has no start offset", place=place),
                 )
             receipt = Receipt(
                 start_offset=start,

@@ -153,10 +153,10 @@ class Producer:
 
     def _no_route(self, topic: str, reason: str) -> NotFoundError:
         return NotFoundError(
-            sentence("topic-no-queue-send", "Topic {topic} has no queue to send to", topic=topic),
+            sentence("client-topic-no-queue-send", "Topic {topic} has no queue to send to", topic=topic),
             reason=reason,
             remedy=sentence(
-                "create-topic-check-permissions-topic-brokers",
+                "client-create-topic-check-permissions",
                 "create the topic, check the permissions of topic and brokers, or allow autoCreateTopicEnable",
             ),
         )
@@ -244,11 +244,11 @@ class Producer:
             address = self.instance.routes.master(queue.broker_name)
         if address is None:
             raise UnreachableError(
-                sentence("cannot-send-broker", "cannot send to broker {broker_name}", broker_name=queue.broker_name),
-                reason=sentence(
-                    "name-servers-know-no-address-master", "the name servers know no address of its master"
+                sentence(
+                    "client-cannot-send-broker", "cannot send to broker {broker_name}", broker_name=queue.broker_name
                 ),
-                remedy=sentence("check-broker-runs-registered", "check that the broker runs and has registered"),
+                reason=sentence("client-name-servers-know-no", "the name servers know no address of its master"),
+                remedy=sentence("client-check-broker-runs-registered", "check that the broker runs and has registered"),
             )
         return address
 

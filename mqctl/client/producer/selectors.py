@@ -45,7 +45,7 @@ def selector_of(text: str) -> QueueSelector:
         return at_random(Random())
     raise UsageError(
         sentence("no-selector", "there is no selector {text}", text=text),
-        remedy=sentence("use-hash-key-random-room-room", "use hash:KEY, random or room:ROOM"),
+        remedy=sentence("client-use-hash-key-random", "use hash:KEY, random or room:ROOM"),
     )
 
 

@@ -30,10 +30,8 @@ def parse_addresses(text: str) -> tuple[str, ...]:
     listed = tuple(address for address in addresses if address)
     if not listed:
         raise UsageError(
-            sentence("no-name-server-given", "no name server given"),
-            remedy=sentence(
-                "write-host-port-host-port-address", "write host:port;host:port, or an address service's URL"
-            ),
+            sentence("client-no-name-server-given", "no name server given"),
+            remedy=sentence("client-write-host-port-address", "write host:port;host:port, or an address service's URL"),
         )
     for address in listed:
         host, _port = split_address(address)
@@ -42,7 +40,7 @@ def parse_addresses(text: str) -> tuple[str, ...]:
         except UnicodeError as error:
             raise UsageError(
                 sentence("not-address", "{address!r} is not an address", address=address),
-                reason=sentence("no-host-can-name", "no host can have this name"),
+                reason=sentence("client-no-host-name", "no host can have this name"),
             ) from error
     return listed
 
@@ -60,14 +58,14 @@ def proxy_addresses(text: str) -> tuple[str, ...]:
             split_address(address)
         except UsageError as error:
             raise UsageError(
-                sentence("not-address-proxy", "{part!r} is not the address of a proxy", part=part),
-                remedy=sentence("write-host-host-port", "write HOST or HOST:PORT"),
+                sentence("client-not-address-proxy", "{part!r} is not the address of a proxy", part=part),
+                remedy=sentence("client-write-host-port", "write HOST or HOST:PORT"),
             ) from error
         addresses.append(address)
     if not addresses:
         raise UsageError(
-            sentence("no-proxy-given", "no proxy given"),
-            remedy=sentence("write-host-host-port", "write HOST or HOST:PORT"),
+            sentence("client-no-proxy-given", "no proxy given"),
+            remedy=sentence("client-write-host-port", "write HOST or HOST:PORT"),
         )
     return tuple(dict.fromkeys(addresses))
 
@@ -89,13 +87,14 @@ class TopAddressing:
             (parts.hostname or "").encode("idna")
         except ValueError as error:
             raise UsageError(
-                sentence("not-address-service", "{url!r} is not an address service", url=url),
+                sentence("client-not-address-service", "{url!r} is not an address service", url=url),
                 reason=str(error),
                 remedy=_SERVICE_REMEDY,
             ) from error
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError(
-                sentence("not-address-service", "{url!r} is not an address service", url=url), remedy=_SERVICE_REMEDY
+                sentence("client-not-address-service", "{url!r} is not an address service", url=url),
+                remedy=_SERVICE_REMEDY,
             )
         self.url = url
         self._parts = parts
@@ -130,20 +129,18 @@ class TopAddressing:
         except UsageError as error:
             raise ConfigurationError(
                 sentence(
-                    "address-service-lists-no-name-server",
+                    "client-address-service-lists-no",
                     "the address service {url} lists no name server",
                     url=self.url,
                 ),
-                reason=sentence("answers", "it answers {text!r}", text=text[:80]),
+                reason=sentence("client-answers", "it answers {text!r}", text=text[:80]),
             ) from error
 
     def _unreachable(self, reason: str) -> UnreachableError:
         return UnreachableError(
-            sentence("address-service-did-not-answer", "The address service {url} did not answer", url=self.url),
+            sentence("client-address-service-did-not", "The address service {url} did not answer", url=self.url),
             reason=reason,
-            remedy=sentence(
-                "check-url-name-name-servers-host", "check the URL, or name the name servers as host:port;host:port"
-            ),
+            remedy=sentence("client-check-url-name", "check the URL, or name the name servers as host:port;host:port"),
         )
 
 
@@ -162,22 +159,22 @@ def name_server_source(text: str) -> tuple[str, ...] | TopAddressing:
     if "@" in rest.partition("/")[0]:  # not repeated: what stands before it may be a password
         raise UsageError(
             sentence(
-                "url-names-user",
+                "client-url-names-user",
                 "the URL {scheme}://...@{rpartition} names a user",
                 scheme=scheme,
                 rpartition=rest.rpartition("@")[2],
             ),
             reason=sentence(
-                "address-services-rocketmq-no-users-urls",
+                "client-address-services-rocketmq-no",
                 "address services of RocketMQ have no users, and URLs are printed and stored",
             ),
-            remedy=sentence("leave-out-what-before", "leave out what is before the @"),
+            remedy=sentence("client-leave-out-before", "leave out what is before the @"),
         )
     if "/" in rest.rstrip("/"):
         return TopAddressing(text)
     if scheme not in {"http", "https"}:
         raise UsageError(
-            sentence("names-no-name-server", "{text!r} names no name server", text=text),
-            remedy=sentence("write-host-port-host-port", "write host:port;host:port"),
+            sentence("client-names-no-name-server", "{text!r} names no name server", text=text),
+            remedy=sentence("client-write-host-and-port", "write host:port;host:port"),
         )
     return parse_addresses(rest.rstrip("/"))

@@ -163,7 +163,7 @@ def unreachable(request_code: int, address: str, reason: str, *, remedy: str = "
     """Makes the error for a request that could not be delivered, or whose connection was lost."""
     return UnreachableError(
         sentence(
-            "could-not-sent",
+            "client-could-not-sent",
             "{request_name} could not be sent to {address}",
             request_name=request_name(request_code),
             address=on_one_line(address),
@@ -185,21 +185,21 @@ def timed_out(request_code: int, address: str, deadline: Deadline) -> DeadlineEr
     is_part = whole is not deadline and whole.at - deadline.at < _AT_THE_END_S
     return DeadlineError(
         sentence(
-            "not-answered",
+            "client-not-answered",
             "{request_name} was not answered by {address}",
             request_name=request_name(request_code),
             address=on_one_line(address),
         ),
         reason=sentence(
-            "no-answer-before-s-over",
+            "client-no-answer-before-over",
             "no answer before the {limit_ms:g} s of {limit_option} were over",
             limit_ms=whole.limit_ms / 1000,
             limit_option=_LIMIT_OPTION,
         )
         if is_part
-        else sentence("no-answer-within-ms", "no answer within {limit_ms} ms", limit_ms=deadline.limit_ms),
+        else sentence("client-no-answer-within-ms", "no answer within {limit_ms} ms", limit_ms=deadline.limit_ms),
         remedy=sentence(
-            "other-side-overloaded-hangs-try-longer",
+            "client-other-side-overloaded-hangs",
             "the other side is overloaded or hangs; try a longer timeout, or look at its thread dump",
         ),
     )
@@ -211,20 +211,20 @@ def not_asked(request_code: int, address: str, deadline: Deadline) -> NotAskedEr
     seconds = whole.limit_ms / 1000
     return NotAskedError(
         sentence(
-            "not-asked",
+            "client-not-asked",
             "{request_name} was not asked of {address}",
             request_name=request_name(request_code),
             address=on_one_line(address),
         ),
         reason=sentence(
-            "share-s-over",
+            "client-share-over",
             "its share of the {seconds:g} s of {limit_option} is over",
             seconds=seconds,
             limit_option=_LIMIT_OPTION,
         )
         if whole.remaining_ms
         else sentence(
-            "s-over", "the {seconds:g} s of {limit_option} are over", seconds=seconds, limit_option=_LIMIT_OPTION
+            "client-over", "the {seconds:g} s of {limit_option} are over", seconds=seconds, limit_option=_LIMIT_OPTION
         ),
         remedy=_MORE_TIME,
     )

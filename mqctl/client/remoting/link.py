@@ -269,7 +269,7 @@ class Link:
         except UsageError as error:
             raise OSError("it is no address") from error
         except UnicodeError as error:
-            raise OSError(sentence("no-host-can-name", "no host can have this name")) from error
+            raise OSError(sentence("client-no-host-name", "no host can have this name")) from error
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         seconds, rest_ms = divmod(self._settings.stall_ms, 1000)
@@ -359,7 +359,7 @@ def split_address(address: str) -> tuple[str, int]:
     if not (colon and host) or number is None:
         raise UsageError(
             sentence("not-address", "{address!r} is not an address", address=address),
-            remedy=sentence("write-host-port-127-0-0", "write host:port, 127.0.0.1:9876 for example"),
+            remedy=sentence("client-write-host-port-example", "write host:port, 127.0.0.1:9876 for example"),
         )
     return host.removeprefix("[").removesuffix("]"), number
 

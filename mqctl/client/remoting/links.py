@@ -49,7 +49,7 @@ class Links:
             if link is None or link.closed:
                 if self._closed:
                     raise UsageError(
-                        sentence("no-new-connection", "no new connection to {address}", address=address),
+                        sentence("client-no-new-connection", "no new connection to {address}", address=address),
                         reason=sentence("client-closed", "this client has been closed"),
                     )
                 link = self._links[address] = Link(

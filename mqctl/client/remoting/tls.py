@@ -90,8 +90,8 @@ def client_context(settings: TlsSettings) -> ssl.SSLContext:
         _load_certificate(context, settings)
     elif settings.key_file is not None:
         raise ConfigurationError(
-            sentence("tls-key-needs-certificate", "a TLS key needs its certificate"),
-            remedy=sentence("name-certificate-too", "name the certificate too"),
+            sentence("client-tls-key-needs-certificate", "a TLS key needs its certificate"),
+            remedy=sentence("client-name-certificate-too", "name the certificate too"),
         )
     return context
 
@@ -106,9 +106,9 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
         needs_password = True
         if settings.key_password is None:
             raise ConfigurationError(
-                sentence("could-not-use-our-certificate", "could not use our certificate {files}", files=files),
-                reason=sentence("key-encrypted", "its key is encrypted"),
-                remedy=sentence("set-mqctl-tls-key-password", "set MQCTL_TLS_KEY_PASSWORD"),
+                sentence("client-could-not-use-our", "could not use our certificate {files}", files=files),
+                reason=sentence("client-key-encrypted", "its key is encrypted"),
+                remedy=sentence("client-set-tls-key-password", "set MQCTL_TLS_KEY_PASSWORD"),
             )
         return settings.key_password
 
@@ -119,15 +119,15 @@ def _load_certificate(context: ssl.SSLContext, settings: TlsSettings) -> None:
     except OSError as error:
         if needs_password and isinstance(error, ssl.SSLError) and error.reason != "KEY_VALUES_MISMATCH":
             raise ConfigurationError(
-                sentence("could-not-use-our-certificate", "could not use our certificate {files}", files=files),
-                reason=sentence("mqctl-tls-key-password-does-not", "MQCTL_TLS_KEY_PASSWORD does not decrypt the key"),
-                remedy=sentence("set-password-key", "set the password of this key"),
+                sentence("client-could-not-use-our", "could not use our certificate {files}", files=files),
+                reason=sentence("client-tls-key-password-not", "MQCTL_TLS_KEY_PASSWORD does not decrypt the key"),
+                remedy=sentence("client-set-password-key", "set the password of this key"),
             ) from error
         if settings.key_file is None and _holds_certificate(settings.cert_file):
             raise ConfigurationError(
-                sentence("could-not-use-our-certificate-2", "could not use our certificate, {files}", files=files),
-                reason=sentence("key-not-file", "its key is not in that file"),
-                remedy=sentence("add-tls-key", "add --tls-key"),
+                sentence("client-could-not-use-our-certificate", "could not use our certificate, {files}", files=files),
+                reason=sentence("client-key-not-file", "its key is not in that file"),
+                remedy=sentence("client-add-tls-key", "add --tls-key"),
             ) from error
         raise _unusable("our certificate", files, error) from error
 
@@ -143,9 +143,9 @@ def _unusable(what: str, file: str, error: OSError) -> ConfigurationError:
     reason = _FILE_REASONS.get(getattr(error, "reason", ""), "")
     reason = reason or ("it is not in PEM form" if "PEM" in str(error) else error.strerror or str(error))
     return ConfigurationError(
-        sentence("could-not-use-2", "could not use {what}, {file}", what=what, file=file),
+        sentence("client-could-not-use", "could not use {what}, {file}", what=what, file=file),
         reason=reason,
-        remedy=sentence("name-pem-files-exist-certificate-key", "name PEM files that exist: certificate, then key"),
+        remedy=sentence("client-name-pem-files-exist", "name PEM files that exist: certificate, then key"),
     )
 
 
@@ -186,7 +186,7 @@ class TlsSocket:
         except TimeoutError as error:
             raise TlsError(
                 sentence(
-                    "accepted-connection-did-not-finish-tls",
+                    "client-accepted-connection-but-did",
                     "it accepted the connection but did not finish the TLS handshake in {limit_s:g} s",
                     limit_s=limit_s,
                 ),
@@ -254,7 +254,7 @@ class TlsSocket:
 
 def _closed() -> TlsError:
     return TlsError(
-        sentence("closed-connection-when-tls-proposed", "it closed the connection when TLS was proposed"),
+        sentence("client-closed-connection-when-tls", "it closed the connection when TLS was proposed"),
         "it may speak no TLS: leave --tls out; or it accepts no connection with this address or name",
     )
 
@@ -269,12 +269,12 @@ def _explained(error: ssl.SSLError, name: str, settings: TlsSettings) -> TlsErro
         return _refused(reason, settings)
     if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"}:
         return TlsError(
-            sentence("does-not-answer-tls", "it does not answer with TLS"),
+            sentence("client-not-answer-tls", "it does not answer with TLS"),
             "leave --tls out, or name the port that speaks TLS",
         )
     words = reason.lower().replace("_", " ")
     return TlsError(
-        sentence("no-secure-connection", "no secure connection: {words}", words=words),
+        sentence("client-no-secure-connection", "no secure connection: {words}", words=words),
         "compare its TLS versions and certificates with ours",
     )
 
@@ -283,22 +283,22 @@ def _refused(reason: str, settings: TlsSettings) -> TlsError:
     """Tells what the other side has against our certificate."""
     if "CERTIFICATE_EXPIRED" in reason:
         return TlsError(
-            sentence("our-certificate-expired", "our certificate has expired"),
+            sentence("client-our-certificate-expired", "our certificate has expired"),
             "have it renewed, and name the new one with --tls-cert",
         )
     if not any(word in reason for word in _NO_CERTIFICATE_WORDS):
         remedy = "have it signed by an authority that the broker trusts"
-        return TlsError(sentence("does-not-accept-our-certificate", "it does not accept our certificate"), remedy)
+        return TlsError(sentence("client-not-accept-our-certificate", "it does not accept our certificate"), remedy)
     if settings.cert_file is None:
         return TlsError(
             sentence(
-                "requires-client-certificate-none-configured",
+                "requires-client-certificate-none",
                 "it requires a client certificate, and none is configured",
             ),
             "add --tls-cert and --tls-key",
         )
     return TlsError(
-        sentence("does-not-accept-our-certificate", "it does not accept our certificate"),
+        sentence("client-not-accept-our-certificate", "it does not accept our certificate"),
         "check the signer of --tls-cert, and its time",
     )
 
@@ -306,22 +306,22 @@ def _refused(reason: str, settings: TlsSettings) -> TlsError:
 def _untrusted(error: ssl.SSLCertVerificationError, name: str) -> TlsError:
     if error.verify_code == _EXPIRED:
         return TlsError(
-            sentence("certificate-expired", "its certificate has expired"),
+            sentence("client-certificate-expired", "its certificate has expired"),
             "have it renewed; until then nothing proves who answers there",
         )
     if error.verify_code == _NOT_YET:
         return TlsError(
-            sentence("certificate-not-valid-yet", "its certificate is not valid yet"),
+            sentence("client-certificate-not-valid-yet", "its certificate is not valid yet"),
             "compare the clocks of both machines",
         )
     if error.verify_code in (_WRONG_HOST, _WRONG_IP):
         return TlsError(
-            sentence("certificate-not", "its certificate is not for {name}", name=name),
+            sentence("client-certificate-not", "its certificate is not for {name}", name=name),
             "name what it is for with --tls-server-name, or `any` where the authority alone is proof enough",
         )
     return TlsError(
         sentence(
-            "certificate-not-signed-trusted-authority",
+            "client-certificate-not-signed-trusted",
             "its certificate is not signed by a trusted authority ({verify_message})",
             verify_message=error.verify_message,
         ),

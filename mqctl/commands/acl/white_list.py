@@ -53,8 +53,8 @@ def command(
 
     if bool(addresses) == nobody:
         raise UsageError(
-            sentence("addresses-pass-unchecked", "which addresses are to pass unchecked?"),
-            remedy=sentence("name-give-nobody", "name them, or give --nobody"),
+            sentence("acl-addresses-pass-unchecked", "which addresses are to pass unchecked?"),
+            remedy=sentence("acl-name-give-nobody", "name them, or give --nobody"),
         )
     document, code = run_setting_change(
         cluster_target(namesrv, profile, timeout),

@@ -67,9 +67,9 @@ def command(
     if group is None:
         of_all = command_line("mqctl topic describe {} -q {}", (topic or ["TOPIC"])[0], (queue or [0])[0])
         raise UsageError(
-            sentence("no-group-given", "no group given"),
+            sentence("allocation-no-group-given", "no group given"),
             remedy=sentence(
-                "add-g-group-all-groups-topic", "add -g GROUP; of all groups of a topic: {of_all}", of_all=of_all
+                "allocation-add-group-all-groups", "add -g GROUP; of all groups of a topic: {of_all}", of_all=of_all
             ),
         )
     rule = rule_of(room_rule, profile)

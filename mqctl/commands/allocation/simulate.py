@@ -135,8 +135,8 @@ def _begin(
 ) -> Beginning:
     if group is None or topic is None:
         raise UsageError(
-            sentence("simulation-begins-somewhere", "a simulation begins somewhere"),
-            remedy=sentence("use-g-group-t-topic-queues", "use -g GROUP -t TOPIC, or --queues N --clients N"),
+            sentence("allocation-simulation-begins-somewhere", "a simulation begins somewhere"),
+            remedy=sentence("allocation-use-group-topic-queues", "use -g GROUP -t TOPIC, or --queues N --clients N"),
         )
     from mqctl.cli.sources.snapshot_source import LiveOptions
     from mqctl.cli.times import parse_span_ms

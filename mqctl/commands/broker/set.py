@@ -39,9 +39,9 @@ def command(
         name, given, value = item.partition("=")
         if not given or not name or name in requested:
             raise UsageError(
-                sentence("cannot-read-2", "cannot read {item!r}", item=item),
+                sentence("cannot-read", "cannot read {item!r}", item=item),
                 remedy=sentence(
-                    "write-name-value-each-name-once", "write NAME=VALUE, each name once; --broker says where"
+                    "broker-write-name-value-each", "write NAME=VALUE, each name once; --broker says where"
                 ),
             )
         requested[name] = value

@@ -62,7 +62,7 @@ def _which(name: str | None, known: list[str]) -> str:
     if name not in known:
         raise NotFoundError(
             sentence("no-cluster", "there is no cluster {name}", name=name or "at all"),
-            reason=sentence("known", "known: {known}", known=", ".join(known) or "none"),
+            reason=sentence("common-known", "known: {known}", known=", ".join(known) or "none"),
             remedy="mqctl cluster list",
         )
     return name

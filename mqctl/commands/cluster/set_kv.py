@@ -41,16 +41,16 @@ def command(
         key, given, value = item.partition("=")
         if not given or not key or key in requested:
             raise UsageError(
-                sentence("cannot-read-2", "cannot read {item!r}", item=item),
+                sentence("cannot-read", "cannot read {item!r}", item=item),
                 remedy=sentence(
-                    "write-key-value-each-key-once", "write KEY=VALUE, each key once; --remove KEY deletes one"
+                    "cluster-write-key-value-each", "write KEY=VALUE, each key once; --remove KEY deletes one"
                 ),
             )
         requested[key] = value
     if not requested:
         raise UsageError(
             sentence("no-action-given", "no action given"),
-            remedy=sentence("write-key-value-remove-key", "write KEY=VALUE, or --remove KEY"),
+            remedy=sentence("cluster-write-key-value-remove", "write KEY=VALUE, or --remove KEY"),
         )
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.namespaces import plan_key_values

@@ -44,8 +44,8 @@ def command(
     moment, now_ms = parse_instant(at, now, ahead=True), round(now.timestamp() * 1000)
     if moment.epoch_ms < now_ms:
         raise UsageError(
-            sentence("past", "{moment} is past", moment=moment.text),
-            remedy=sentence("name-moment-come-instance-2h", "name a moment to come, for instance --at +2h"),
+            sentence("delay-past", "{moment} is past", moment=moment.text),
+            remedy=sentence("delay-name-moment-come-instance", "name a moment to come, for instance --at +2h"),
         )
     native = None
     if levels is not None:
@@ -73,7 +73,7 @@ def command(
         more = f"; -o json lists up to {MOST_HOPS:,}" if listed < MOST_HOPS else ""
         note(
             sentence(
-                "first-listed",
+                "delay-first-listed",
                 "the first {listed} of {hop_count:,} are listed{more}",
                 listed=counted(listed, "hop"),
                 hop_count=chain.hop_count,

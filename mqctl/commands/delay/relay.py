@@ -42,7 +42,7 @@ def command(
                 cluster.ask(master.address, put_topic(topic), asking.deadline)
                 tell(
                     sentence(
-                        "created-topic",
+                        "delay-created-topic",
                         "mqctl: created topic {relay_topic} on {broker_name}",
                         relay_topic=RELAY_TOPIC,
                         broker_name=master.broker_name,
@@ -52,7 +52,7 @@ def command(
     with DelayRelay(client, ways.table) as relay:
         tell(
             sentence(
-                "relaying-over-levels-interrupt-end",
+                "delay-relaying-over-levels-interrupt",
                 "mqctl: relaying over the levels {levels}; interrupt it to end",
                 levels=ways.levels,
             )

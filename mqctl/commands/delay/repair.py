@@ -76,7 +76,7 @@ def command(
         if levels or at or offsets or undo:
             raise UsageError(
                 sentence(
-                    "levels-set-undo-cannot-combined-resend",
+                    "delay-levels-set-undo-cannot",
                     "--levels, --at, --set and --undo cannot be combined with --resend",
                 ),
                 remedy=sentence("leave-out", "leave them out"),
@@ -98,9 +98,9 @@ def command(
         if level or first is not None or until is not None or broker or namesrv or profile:
             raise UsageError(
                 sentence(
-                    "level-broker-cluster-need-resend", "--level, --from, --until, --broker and a cluster need --resend"
+                    "delay-level-until-broker-cluster", "--level, --from, --until, --broker and a cluster need --resend"
                 ),
-                remedy=sentence("add-resend", "add --resend"),
+                remedy=sentence("delay-add-resend", "add --resend"),
             )
         document, code = _files(store, levels, at, offsets, undo, execute=execute, confirmed=confirm)
     emit(document, output)
@@ -124,8 +124,8 @@ def _files(
         return delay_repairs.undo(undo, execute=execute, confirmed=confirmed)
     if store is None:
         raise UsageError(
-            sentence("nothing-repair-given", "nothing to repair given"),
-            remedy=sentence("add-store-dir-resend-undo-id", "add --store DIR, --resend or --undo ID"),
+            sentence("delay-nothing-repair-given", "nothing to repair given"),
+            remedy=sentence("delay-add-store-dir-resend", "add --store DIR, --resend or --undo ID"),
         )
     pairs = delay_repairs.pairs(offsets or ())
     request = delay_repairs.RepairRequest(

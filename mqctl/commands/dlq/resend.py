@@ -63,14 +63,14 @@ def command(
     """
     if not rate > 0:
         raise UsageError(
-            sentence("rate-must-greater-than-0", "--rate must be greater than 0"),
-            remedy=sentence("use-instance-rate-50", "use for instance --rate 50"),
+            sentence("dlq-rate-must-greater", "--rate must be greater than 0"),
+            remedy=sentence("dlq-use-instance-rate", "use for instance --rate 50"),
         )
     choosing = (to_topic, key, message_id, since, until, broker, limit)
     if resume is not None and any(item is not None for item in choosing):
         raise UsageError(
-            sentence("resume-takes-up-letters-resend", "--resume takes up the letters of a resend"),
-            remedy=sentence("leave-out-what-chooses-letters", "leave out --to and what chooses letters"),
+            sentence("dlq-resume-takes-up-letters", "--resume takes up the letters of a resend"),
+            remedy=sentence("dlq-leave-out-chooses-letters", "leave out --to and what chooses letters"),
         )
     if to_topic is not None:
         from mqctl.client.message.outgoing import check_topic

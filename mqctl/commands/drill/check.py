@@ -63,8 +63,8 @@ def command(
             return report_verdict(judge_at_large(spark, history.absolute(), excerpts), form, html, output)
     if conf or not settings.is_local:
         raise UsageError(
-            sentence("master-conf-spark", "--master and --conf are for --spark"),
-            remedy=sentence("say-spark-too", "say --spark, too"),
+            sentence("drill-master-conf-spark", "--master and --conf are for --spark"),
+            remedy=sentence("drill-say-spark-too", "say --spark, too"),
         )
     with step_progress() as progress:
         verdict = Checker(history, excerpts, progress).judge()

@@ -89,9 +89,9 @@ def command(
             if not path.exists():
                 raise
             note(
-                sentence("interrupted-history-judged-far-goes", "interrupted; the history is judged as far as it goes")
+                sentence("drill-interrupted-history-judged-far", "interrupted; the history is judged as far as it goes")
             )
-    note(sentence("judging", "judging {path}", path=path))
+    note(sentence("drill-judging", "judging {path}", path=path))
     verdict = Checker(path, excerpts).judge()
     return report_verdict(verdict, form, html, output)
 
@@ -101,15 +101,15 @@ def _words(client: str) -> tuple[str, ...]:
         return tuple(shlex.split(client))
     except ValueError as error:
         raise UsageError(
-            sentence("cannot-read-client", "cannot read --client {client}", client=client), reason=str(error)
+            sentence("drill-cannot-read-client", "cannot read --client {client}", client=client), reason=str(error)
         ) from error
 
 
 def _ask(text: str) -> None:
     """Waits for Enter. Raises UsageError at the end of the input: what nobody did must not be judged as done."""
-    note(sentence("now-press-enter", "NOW: {text}; then press Enter", text=text))
+    note(sentence("drill-now-press-enter", "NOW: {text}; then press Enter", text=text))
     if not sys.stdin.readline():
         raise UsageError(
-            sentence("nobody-answers-terminal", "nobody answers at the terminal"),
-            remedy=sentence("run-drill-where-somebody-can-press", "run the drill where somebody can press Enter"),
+            sentence("drill-nobody-answers-terminal", "nobody answers at the terminal"),
+            remedy=sentence("run-drill-where-somebody", "run the drill where somebody can press Enter"),
         )

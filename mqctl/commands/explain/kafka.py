@@ -65,11 +65,11 @@ def _named(word: str) -> Term:
             return by_word[form]
     near = get_close_matches(sought, by_word, n=3)
     raise NotFoundError(
-        sentence("no-kafka-term-like-explained-here", "no Kafka term like {word} is explained here", word=word),
-        reason=sentence("near", "near to it: {near}", near=", ".join(near))
+        sentence("explain-no-kafka-term-like", "no Kafka term like {word} is explained here", word=word),
+        reason=sentence("explain-near", "near to it: {near}", near=", ".join(near))
         if near
         else sentence("none-words-page", "it is none of the words on that page"),
-        remedy=sentence("mqctl-explain-kafka-lists-all", "mqctl explain kafka lists all"),
+        remedy=sentence("explain-kafka-lists-all", "mqctl explain kafka lists all"),
     )
 
 

@@ -27,12 +27,12 @@ def command(
 ) -> None:
     """Show size and error rate of the bit map by which brokers pick messages for SQL92 subscriptions."""
     if (group is None) != (topic is None):
-        raise UsageError(sentence("group-topic-belong-together", "--group and --topic belong together"))
+        raise UsageError(sentence("filter-group-topic-belong-together", "--group and --topic belong together"))
     try:
         shape = BloomShape.of(error, expected)
     except ValueError as wrong:
         raise UsageError(
-            str(wrong), remedy=sentence("use-1-99-least-one-consumer", "use 1 to 99 % and at least one consumer")
+            str(wrong), remedy=sentence("filter-use-least-consumer", "use 1 to 99 % and at least one consumer")
         ) from wrong
     misses = (1 - 1 / shape.bit_count) ** (shape.hash_count * groups)
     report = BloomReport(

@@ -27,8 +27,8 @@ def command(
     distinct = sorted({tag for tag in given if tag})
     if not distinct:
         raise UsageError(
-            sentence("no-tags-compare", "there are no tags to compare"),
-            remedy=sentence("name-some-one-line-standard-input", "name some, or - and one a line on standard input"),
+            sentence("filter-no-tags-compare", "there are no tags to compare"),
+            remedy=sentence("filter-name-some-line-standard", "name some, or - and one a line on standard input"),
         )
     by_code: dict[int, list[str]] = {}
     for tag in distinct:

@@ -36,15 +36,15 @@ def command(
     """
     if (expression is None) == (tags is None):
         raise UsageError(
-            sentence("name-one-filter", "name one filter"),
-            remedy=sentence("give-sql92-condition-tags", "give an SQL92 condition, or --tags"),
+            sentence("name-filter", "name one filter"),
+            remedy=sentence("filter-give-sql-condition-tags", "give an SQL92 condition, or --tags"),
         )
     properties: dict[str, str] = {}
     for item in prop or ():
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise UsageError(
-                sentence("cannot-read-prop", "cannot read --prop {item!r}", item=item),
+                sentence("filter-cannot-read-prop", "cannot read --prop {item!r}", item=item),
                 remedy=sentence("write-name-value", "write NAME=VALUE"),
             )
         properties[name] = value

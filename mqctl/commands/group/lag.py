@@ -159,30 +159,28 @@ def _refuse(
 ) -> None:
     if online and (store is not None or snapshot is not None or again or advise):
         raise UsageError(
-            sentence("online-chooses-rows-one-look-live", "--online chooses rows of one look at a live cluster"),
-            remedy=sentence("leave-other-option-out", "leave the other option out"),
+            sentence("group-online-chooses-rows-look", "--online chooses rows of one look at a live cluster"),
+            remedy=sentence("group-leave-other-option-out", "leave the other option out"),
         )
     if choice != LagChoice() and (again or advise):
         raise UsageError(
-            sentence("sort-min-lag-queue-choose-rows", "--sort, --min-lag and --queue choose rows of one look"),
-            remedy=sentence("leave-watch-advise-out", "leave --watch, --until and --advise out"),
+            sentence("group-sort-min-lag-queue", "--sort, --min-lag and --queue choose rows of one look"),
+            remedy=sentence("group-leave-watch-until-advise", "leave --watch, --until and --advise out"),
         )
     if store is not None and snapshot is not None:
         raise UsageError(sentence("store-snapshot-cannot-combined", "--store and --snapshot cannot be combined"))
     if again and (store is not None or snapshot is not None):
         raise UsageError(
-            sentence("watch-need-live-cluster", "--watch and --until need a live cluster"),
-            reason=sentence("files-do-not-change-while-watched", "files do not change while they are watched"),
+            sentence("group-watch-until-need-live", "--watch and --until need a live cluster"),
+            reason=sentence("group-files-not-change-while", "files do not change while they are watched"),
         )
     if again and advise:
         raise UsageError(
-            sentence("advise-cannot-combined-watch", "--advise cannot be combined with --watch or --until"),
-            remedy=sentence("add-window-span-advise-instead", "add --window SPAN to --advise instead"),
+            sentence("group-advise-cannot-combined-watch", "--advise cannot be combined with --watch or --until"),
+            remedy=sentence("group-add-window-span-advise", "add --window SPAN to --advise instead"),
         )
     if at is not None and store is None:
         raise UsageError(
             sentence("needs-store", "--at needs --store"),
-            reason=sentence(
-                "snapshot-own-moment-live-cluster-own", "a snapshot has its own moment, a live cluster its own clock"
-            ),
+            reason=sentence("snapshot-own-moment-live", "a snapshot has its own moment, a live cluster its own clock"),
         )

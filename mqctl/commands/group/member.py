@@ -50,8 +50,8 @@ def command(
             listed = on_one_line(", ".join(known)) or "nobody is online"
             remedy = command_line("mqctl group members -g {}", group)
             raise NotFoundError(
-                sentence("no-instance-2", "{group} has no instance {client}", group=group, client=client),
-                reason=sentence("online", "online: {shown}", shown=listed),
+                sentence("group-no-instance", "{group} has no instance {client}", group=group, client=client),
+                reason=sentence("common-online", "online: {shown}", shown=listed),
                 remedy=remedy,
             )
         numbered = {
@@ -65,7 +65,7 @@ def command(
         reason = next((gap.reason for gap in gaps if client in (gap.scope or "")), "it went offline meanwhile")
         raise RefusedError(
             sentence(
-                "did-not-report-what-doing",
+                "group-did-not-report-doing",
                 "{client} of {group} did not report what it is doing",
                 client=client,
                 group=group,

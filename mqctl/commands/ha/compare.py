@@ -37,8 +37,8 @@ def command(
     """
     if len(stores) != 2:
         raise UsageError(
-            sentence("stores-cannot-compared", "{stores} stores cannot be compared", stores=len(stores)),
-            remedy=sentence("give-two-store-master-store-slave", "give two: --store MASTER --store SLAVE"),
+            sentence("ha-stores-cannot-compared", "{stores} stores cannot be compared", stores=len(stores)),
+            remedy=sentence("ha-give-two-store-master", "give two: --store MASTER --store SLAVE"),
         )
     with step_progress() as progress:
         comparison = compare_stores(stores[0], stores[1], progress)

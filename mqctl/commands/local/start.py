@@ -27,4 +27,4 @@ def command(
     """Start one broker of a local cluster again, on its store and its port; `mqctl local up` starts a cluster."""
     state = Supervisor(state_dir() / "local", say=note).start_broker(name, broker)
     emit(local_document([local_row(state)]), output)
-    tell(sentence("running", "mqctl: {broker} is running", broker=broker))
+    tell(sentence("local-running", "mqctl: {broker} is running", broker=broker))

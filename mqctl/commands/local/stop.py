@@ -35,7 +35,7 @@ def command(
     named = [] if name == DEFAULT_NAME else ["--name", name]
     tell(
         sentence(
-            "down-start-again",
+            "local-down-start-again",
             "mqctl: {broker} is down; start it again with: {value}",
             broker=broker,
             value=command_line("mqctl local start {} {}", broker, named),

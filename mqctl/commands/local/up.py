@@ -149,7 +149,7 @@ def command(
     Real RocketMQ clients work against it. Commands without --namesrv and profile find it by themselves.
     """
     if memory and data_dir is not None:
-        raise UsageError(sentence("memory-data-dir-cannot-combined", "--memory and --data-dir cannot be combined"))
+        raise UsageError(sentence("local-memory-data-dir-cannot", "--memory and --data-dir cannot be combined"))
     places = state_dir() / "local"
     options = LocalClusterOptions(
         brokers=brokers,
@@ -173,7 +173,7 @@ def command(
     emit(local_document([local_row(state)]), output)
     tell(
         sentence(
-            "name-server-stop",
+            "local-name-server-stop",
             "mqctl: name server {namesrv}; stop it with: {value}",
             namesrv=state.ready.namesrv,
             value=command_line("mqctl local down {}", _named(name)),
@@ -188,14 +188,14 @@ def command(
             )
         )
     if state.ready.grpc is not None:
-        tell(sentence("grpc-clients-find", "mqctl: gRPC clients find it at {grpc}", grpc=state.ready.grpc))
+        tell(sentence("local-grpc-clients-find", "mqctl: gRPC clients find it at {grpc}", grpc=state.ready.grpc))
     _tell_where_commands_go(state.ready.namesrv)
 
 
 def _tell_where_commands_go(here: str) -> None:
     """Warns whoever starts a cluster to try things on while other settings lead commands to another one."""
     hint = sentence(
-        "export-mqctl-namesrv-leads-here-namesrv",
+        "local-export-namesrv-leads-here",
         "export MQCTL_NAMESRV={here} leads them here, or --namesrv with each",
         here=shell_word(here),
     )
@@ -204,7 +204,7 @@ def _tell_where_commands_go(here: str) -> None:
     except MqctlError as error:
         tell(
             sentence(
-                "commands-do-not-find-themselves",
+                "local-commands-not-find-themselves",
                 "mqctl: commands do not find it by themselves: {error}\n  next: {hint}",
                 error=error,
                 hint=hint,
@@ -214,7 +214,7 @@ def _tell_where_commands_go(here: str) -> None:
     if target.namesrv != here:
         tell(
             sentence(
-                "commands-still-go-next",
+                "local-commands-still-go-next",
                 "mqctl: commands still go to {source} ({namesrv})\n  next: {hint}",
                 source=target.source,
                 namesrv=target.namesrv,
@@ -229,8 +229,8 @@ def _tls(
     if cert is None or key is None:
         if cert is not None or key is not None or mode is LocalTlsMode.ENFORCING:
             raise UsageError(
-                sentence("tls-needs-certificate-key", "TLS needs a certificate and its key"),
-                remedy=sentence("add-tls-cert-file-tls-key", "add --tls-cert FILE --tls-key FILE"),
+                sentence("local-tls-needs-certificate-key", "TLS needs a certificate and its key"),
+                remedy=sentence("local-add-tls-cert-file", "add --tls-cert FILE --tls-key FILE"),
             )
         return None
     return TlsOptions(

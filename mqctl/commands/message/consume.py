@@ -88,28 +88,28 @@ def command(
     expression, kind = chosen_filter(tags, sql)
     if group is not None and (since is not None or from_start):
         raise UsageError(
-            sentence("group-begins-where-stands", "a group begins where it stands"),
-            remedy=sentence("mqctl-offset-reset-moves-leave-g", "mqctl offset reset moves it; leave -g out otherwise"),
+            sentence("message-group-begins-where-stands", "a group begins where it stands"),
+            remedy=sentence("message-offset-reset-moves-leave", "mqctl offset reset moves it; leave -g out otherwise"),
         )
     if since is not None and from_start:
         raise UsageError(
-            sentence("since-start-cannot-combined", "--since and --from-start cannot be combined"),
-            remedy=sentence("use-one-2", "use one of them"),
+            sentence("message-since-start-cannot-combined", "--since and --from-start cannot be combined"),
+            remedy=sentence("message-use", "use one of them"),
         )
     if commit and group is None:
         raise UsageError(
-            sentence("commit-needs-g", "--commit needs -g"),
-            reason=sentence("temporary-group-removed-offsets", "a temporary group is removed with its offsets"),
+            sentence("message-commit-needs", "--commit needs -g"),
+            reason=sentence("message-temporary-group-removed-offsets", "a temporary group is removed with its offsets"),
         )
     if dedup_states is not None and dedup_by is None:
         raise UsageError(
-            sentence("dedup-states-needs-dedup", "--dedup-states needs --dedup-by"),
-            remedy=sentence("add-dedup-key", "add --dedup-by key"),
+            sentence("message-dedup-states-needs", "--dedup-states needs --dedup-by"),
+            remedy=sentence("message-add-dedup-key", "add --dedup-by key"),
         )
     if invisible is not None and not pop:
         raise UsageError(
-            sentence("invisible-needs-pop", "--invisible needs --pop"),
-            reason=sentence("pulled-messages-do-not-become-invisible", "pulled messages do not become invisible"),
+            sentence("message-invisible-needs-pop", "--invisible needs --pop"),
+            reason=sentence("pulled-messages-not-become", "pulled messages do not become invisible"),
         )
     since_ms = 0 if from_start else None
     if since is not None:

@@ -61,7 +61,7 @@ def command(
     if (key is None) == (unique_key is None):
         raise UsageError(
             sentence("say-messages", "say which messages"),
-            remedy=sentence("use-one-key-unique-key", "use one of --key and --unique-key"),
+            remedy=sentence("message-use-key-unique", "use one of --key and --unique-key"),
         )
     now = datetime.now().astimezone()
     query = KeyQuery(

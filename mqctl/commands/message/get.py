@@ -51,7 +51,7 @@ def command(
             again = command_line("mqctl message get {} -t TOPIC", message_id)
             remedy = f"{again}, if it is a unique id; else it may have expired"
         raise NotFoundError(
-            sentence("no-message", "there is no message {message_id}", message_id=message_id), remedy=remedy
+            sentence("no-message-message-id", "there is no message {message_id}", message_id=message_id), remedy=remedy
         )
     gaps = [Gap.of(Part.MESSAGES, error) for error in errors]
     return answer(message_document(messages, body, schema="message.list/1", brokers=names), gaps, output)

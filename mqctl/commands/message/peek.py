@@ -53,8 +53,8 @@ def command(
     """
     if sum([offset is not None, since is not None, from_start]) > 1:
         raise UsageError(
-            sentence("offset-since-start-cannot-combined", "--offset, --since and --from-start cannot be combined"),
-            remedy=sentence("use-one-2", "use one of them"),
+            sentence("message-offset-since-start-cannot", "--offset, --since and --from-start cannot be combined"),
+            remedy=sentence("message-use", "use one of them"),
         )
     target = cluster_target(namesrv, profile, timeout)
     with target.open() as cluster:

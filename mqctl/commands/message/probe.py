@@ -51,9 +51,9 @@ def command(
         if not wanted:
             raise NotFoundError(
                 sentence(
-                    "nothing-send",
+                    "message-nothing-send",
                     "nothing to send to{broker}",
-                    broker=sentence("on", " on {broker}", broker=broker) if broker else "",
+                    broker=sentence("common-broker", " on {broker}", broker=broker) if broker else "",
                 ),
                 remedy=command_line("mqctl topic route -t {}", topic) if topic else "mqctl broker list",
             )

@@ -78,13 +78,13 @@ def command(
     """
     if (body is None) == (body_file is None):
         raise UsageError(
-            sentence("message-needs-one-body", "the message needs one body"),
-            remedy=sentence("use-one-body-body-file", "use one of --body and --body-file"),
+            sentence("message-needs-body", "the message needs one body"),
+            remedy=sentence("message-use-body-file", "use one of --body and --body-file"),
         )
     if delay_level is not None and deliver_at is not None:
         raise UsageError(
-            sentence("delay-level-deliver-cannot-combined", "--delay-level and --deliver-at cannot be combined"),
-            remedy=sentence("use-one-2", "use one of them"),
+            sentence("message-delay-level-deliver-cannot", "--delay-level and --deliver-at cannot be combined"),
+            remedy=sentence("message-use", "use one of them"),
         )
     extra = dict(_pair(item) for item in properties or ())
     for option, texts in (("--tag", [tag or ""]), ("--key", key or ())):
@@ -175,13 +175,17 @@ def _read(name: str) -> bytes:
             content = stream.read(MAX_MESSAGE_BYTES + 1)
     if len(content) > MAX_MESSAGE_BYTES:
         raise UsageError(
-            sentence("body-too-long", "the body in {name} is too long", name="standard input" if name == "-" else name),
+            sentence(
+                "message-body-too-long",
+                "the body in {name} is too long",
+                name="standard input" if name == "-" else name,
+            ),
             reason=sentence(
-                "more-than-bytes-limit-rocketmqs-clients",
+                "message-more-bytes-limit-rocketmq",
                 "it has more than {max_message_bytes} bytes, the limit of RocketMQ's clients",
                 max_message_bytes=MAX_MESSAGE_BYTES,
             ),
-            remedy=sentence("nothing-sent-send-parts", "nothing was sent; send it in parts"),
+            remedy=sentence("message-nothing-sent-send-parts", "nothing was sent; send it in parts"),
         )
     return content
 
@@ -191,10 +195,10 @@ def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise UsageError(
-            sentence("cannot-read-property", "cannot read --property {text!r}", text=text),
+            sentence("message-cannot-read-property", "cannot read --property {text!r}", text=text),
             reason=""
             if not equals or not name
-            else sentence("property-without-value-not-stored", "a property without a value is not stored"),
+            else sentence("message-property-without-value-not", "a property without a value is not stored"),
             remedy=sentence("write-name-value", "write NAME=VALUE"),
         )
     return name, value
@@ -207,14 +211,14 @@ def _check_typed(option: str, text: str) -> None:
     if unwritable := unwritable_characters(text):
         raise UsageError(
             sentence(
-                "holds-property-cannot-hold",
+                "message-holds-property-cannot-hold",
                 "{option} holds {unwritable}, which a property cannot hold",
                 option=option,
                 unwritable=unwritable,
             ),
             reason=sentence(
-                "rocketmq-parts-properties-x01-x02-stores",
+                "message-rocketmq-parts-properties-stores",
                 "RocketMQ parts properties by \\x01 and \\x02 and stores UTF-8 only",
             ),
-            remedy=sentence("nothing-sent-put-such-bytes-into", "nothing was sent; put such bytes into the body"),
+            remedy=sentence("message-nothing-sent-put-such", "nothing was sent; put such bytes into the body"),
         )

@@ -50,12 +50,13 @@ def command(
     expression, kind = chosen_filter(tags, sql)
     if follow and output not in (Output.TABLE, Output.WIDE, Output.NDJSON):
         raise UsageError(
-            sentence("follow-no-form", "--follow has no {output} form", output=output),
-            remedy=sentence("use-o-ndjson-one-message-line", "use -o ndjson: one message a line"),
+            sentence("message-follow-no-form", "--follow has no {output} form", output=output),
+            remedy=sentence("use-ndjson-message-line", "use -o ndjson: one message a line"),
         )
     if count is not None and not follow:
         raise UsageError(
-            sentence("count-needs-follow", "--count needs --follow"), remedy=sentence("use-lines", "use --lines")
+            sentence("message-count-needs-follow", "--count needs --follow"),
+            remedy=sentence("message-use-lines", "use --lines"),
         )
     from mqctl.operations.messages.tail import Following, tail_topic
 

@@ -46,9 +46,9 @@ def command(
     if source == group:
         raise UsageError(
             sentence(
-                "current-changes-nothing-group-offsets", "--to-current changes nothing for a group that has offsets"
+                "offset-current-changes-nothing-group", "--to-current changes nothing for a group that has offsets"
             ),
-            remedy=sentence("name-two-groups", "name two groups"),
+            remedy=sentence("offset-name-two-groups", "name two groups"),
         )
     from mqctl.cli.sources.brokers import asking_of
     from mqctl.operations.offsets.change import consent_of, run_offset_change

@@ -135,19 +135,19 @@ def _request(
     given = len(target) + (from_file is not None) + (resume is not None)
     if given != 1:
         raise UsageError(
-            sentence("no-target-given", "no target given")
+            sentence("offset-no-target-given", "no target given")
             if not given
-            else sentence("targets-given", "{given} targets given", given=given),
+            else sentence("offset-targets-given", "{given} targets given", given=given),
             remedy=sentence(
-                "use-one-time-duration-earliest-latest",
+                "offset-use-time-duration-earliest",
                 "use one of --to-time, --by-duration, --to-earliest, --to-latest, --to-current, "
                 "--to-offset, --shift-by, --from-file, --resume",
             ),
         )
     if not target and (brokers or queues or with_retry):
         raise UsageError(
-            sentence("file-change-names-own-queues", "a file or a change names its own queues"),
-            remedy=sentence("leave-broker-queue-retry-out", "leave --broker, --queue, --with-retry out"),
+            sentence("offset-file-change-names-own", "a file or a change names its own queues"),
+            remedy=sentence("offset-leave-broker-queue-retry", "leave --broker, --queue, --with-retry out"),
         )
     from mqctl.operations.offsets.planning import OffsetRequest
     from mqctl.operations.offsets.requests import file_request, resume_request
@@ -159,8 +159,8 @@ def _request(
         return file_request(from_file, group, topic, clamp=clamp)
     if group is None:
         raise UsageError(
-            sentence("no-group-named", "no group is named"),
-            remedy=sentence("add-g-group-t-topic-where", "add -g GROUP, and -t TOPIC where it has several"),
+            sentence("offset-no-group-named", "no group is named"),
+            remedy=sentence("offset-add-group-topic-where", "add -g GROUP, and -t TOPIC where it has several"),
         )
     return OffsetRequest(
         group=group,
@@ -208,8 +208,8 @@ def _times(to_time: str | None, by_duration: str | None) -> list[Target]:
     for moment in moments:
         if moment.epoch_ms > round(now.timestamp() * 1000):
             raise UsageError(
-                sentence("future", "{moment} is in the future", moment=moment.text),
-                remedy=sentence("latest-skips-all-now", "--to-latest skips all that is there now"),
+                sentence("offset-future", "{moment} is in the future", moment=moment.text),
+                remedy=sentence("offset-latest-skips-all-now", "--to-latest skips all that is there now"),
             )
-        tell(sentence("2", "mqctl: to {moment}", moment=moment.text))
+        tell(sentence("offset-moment", "mqctl: to {moment}", moment=moment.text))
     return [ToTime(moment.epoch_ms, moment.text) for moment in moments]

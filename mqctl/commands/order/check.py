@@ -70,8 +70,8 @@ def command(
     """
     if store is not None and (namesrv or profile):
         raise UsageError(
-            sentence("store-cannot-combined-live-cluster", "--store cannot be combined with a live cluster"),
-            remedy=sentence("name-one-source", "name one source"),
+            sentence("order-store-cannot-combined-live", "--store cannot be combined with a live cluster"),
+            remedy=sentence("name-source", "name one source"),
         )
     wanted = OrderQuestion(topic=topic, key=key, count=count, group=group, trace_topic=trace_topic)
     sample, traces = (

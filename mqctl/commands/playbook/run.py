@@ -119,7 +119,9 @@ def command(
 
 def _cluster_options(namesrv: str | None, profile: str | None) -> list[str]:
     if namesrv is not None and profile is not None:
-        raise UsageError(sentence("namesrv-profile-cannot-combined", "--namesrv and --profile cannot be combined"))
+        raise UsageError(
+            sentence("playbook-namesrv-profile-cannot-combined", "--namesrv and --profile cannot be combined")
+        )
     if namesrv is not None:
         return ["--namesrv", namesrv]
     return ["--profile", profile] if profile is not None else []

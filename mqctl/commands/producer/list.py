@@ -45,7 +45,7 @@ def command(
     if proxies:
         tell(
             sentence(
-                "producers-behind-proxy-not-listed",
+                "producers-behind-proxy-not",
                 "mqctl: producers behind a proxy are not listed: no proxy tells who they are, and "
                 "brokers know the proxy itself ({proxies}) in their place",
                 proxies=", ".join(proxies),

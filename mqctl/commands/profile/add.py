@@ -98,12 +98,12 @@ def command(
     """Give a cluster a name, so that commands need no addresses. The first profile becomes the current one."""
     if (access_key_env is None) != (secret_key_env is None):
         raise UsageError(
-            sentence("access-key-env-secret-key-env", "--access-key-env and --secret-key-env belong together")
+            sentence("profile-access-key-env-secret", "--access-key-env and --secret-key-env belong together")
         )
     if sum(way is not None for way in (acl_file, access_key_env, keyring)) > 1:
         raise UsageError(
-            sentence("keys-come-one-place", "keys come from one place"),
-            remedy=sentence("choose-acl-file-access-key-env", "choose --acl-file, --access-key-env or --keyring"),
+            sentence("profile-keys-come-place", "keys come from one place"),
+            remedy=sentence("profile-choose-acl-file-access", "choose --acl-file, --access-key-env or --keyring"),
         )
     proxies = ";".join(proxy or ()) or None
     _try(namesrv, acl_file, room_rule, proxies)
@@ -111,7 +111,7 @@ def command(
         if checked_name(name) in profiles.profiles and not replace:
             raise UsageError(
                 sentence("profile-already", "there is a profile {name} already", name=name),
-                remedy=sentence("add-replace-choose-another-name", "add --replace, or choose another name"),
+                remedy=sentence("profile-add-replace-choose-another", "add --replace, or choose another name"),
             )
         profiles.profiles[name] = Profile(
             namesrv=namesrv,
@@ -134,7 +134,7 @@ def command(
         current = profiles.current
     tell(
         sentence(
-            "profile-saved-commands-use-default",
+            "profile-saved-commands-use",
             "mqctl: profile {name} saved; commands use {current} by default",
             name=name,
             current=current,

@@ -19,4 +19,4 @@ def command(name: Annotated[str, typer.Argument(metavar="NAME", help="Which prof
     with changed_profiles(config_dir()) as profiles:
         profiles.get(name)
         profiles.current = name
-    tell(sentence("commands-use-now", "mqctl: commands use {name} now", name=name))
+    tell(sentence("profile-commands-use-now", "mqctl: commands use {name} now", name=name))

@@ -90,8 +90,8 @@ def command(
     width, retention_ms = bucket_ms(bucket), parse_span_ms(retention) if retention else None
     if rate is not None and rate <= 0:
         raise UsageError(
-            sentence("rate-never-drains-backlog", "--rate {rate} never drains the backlog", rate=rate),
-            remedy=sentence("give-messages-second-above-0", "give messages a second, above 0"),
+            sentence("report-rate-never-drains-backlog", "--rate {rate} never drains the backlog", rate=rate),
+            remedy=sentence("report-give-messages-second-above", "give messages a second, above 0"),
         )
     settings = session_settings(master, conf)
     paths = store_paths(store, settings)
@@ -120,13 +120,13 @@ def _require_groups(wanted: Iterable[str], known: Set[str], paths: Sequence[str]
         if name not in known:
             raise NotFoundError(
                 sentence(
-                    "no-consumer-group-offsets",
+                    "report-no-consumer-group-offsets",
                     "no consumer group {group} with offsets in {paths}",
                     group=name,
                     paths=", ".join(paths),
                 ),
-                reason=sentence("groups-offsets", "groups with offsets: {shown}", shown=shown)
+                reason=sentence("report-groups-offsets", "groups with offsets: {shown}", shown=shown)
                 if shown
-                else sentence("no-group-any", "no group has any there"),
-                remedy=sentence("mqctl-store-describe-shows-what-store", "mqctl store describe shows what a store has"),
+                else sentence("report-no-group-any", "no group has any there"),
+                remedy=sentence("report-store-describe-shows", "mqctl store describe shows what a store has"),
             )

@@ -66,18 +66,18 @@ def command(
     """
     if (csv is None) == (not against):
         raise UsageError(
-            sentence("name-what-expected-once", "name what is expected, once"),
-            remedy=sentence("use-csv-file-column-name-against", "use --csv FILE --column NAME, or --against DIR"),
+            sentence("report-name-expected-once", "name what is expected, once"),
+            remedy=sentence("report-use-csv-file-column-name", "use --csv FILE --column NAME, or --against DIR"),
         )
     if (csv is None) != (column is None):
         raise UsageError(
-            sentence("csv-column-go-together", "--csv and --column go together"),
-            remedy=sentence("use-csv-file-column-name", "use --csv FILE --column NAME"),
+            sentence("report-csv-column-go-together", "--csv and --column go together"),
+            remedy=sentence("report-use-csv-file-column", "use --csv FILE --column NAME"),
         )
     if against_topic and not against:
         raise UsageError(
-            sentence("against-topic-topic-against", "--against-topic is the topic of --against"),
-            remedy=sentence("use-against-dir", "use --against DIR"),
+            sentence("report-against-topic", "--against-topic is the topic of --against"),
+            remedy=sentence("report-use-against-dir", "use --against DIR"),
         )
     settings = session_settings(master, conf)
     stored = wanted_of(store_paths(store, settings), groups=None, topics=[topic], since=since, until=until)
@@ -99,7 +99,7 @@ def command(
     if not result.stored_count + result.stored_keyless_count:
         tell(
             sentence(
-                "no-message-topic-stored-check",
+                "report-no-message-topic-stored",
                 "mqctl: no message of topic {topic} is stored there: check its name, and the times",
                 topic=topic,
             )

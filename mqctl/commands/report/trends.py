@@ -56,16 +56,16 @@ def command(
     period_ms = parse_span_ms(bucket)
     if period_ms < HOUR_MS:
         raise UsageError(
-            sentence("bucket-too-short", "--bucket {bucket} is too short", bucket=bucket),
-            remedy=sentence("use-1h-more-recordings-whole-once", "use 1h or more: recordings are whole once an hour"),
+            sentence("report-bucket-too-short", "--bucket {bucket} is too short", bucket=bucket),
+            remedy=sentence("report-use-more-recordings-whole", "use 1h or more: recordings are whole once an hour"),
         )
     from mqctl.spark.trends import TrendQuestion, local_trends, recorded_files, spark_trends
 
     settings = session_settings(master, conf)
     if no_spark and (conf or not settings.is_local):
         raise UsageError(
-            sentence("no-spark-reads-process", "--no-spark reads in this process"),
-            remedy=sentence("leave-master-conf-out", "leave --master and --conf out"),
+            sentence("report-no-spark-reads-process", "--no-spark reads in this process"),
+            remedy=sentence("report-leave-master-conf-out", "leave --master and --conf out"),
         )
     question = TrendQuestion(period_ms=period_ms, since_ms=_moment(since, -FAR), until_ms=_moment(until, FAR))
     places = [_named(text) for text in recording]

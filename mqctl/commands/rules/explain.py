@@ -30,7 +30,7 @@ def command(
     """Explain one rule: what it looks at, what it means, what helps."""
     rule = RULES.get(code.upper())
     if rule is None:
-        raise NotFoundError(sentence("no-rule", "no rule {code}", code=code), remedy="mqctl rules list")
+        raise NotFoundError(sentence("rules-no-rule", "no rule {code}", code=code), remedy="mqctl rules list")
     value = RuleExplained(
         code=rule.code,
         severity=str(rule.severity),

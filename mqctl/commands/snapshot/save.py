@@ -95,7 +95,9 @@ def command(
 
         state = redacted(state)
     save_snapshot(state, file, force=force)
-    tell(sentence("wrote", "mqctl: wrote {page} ({st_size})", page=file, st_size=units.size(file.stat().st_size)))
+    tell(
+        sentence("common-wrote", "mqctl: wrote {page} ({st_size})", page=file, st_size=units.size(file.stat().st_size))
+    )
     _tell_looks(state, file)
     if state.without_brokers:
         tell(f"mqctl: {none_registered(state.origin.location)}")
@@ -105,9 +107,13 @@ def command(
 
 def _tell_looks(state: ClusterSnapshot, file: Path) -> None:
     if state.origin.kind is OriginKind.LIVE and state.earlier is None:
-        tell(sentence("one-look-shows-no-rates", "mqctl: it is one look, which shows no rates; --window 60s saves two"))
+        tell(
+            sentence(
+                "snapshot-look-shows-no-rates", "mqctl: it is one look, which shows no rates; --window 60s saves two"
+            )
+        )
     doctor, show = command_line("mqctl doctor --snapshot {}", file), command_line("mqctl snapshot show {}", file)
-    tell(sentence("look-2", "mqctl: to look at it: {doctor}; {show}", doctor=doctor, show=show))
+    tell(sentence("snapshot-look", "mqctl: to look at it: {doctor}; {show}", doctor=doctor, show=show))
 
 
 def _tell_gaps(gaps: list[Gap], file: Path) -> ExitCode:

@@ -102,7 +102,7 @@ def command(
 
     if collapsed and output is not Output.TABLE:
         raise UsageError(
-            sentence("collapsed-cannot-combined-o", "--collapsed cannot be combined with -o"),
+            sentence("stacks-collapsed-cannot-combined", "--collapsed cannot be combined with -o"),
             reason=sentence("collapsed-stacks-format-own", "collapsed stacks have a format of their own"),
         )
     request = StackRequest(
@@ -138,7 +138,7 @@ def _keep(evidence: StackEvidence, place: Path | None) -> None:
     from mqctl.operations.stacks.files import save_raw
 
     for saved in save_raw(evidence, place):
-        tell(sentence("saved-2", "mqctl: saved {saved}", saved=saved))
+        tell(sentence("stacks-saved", "mqctl: saved {saved}", saved=saved))
 
 
 def _source_words(request: StackRequest) -> str:
@@ -182,7 +182,7 @@ def _told(evidence: StackEvidence) -> int:
                 "mqctl: {source}: {truncated}{notes}",
                 source=dump.source,
                 truncated="incomplete: " if dump.truncated else "",
-                notes=joined("; ", dump.notes) or sentence("cut-off", "cut off"),
+                notes=joined("; ", dump.notes) or sentence("stacks-cut-off", "cut off"),
             )
         )
     return max(code, ExitCode.IO if any(dump.truncated for dump in cut) else ExitCode.OK)

@@ -38,7 +38,7 @@ def command(
     if around is None:
         tell(
             sentence(
-                "no-cluster-selected-no-local",
+                "stacks-no-cluster-selected",
                 "mqctl: no cluster selected and no local cluster running: groups are known from "
                 "command lines only (add --namesrv)",
             )

@@ -57,13 +57,14 @@ def command(
         raise UsageError(
             sentence("say-messages", "say which messages"),
             remedy=sentence(
-                "use-one-t-topic-q-queue", "use one of: -t TOPIC -q QUEUE, --physical-offset, -t TOPIC --key, --id"
+                "store-use-topic-queue-physical",
+                "use one of: -t TOPIC -q QUEUE, --physical-offset, -t TOPIC --key, --id",
             ),
         )
     if (queue is not None or key is not None) and topic is None:
         raise UsageError(
-            sentence("queue-key-need-topic", "--queue and --key need --topic"),
-            remedy=sentence("add-t-topic", "add -t TOPIC"),
+            sentence("store-queue-key-need-topic", "--queue and --key need --topic"),
+            remedy=sentence("add-topic", "add -t TOPIC"),
         )
     if queue is not None and topic is not None:
         result: FoundMessages = finder.by_queue(topic, queue, offset, count)

@@ -39,7 +39,7 @@ def command(
     if (value is None) != remove:
         raise UsageError(
             sentence("no-action-given", "no action given"),
-            remedy=sentence("use-one-set-remove", "use one of --set and --remove"),
+            remedy=sentence("topic-use-set-remove", "use one of --set and --remove"),
         )
     from mqctl.operations.settings.change import run_setting_change
     from mqctl.operations.settings.topics import plan_order

@@ -35,7 +35,7 @@ def command(
         raise together.as_error(problem, "check the addresses of the name servers", so_far="")
     if not known:
         raise NotFoundError(
-            sentence("no-name-server-knows-route", "no name server knows a route of {topic}", topic=topic),
+            sentence("topic-no-name-server-knows", "no name server knows a route of {topic}", topic=topic),
             remedy="mqctl topic list --all",
         )
     first = next(iter(known.values()))

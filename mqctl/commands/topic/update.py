@@ -63,7 +63,7 @@ def command(
         raise UsageError(
             sentence("no-change-given", "no change given"),
             remedy=sentence(
-                "give-queues-read-queues-write-queues",
+                "topic-give-queues-read",
                 "give --queues, --read-queues, --write-queues, --perm or --attribute",
             ),
         )

@@ -62,10 +62,10 @@ def command(
                 unique_key=unique_key,
             ),
             reason=sentence(
-                "neither-half-topic-nor-discard-topic", "it is in neither the half topic nor the discard topic"
+                "transaction-neither-half-topic-nor", "it is in neither the half topic nor the discard topic"
             ),
             remedy=sentence(
-                "mqctl-transaction-list-mqctl-message-find",
+                "transaction-list-message-find",
                 "mqctl transaction list; mqctl message find --unique-key looks for a committed one",
             ),
         )

@@ -53,7 +53,7 @@ def plan_account(
         if old[ACCOUNT] not in (ABSENT, UNTESTED):
             warnings.append(
                 sentence(
-                    "account-exists-settings-not-given-stay",
+                    "acl-account-exists-settings-not",
                     "the account exists: settings that are not given stay, and what it has now cannot be read",
                 )
             )
@@ -72,22 +72,22 @@ def plan_account_deletion(asking: Asking, access_key: str, brokers: Sequence[str
             steps.append(_step(broker, SettingKind.ACCOUNT, access_key, (old, {**_next(old), ACCOUNT: state})))
     if any(step.new is not None and step.new[ACCOUNT] == UNTESTED for step in steps):
         raise RefusedError(
-            sentence("account-not-deleted", "account {access_key} was not deleted", access_key=access_key),
+            sentence("acl-account-not-deleted", "account {access_key} was not deleted", access_key=access_key),
             reason=sentence(
-                "host-white-listed-whether-account-exists",
+                "acl-host-white-listed-whether",
                 "this host is white-listed, so whether the account exists cannot be tested",
             ),
-            remedy=sentence("run-host-whose-requests-checked", "run it from a host whose requests are checked"),
+            remedy=sentence("acl-run-host-whose-requests", "run it from a host whose requests are checked"),
         )
     if not steps:
         raise NotFoundError(
-            sentence("no-account", "there is no account {access_key}", access_key=access_key),
-            remedy=sentence("check-spelling-access-key", "check the spelling of the access key"),
+            sentence("acl-no-account", "there is no account {access_key}", access_key=access_key),
+            remedy=sentence("acl-check-spelling-access-key", "check the spelling of the access key"),
         )
     warnings = [
-        sentence("clients-account-refused", "clients of this account are refused from then on"),
+        sentence("acl-clients-account-refused", "clients of this account are refused from then on"),
         sentence(
-            "undo-cannot-bring-back-neither-secret",
+            "acl-undo-cannot-bring-back",
             "undo cannot bring it back: neither its secret key nor its permissions can be read",
         ),
     ]
@@ -113,8 +113,8 @@ def plan_white_list(
     masters = _with_files(asking, brokers)
     if known is not None and len(masters) > 1:
         raise UsageError(
-            sentence("copy-one-brokers-file", "a copy is of one broker's file"),
-            remedy=sentence("name-broker-broker", "name the broker with --broker"),
+            sentence("acl-copy-broker-file", "a copy is of one broker's file"),
+            remedy=sentence("acl-name-broker", "name the broker with --broker"),
         )
     steps = []
     for broker in masters:
@@ -124,17 +124,17 @@ def plan_white_list(
         change = ({**old, **before}, {**_next(old), _WHITE: ",".join(addresses)})
         steps.append(_step(broker, SettingKind.WHITE_LIST, file.path, change))
     warnings = [
-        sentence("requests-addresses-not-checked-all", "requests from these addresses are not checked at all"),
-        sentence("counts-within-five-seconds", "it counts within five seconds"),
+        sentence("acl-requests-these-addresses-not", "requests from these addresses are not checked at all"),
+        sentence("acl-counts-within-five-seconds", "it counts within five seconds"),
     ]
     if any(item in EVERYBODY for item in addresses):
         warnings.insert(
-            0, sentence("switches-access-control-off-everybody", "this switches access control off for everybody")
+            0, sentence("acl-switches-access-control-off", "this switches access control off for everybody")
         )
     if known is None:
         warnings.append(
             sentence(
-                "undo-needs-present-list-cannot-read",
+                "acl-undo-needs-present-list",
                 "undo needs the present list, which cannot be read from a broker: give a copy of the file with --known",
             )
         )
@@ -148,31 +148,29 @@ def file_undo(asking: Asking, step: SettingPart) -> SettingStep:
     if kind is SettingKind.ACCOUNT and old[ACCOUNT] != ABSENT:
         put = command_line("mqctl acl put-account {} --password-file FILE", step.subject)
         raise RefusedError(
-            sentence("account-cannot-restored", "account {subject} cannot be restored", subject=step.subject),
+            sentence("acl-account-cannot-restored", "account {subject} cannot be restored", subject=step.subject),
             reason=sentence(
-                "what-had-before-cannot-read-4",
+                "acl-before-cannot-read-broker-secret",
                 "what it had before cannot be read from a 4.9 broker, and its secret key is not recorded",
             ),
-            remedy=sentence("former-permissions", "{put}, with its former permissions", put=put),
+            remedy=sentence("acl-former-permissions", "{put}, with its former permissions", put=put),
         )
     if kind is SettingKind.WHITE_LIST and _WHITE not in old:
         raise RefusedError(
             sentence(
-                "white-list-cannot-restored", "the white list of {subject} cannot be restored", subject=step.subject
+                "acl-white-list-cannot-restored", "the white list of {subject} cannot be restored", subject=step.subject
             ),
             reason=sentence(
-                "what-had-before-cannot-read-4-2",
+                "acl-before-cannot-read-broker",
                 "what it had before cannot be read from a 4.9 broker, and no copy was given",
             ),
-            remedy=sentence(
-                "mqctl-acl-white-list-address-former", "mqctl acl white-list ADDRESS ..., with the former addresses"
-            ),
+            remedy=sentence("acl-white-list-address", "mqctl acl white-list ADDRESS ..., with the former addresses"),
         )
     if now.get(ACCOUNT) == ABSENT:
         return _step_of(step, (now, now))
     before = {name: value for name, value in old.items() if name != CHANGES}
     others = now.get(CHANGES) != (step.new or {}).get(CHANGES)
-    note = sentence("access-files-changed-again-since", "the access files were changed again since") if others else None
+    note = sentence("acl-access-files-changed-again", "the access files were changed again since") if others else None
     return _step_of(step, (now, {**before, **_next(now)}), note)
 
 
@@ -185,17 +183,17 @@ def check_address(text: str) -> None:
     ranges = [not part.isdigit() for part in parts]
     if not _ADDRESS.fullmatch(text) or any(number > 255 for number in numbers) or ranges != sorted(ranges) or ranges[0]:
         raise UsageError(
-            sentence("no-address-access-list", "{text!r} is no address of an access list", text=text),
-            remedy=sentence("write-10-1-2-3-10", "write 10.1.2.3, 10.1.2.1-9 or 10.1.*.*"),
+            sentence("acl-no-address-access-list", "{text!r} is no address of an access list", text=text),
+            remedy=sentence("acl-write", "write 10.1.2.3, 10.1.2.1-9 or 10.1.*.*"),
         )
 
 
 def _check_account(access_key: str, secret: str, settings: Mapping[str, str]) -> None:
     if min(len(access_key), len(secret)) < SHORTEST_KEY or any(sign.isspace() for sign in access_key):
         raise UsageError(
-            sentence("4-9-brokers-take-no-such", "4.9 brokers take no such keys"),
+            sentence("acl-brokers-take-no-such", "4.9 brokers take no such keys"),
             remedy=sentence(
-                "use-keys-characters-more-without-blanks",
+                "acl-use-keys-characters-more",
                 "use keys of {shortest_key} characters or more, without blanks",
                 shortest_key=SHORTEST_KEY,
             ),
@@ -207,8 +205,8 @@ def _check_account(access_key: str, secret: str, settings: Mapping[str, str]) ->
             match = _NAMED_PERMISSION.fullmatch(item)
             if match is None:
                 raise UsageError(
-                    sentence("no-permission", "{item!r} is no permission", item=item),
-                    remedy=sentence("write-name-pub-sub-name-sub", "write NAME=PUB|SUB, NAME=SUB or NAME=DENY"),
+                    sentence("acl-no-permission", "{item!r} is no permission", item=item),
+                    remedy=sentence("acl-write-name-pub-sub", "write NAME=PUB|SUB, NAME=SUB or NAME=DENY"),
                 )
             _check_permission(match[1])
     if settings.get("whiteRemoteAddress"):
@@ -218,8 +216,8 @@ def _check_account(access_key: str, secret: str, settings: Mapping[str, str]) ->
 def _check_permission(word: str) -> None:
     if word not in _PERMISSIONS:
         raise UsageError(
-            sentence("no-permission", "{item!r} is no permission", item=word),
-            remedy=sentence("choose-pub-sub-pub-sub-deny", "choose of PUB, SUB, PUB|SUB and DENY"),
+            sentence("acl-no-permission", "{item!r} is no permission", item=word),
+            remedy=sentence("acl-choose-pub-sub", "choose of PUB, SUB, PUB|SUB and DENY"),
         )
 
 
@@ -228,21 +226,19 @@ def _of_account(access_key: str, secret: str, settings: Mapping[str, str]) -> li
     if settings["admin"] == "true":
         warnings.append(
             sentence(
-                "admin-account-may-do-everything-whatever",
+                "acl-admin-account-everything-whatever",
                 "an admin account may do everything, whatever its permissions say",
             )
         )
     if settings.get("whiteRemoteAddress"):
         warnings.append(
             sentence(
-                "requests-account-own-address-need-no",
+                "acl-requests-account-own-address",
                 "requests of this account from its own address need no signature",
             )
         )
     if is_well_known(access_key, secret):
-        warnings.append(
-            sentence("secret-key-one-everybody-tries-first", "the secret key is one that everybody tries first")
-        )
+        warnings.append(sentence("acl-secret-key-everybody-tries", "the secret key is one that everybody tries first"))
     return warnings
 
 
@@ -253,15 +249,15 @@ def _with_files(asking: Asking, names: Sequence[str]) -> list[LiveBroker]:
     silent = next((gap for item in masters for gap in item.gaps), None)
     if silent is not None:
         raise RefusedError(
-            sentence("not-all-brokers-named-access-files", "not all brokers named their access files"),
+            sentence("acl-not-all-brokers-named", "not all brokers named their access files"),
             reason=silent.reason,
-            remedy=sentence("try-again", "try again"),
+            remedy=sentence("acl-try-again", "try again"),
         )
     if not listed or (names and len(listed) < len(masters)):
         raise RefusedError(
-            sentence("no-access-list-4-9-here", "there is no access list of 4.9 here"),
-            reason=sentence("broker-one-aclenable-true", "a broker has one with aclEnable=true"),
-            remedy=sentence("5-x-mqctl-acl-create-user", "for 5.x: mqctl acl create-user, mqctl acl grant"),
+            sentence("acl-no-access-list-here", "there is no access list of 4.9 here"),
+            reason=sentence("acl-broker-aclenable-true", "a broker has one with aclEnable=true"),
+            remedy=sentence("acl-create-user", "for 5.x: mqctl acl create-user, mqctl acl grant"),
         )
     return listed
 
@@ -272,7 +268,7 @@ def _file_of(broker: LiveBroker, path: str | None) -> AccessFile:
         fitting = [item for item in fitting if Path(item.path).name == "plain_acl.yml"]
     if len(fitting) != 1:
         raise NotFoundError(
-            sentence("broker-no-such-access-file", "broker {broker} has no such access file", broker=broker.name),
+            sentence("acl-broker-no-such-access", "broker {broker} has no such access file", broker=broker.name),
             remedy=sentence("acl-list-shows-files", "mqctl acl list shows them; name one with --file"),
         )
     return fitting[0]
@@ -282,9 +278,9 @@ def _white_list_of(known: Path, file: AccessFile) -> str:
     content = read_access_file(known)
     if content.change_count != file.change_count:
         raise BadInputError(
-            sentence("no-copy-brokers", "{known} is no copy of the broker's {path}", known=known, path=file.path),
+            sentence("acl-no-copy-broker", "{known} is no copy of the broker's {path}", known=known, path=file.path),
             reason=sentence(
-                "changes-request-brokers-copy",
+                "acl-changes-request-broker-copy",
                 "changes by request: {change_count} of the broker's, {change_count_2} of the copy",
                 change_count=file.change_count,
                 change_count_2=content.change_count,
@@ -320,7 +316,7 @@ def _plan(
     subject, masters = of
     return SettingPlan(
         kind=kind,
-        noun=sentence("access-list", "access list"),
+        noun=sentence("acl-access-list", "access list"),
         subject=subject,
         identity=identity_of(masters),
         made_at_ms=now_ms(),

@@ -38,14 +38,14 @@ def plan_user(
     if not create and not requested and secret is None:
         raise UsageError(
             sentence("no-change-given", "no change given"),
-            remedy=sentence("give-type-status-password-file", "give --type, --status or --password-file"),
+            remedy=sentence("acl-give-type-status-password", "give --type, --status or --password-file"),
         )
     masters = touched_masters(asking, brokers)
     now = {broker.name: _read(asking, broker, SettingKind.USER, user, secret) for broker in masters}
     if not create and not any(now.values()):
         raise NotFoundError(
-            sentence("no-user", "there is no user {user}", user=user),
-            remedy=sentence("mqctl-acl-list-shows-users", "mqctl acl list shows the users"),
+            sentence("acl-no-user", "there is no user {user}", user=user),
+            remedy=sentence("acl-list-shows-users", "mqctl acl list shows the users"),
         )
     fresh = {"user_type": AccessUser(user).kind, "user_status": ENABLE}
     steps = []
@@ -75,12 +75,12 @@ def plan_user_deletion(asking: Asking, user: str, brokers: Sequence[str]) -> Set
         steps.append(_step(broker, SettingKind.USER, user, (old, None), stage=1))
     if not steps:
         raise NotFoundError(
-            sentence("no-user", "there is no user {user}", user=user),
-            remedy=sentence("mqctl-acl-list-shows-users", "mqctl acl list shows the users"),
+            sentence("acl-no-user", "there is no user {user}", user=user),
+            remedy=sentence("acl-list-shows-users", "mqctl acl list shows the users"),
         )
     warnings = [
-        sentence("clients-user-refused", "clients of this user are refused from then on"),
-        sentence("password-not-recorded-undo-needs-again", "its password is not recorded: undo needs it again"),
+        sentence("acl-clients-user-refused", "clients of this user are refused from then on"),
+        sentence("acl-password-not-recorded-undo", "its password is not recorded: undo needs it again"),
     ]
     return _plan("acl-user-delete", user, (masters, steps), warnings)
 
@@ -100,13 +100,13 @@ def plan_grant(asking: Asking, user: str, entry: AccessEntry, brokers: Sequence[
         known = asking.cluster.ask(address, access.one_user(user), asking.deadline)
         if known is None:
             raise NotFoundError(
-                sentence("broker-no-user", "broker {broker} has no user {user}", broker=broker.name, user=user),
+                sentence("acl-broker-no-user", "broker {broker} has no user {user}", broker=broker.name, user=user),
                 remedy=command_line("mqctl acl create-user {} --password-file FILE", user),
             )
         if known.user_type == SUPER:
             warnings.append(
                 sentence(
-                    "user-super-entries-ignored",
+                    "acl-user-super-entries-ignored",
                     "on {broker} the user is Super: its entries are ignored",
                     broker=broker.name,
                 )
@@ -131,16 +131,16 @@ def plan_revoke(asking: Asking, user: str, resource: str | None, brokers: Sequen
             if resource in (None, item.resource)
         ]
     if not steps:
-        of = sentence("of", " of {group}", group=resource) if resource is not None else ""
+        of = sentence("common-group", " of {group}", group=resource) if resource is not None else ""
         raise NotFoundError(
-            sentence("user-no-entries", "user {user} has no entries{of}", user=user, of=of),
-            remedy=sentence("mqctl-acl-list-shows-users", "mqctl acl list shows the users"),
+            sentence("acl-user-no-entries", "user {user} has no entries{of}", user=user, of=of),
+            remedy=sentence("acl-list-shows-users", "mqctl acl list shows the users"),
         )
     return _plan(
         "acl-revoke",
         user,
         (masters, steps),
-        [sentence("undo-adds-entry-end-may-change", "undo adds an entry at the end, which may change its precedence")],
+        [sentence("acl-undo-adds-entry-end", "undo adds an entry at the end, which may change its precedence")],
     )
 
 
@@ -149,38 +149,38 @@ def check_entry(entry: AccessEntry) -> None:
     kind, colon, name = entry.resource.partition(":")
     if entry.resource != ANYTHING and not (kind in RESOURCE_TYPES and colon and name and " " not in name):
         raise UsageError(
-            sentence("not-resource", "{resource!r} is not a resource", resource=entry.resource),
+            sentence("acl-not-resource", "{resource!r} is not a resource", resource=entry.resource),
             remedy=sentence(
-                "write-topic-name-group-name-cluster",
+                "acl-write-topic-name-group",
                 "write Topic:NAME, Group:NAME, Cluster:NAME or *; NAME may end with *",
             ),
         )
     unknown = [action for action in entry.actions if action not in ACTIONS]
     if unknown or not entry.actions:
         raise UsageError(
-            sentence("not-action", "{unknown} is not an action", unknown=", ".join(unknown) or "nothing"),
-            remedy=sentence("choose", "choose of {actions}", actions=", ".join(ACTIONS)),
+            sentence("acl-not-action", "{unknown} is not an action", unknown=", ".join(unknown) or "nothing"),
+            remedy=sentence("acl-choose", "choose of {actions}", actions=", ".join(ACTIONS)),
         )
     for source in entry.sources:
         if source_problem(source):
             raise UsageError(
                 sentence("not-address", "{address!r} is not an address", address=source),
-                remedy=sentence("write-10-1-2-3-10-2", "write 10.1.2.3, 10.1.2.3-10.1.2.9 or 10.1.2.0/24"),
+                remedy=sentence("acl-address-forms", "write 10.1.2.3, 10.1.2.3-10.1.2.9 or 10.1.2.0/24"),
             )
 
 
 def _check_name(user: str) -> None:
     if not user or any(sign.isspace() for sign in user):
         raise UsageError(
-            sentence("not-valid-user-name", "{user!r} is not a valid user name", user=user),
-            remedy=sentence("write-without-blanks", "write it without blanks"),
+            sentence("acl-not-valid-user-name", "{user!r} is not a valid user name", user=user),
+            remedy=sentence("acl-write-without-blanks", "write it without blanks"),
         )
 
 
 def _contradicted(broker: LiveBroker, entry: AccessEntry, entries: Iterable[AccessEntry]) -> list[str]:
     return [
         sentence(
-            "overlaps-order-added-decides",
+            "acl-overlaps-order-added-decides",
             "on {broker} it overlaps {decision} of {resource}: the order in which they were added decides",
             broker=broker.name,
             decision=item.decision,
@@ -195,16 +195,14 @@ def _of_user(requested: Fields, secret: str | None) -> list[str]:
     entries = []
     if requested.get("user_type") == SUPER:
         entries.append(
-            sentence(
-                "super-user-may-do-everything-whatever", "a Super user may do everything, whatever its entries say"
-            )
+            sentence("acl-super-user-everything-whatever", "a Super user may do everything, whatever its entries say")
         )
     if requested.get("user_status") == "disable":
-        entries.append(sentence("clients-user-refused", "clients of this user are refused from then on"))
+        entries.append(sentence("acl-clients-user-refused", "clients of this user are refused from then on"))
     if secret is not None:
         entries.append(
             sentence(
-                "brokers-store-passwords-plain-text-return",
+                "acl-brokers-store-passwords-plain",
                 "brokers store passwords in plain text and return them to anyone who may list users",
             )
         )

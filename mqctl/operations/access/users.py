@@ -19,8 +19,8 @@ def access_of(source: LiveOrSaved, names: Sequence[str]) -> list[LiveBroker]:
     brokers = [item for item in masters_of(source.brokers({Part.ACCESS})) if not names or item.name in names]
     if not brokers:
         raise NotFoundError(
-            sentence("no-such-broker", "there is no such broker"),
-            remedy=sentence("mqctl-broker-list-shows-names", "mqctl broker list shows the names"),
+            sentence("acl-no-such-broker", "there is no such broker"),
+            remedy=sentence("acl-broker-list-shows-names", "mqctl broker list shows the names"),
         )
     source.ask(ask_access, brokers)
     return brokers
@@ -45,9 +45,9 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
     check_entry(AccessEntry(resource, (action,), sources=(address,)))
     if resource.endswith("*") or action == ACTIONS[0]:
         raise UsageError(
-            sentence("ask-one-thing", "ask for one thing"),
-            reason=sentence("lot", "{action} on {resource} is a lot", action=action, resource=resource),
-            remedy=sentence("name-one-resource", "name one resource"),
+            sentence("acl-ask-thing", "ask for one thing"),
+            reason=sentence("acl-lot", "{action} on {resource} is a lot", action=action, resource=resource),
+            remedy=sentence("acl-name-resource", "name one resource"),
         )
     decisions = {}
     for broker in brokers:
@@ -57,7 +57,7 @@ def decisions_of(brokers: Sequence[LiveBroker], user: str, question: tuple[str, 
                 decisions[broker.name] = decide_access(item, entries, resource, (action,), address)
     if not decisions:
         raise NotFoundError(
-            sentence("no-user", "there is no user {user}", user=user),
-            remedy=sentence("mqctl-acl-list-shows-users", "mqctl acl list shows the users"),
+            sentence("acl-no-user", "there is no user {user}", user=user),
+            remedy=sentence("acl-list-shows-users", "mqctl acl list shows the users"),
         )
     return decisions

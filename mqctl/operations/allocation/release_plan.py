@@ -104,22 +104,22 @@ def _present(view: GroupView, topic: str) -> Subscription:
     common = max(said, key=lambda item: (texts.count(wanted_text(item)), wanted_text(item) == usual), default=held)
     if common is None:
         raise NotFoundError(
-            sentence("does-not-subscribe", "{group} does not subscribe {topic}", group=view.group, topic=topic),
+            sentence("allocation-not-subscribe", "{group} does not subscribe {topic}", group=view.group, topic=topic),
             remedy=command_line("mqctl subscription show -g {}", view.group),
         )
     if common.expression_type != "TAG":
         raise RefusedError(
             sentence(
-                "filters",
+                "allocation-filters",
                 "{group} filters {topic} by {expression_type}",
                 group=view.group,
                 topic=topic,
                 expression_type=common.expression_type,
             ),
             reason=sentence(
-                "queue-entries-do-not-show-what", "queue entries do not show what an expression lets through"
+                "allocation-queue-entries-not-show", "queue entries do not show what an expression lets through"
             ),
-            remedy=sentence("release-group-own", "release with a group of its own"),
+            remedy=sentence("allocation-release-group-own", "release with a group of its own"),
         )
     return common
 
@@ -128,18 +128,18 @@ def _changed(members: Sequence[str], instances: int | None, clients: Sequence[st
     unknown = set(clients) - set(members)
     if unknown:
         raise UsageError(
-            sentence("no-member-called", "no member is called {unknown}", unknown=min(unknown)),
-            reason=sentence("there-are", "there are {there}", there=", ".join(members)),
+            sentence("allocation-no-member-called", "no member is called {unknown}", unknown=min(unknown)),
+            reason=sentence("common-there", "there are {there}", there=", ".join(members)),
         )
     if (instances is None) == (not clients):
         raise UsageError(
-            sentence("say-members-change", "say which members change"),
-            remedy=sentence("use-instances-n-client-id-each", "use --instances N, or --client ID for each"),
+            sentence("allocation-say-members-change", "say which members change"),
+            remedy=sentence("allocation-use-instances-client-id", "use --instances N, or --client ID for each"),
         )
     if instances is not None and instances > len(members):
         raise UsageError(
             sentence(
-                "cannot-change",
+                "allocation-cannot-change",
                 "cannot change {instances} of {members}",
                 instances=instances,
                 members=counted(len(members), "member"),

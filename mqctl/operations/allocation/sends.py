@@ -51,8 +51,10 @@ class Sends:
             return []
         if len(layout.topics) > 1:
             raise UsageError(
-                sentence("selector-simulates-producers-one-topic", "--selector simulates producers of one topic"),
-                remedy=sentence("simulate-each-topic-itself", "simulate each topic by itself"),
+                sentence(
+                    "allocation-selector-simulates-producers-topic", "--selector simulates producers of one topic"
+                ),
+                remedy=sentence("allocation-simulate-each-topic-itself", "simulate each topic by itself"),
             )
         return queue_shares(self.selector, start.open_for_sends(layout), self.keys, rule)
 
@@ -87,22 +89,22 @@ def sends_of(selector: str | None, keys: str | None, hot_share: float, start: Be
             return Sends(selector=chosen, keys=numbered_keys(count, hot_share))
         if hot_share:
             raise UsageError(
-                sentence("hot-key-makes-one-keys-count", "--hot-key makes one of --keys COUNT hot"),
-                remedy=sentence("count-key-file-instead", "count the key in the file instead"),
+                sentence("allocation-hot-key-makes-keys", "--hot-key makes one of --keys COUNT hot"),
+                remedy=sentence("allocation-count-key-file-instead", "count the key in the file instead"),
             )
         return Sends(selector=chosen, keys=_in_file(Path(keys)))
     if hot_share and not start.keys:
         raise UsageError(
-            sentence("hot-key-share-rate-keys", "--hot-key is a share of --rate or --keys"),
-            remedy=sentence("add-rate-n-keys-n", "add --rate N or --keys N"),
+            sentence("allocation-hot-key-share-rate", "--hot-key is a share of --rate or --keys"),
+            remedy=sentence("allocation-add-rate-keys", "add --rate N or --keys N"),
         )
     if chosen is None or chosen.choosing is not Choosing.HASH:
         return Sends(selector=chosen)
     if start.sample is None:
         raise UsageError(
-            sentence("queue-hash-chooses-depends-keys", "which queue a hash chooses depends on the keys"),
+            sentence("allocation-queue-hash-chooses-depends", "which queue a hash chooses depends on the keys"),
             remedy=sentence(
-                "add-keys-count-keys-file-begin",
+                "allocation-add-keys-count-file",
                 "add --keys COUNT or --keys FILE, or begin with a live topic (-g GROUP -t TOPIC)",
             ),
         )
@@ -131,8 +133,8 @@ def sampled_keys(target: ClusterTarget, topic: str) -> dict[str, float]:
     shares = counted_keys(Counter(item.key for item in messages if item.store_time_ms >= since))
     if not shares:
         raise UsageError(
-            sentence("no-sampled-message-key", "no sampled message of {topic} has a key", topic=topic),
-            remedy=sentence("add-keys-count-keys-file-use", "add --keys COUNT or --keys FILE, or use --selector turn"),
+            sentence("allocation-no-sampled-message-key", "no sampled message of {topic} has a key", topic=topic),
+            remedy=sentence("allocation-add-keys-count", "add --keys COUNT or --keys FILE, or use --selector turn"),
         )
     return shares
 
@@ -144,10 +146,12 @@ def _in_file(file: Path) -> dict[str, float]:
         lines = read_named(file).decode().splitlines()
     except (OSError, ValueError) as error:
         raise UsageError(
-            sentence("cannot-read-keys", "cannot read keys from {file}", file=file),
+            sentence("allocation-cannot-read-keys", "cannot read keys from {file}", file=file),
             reason=str(error),
             remedy=sentence(
-                "keys-takes-number-up-file", "--keys takes a number up to {most_keys}, or a file", most_keys=MOST_KEYS
+                "allocation-keys-takes-number-up",
+                "--keys takes a number up to {most_keys}, or a file",
+                most_keys=MOST_KEYS,
             ),
         ) from error
     for line in filter(None, map(str.strip, lines)):
@@ -157,7 +161,7 @@ def _in_file(file: Path) -> dict[str, float]:
     shares = counted_keys(counts)
     if not shares:
         raise UsageError(
-            sentence("no-keys", "there are no keys in {file}", file=file),
-            remedy=sentence("write-key-line-key-count", "write a key a line, or KEY,COUNT"),
+            sentence("allocation-no-keys", "there are no keys in {file}", file=file),
+            remedy=sentence("allocation-write-key-line", "write a key a line, or KEY,COUNT"),
         )
     return shares

@@ -159,8 +159,8 @@ def require_one_or_all(group: str | None, *, everything: bool) -> None:
     """Raises UsageError unless just one of the two is asked for."""
     if everything == (group is not None):
         raise UsageError(
-            sentence("name-one-group-all", "name one group, or all of them"),
-            remedy=sentence("use-g-group-all", "use -g GROUP or --all"),
+            sentence("allocation-name-group-all", "name one group, or all of them"),
+            remedy=sentence("allocation-use-group-all", "use -g GROUP or --all"),
         )
 
 
@@ -223,9 +223,9 @@ def counted_in(snapshot: ClusterSnapshot, stores: Sequence[str], topics: Iterabl
         if not sign or name not in brokers:
             known = ", ".join(sorted(filter(None, brokers)))
             raise UsageError(
-                sentence("cannot-read-4", "cannot read {text}", text=text),
-                reason=sentence("brokers", "brokers: {known}", known=known),
-                remedy=sentence("write-tags-broker-dir", "write --tags-from BROKER=DIR"),
+                sentence("allocation-cannot-read", "cannot read {text}", text=text),
+                reason=sentence("allocation-brokers", "brokers: {known}", known=known),
+                remedy=sentence("allocation-write-tags-broker-dir", "write --tags-from BROKER=DIR"),
             )
         samples += count_tags(Path(directory), name, topics, tags)
     counted = {sample.queue for sample in samples}

@@ -153,33 +153,34 @@ def numbers_of(queues: int | None, clients: int | Sequence[str] | None, shape: S
         if capacity.mode is not Mode.CONCURRENT and capacity.thread_count is None:
             reason = "each queue is one thread's" if capacity.orderly else "each key is one thread's"
             raise UsageError(
-                sentence("mode-needs-threads", "--mode {mode} needs --threads", mode=capacity.mode),
+                sentence("allocation-mode-needs-threads", "--mode {mode} needs --threads", mode=capacity.mode),
                 reason=reason,
-                remedy=sentence("add-threads-n", "add --threads N"),
+                remedy=sentence("allocation-add-threads", "add --threads N"),
             )
         return Numbers(queues=queues, clients=clients, shape=shape)
     if queues is not None or clients is not None:
         given, missing = ("--queues", "--clients") if clients is None else ("--clients", "--queues")
         raise UsageError(
             sentence(
-                "begins-numbers-needs",
+                "allocation-begins-numbers-also-needs",
                 "{given} begins with numbers, so it also needs {missing}",
                 given=given,
                 missing=missing,
             ),
             remedy=sentence(
-                "use-both-live-group-g-group",
+                "allocation-use-both-live-group",
                 "use both; with a live group (-g GROUP -t TOPIC) --add-clients N and --queues-each N change it",
             ),
         )
     if shape.rooms or shape.rate is not None or replace(capacity, mode=UNKNOWN.mode) != UNKNOWN:
         raise UsageError(
             sentence(
-                "rooms-rate-capacity-threads-need-queues",
+                "allocation-rooms-rate-capacity-threads",
                 "--rooms, --rate, --capacity and --threads need --queues and --clients",
             ),
             remedy=sentence(
-                "use-queues-n-clients-n-client", "use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC"
+                "allocation-use-queues-clients-client",
+                "use --queues N and --clients N (or --client ID), or -g GROUP -t TOPIC",
             ),
         )
     return None
@@ -193,12 +194,12 @@ def subscriptions_of(texts: Sequence[str]) -> dict[str, frozenset[str]]:
         topics = names_in(listed)
         if not client or not topics or client in topics_by_client:
             raise UsageError(
-                sentence("cannot-read-subscriptions", "cannot read the subscriptions {text}", text=text),
-                reason=sentence("client-named-twice", "client {client} is named twice", client=client)
+                sentence("allocation-cannot-read-subscriptions", "cannot read the subscriptions {text}", text=text),
+                reason=sentence("allocation-client-named-twice", "client {client} is named twice", client=client)
                 if client in topics_by_client
-                else sentence("not-client-topic-topic", "it is not CLIENT=TOPIC[,TOPIC]"),
+                else sentence("allocation-not-client-topic", "it is not CLIENT=TOPIC[,TOPIC]"),
                 remedy=sentence(
-                    "write-instance-subscribes-c1-orders-trades",
+                    "allocation-write-instance-subscribes-orders",
                     "write for instance --subscribes c1=orders,trades, once for each client",
                 ),
             )
@@ -214,8 +215,10 @@ def assignor_of(words: tuple[str, str] | None) -> KafkaAssignor | None:
     names = [str(item) for item in KafkaAssignor]
     if system != "kafka" or name not in names:
         raise UsageError(
-            sentence("cannot-simulate", "cannot simulate as {words}", words=" ".join(words)),
-            remedy=sentence("use-as", "use {options}", options=", ".join(f"--as kafka {item}" for item in names)),
+            sentence("allocation-cannot-simulate", "cannot simulate as {words}", words=" ".join(words)),
+            remedy=sentence(
+                "allocation-use", "use {options}", options=", ".join(f"--as kafka {item}" for item in names)
+            ),
         )
     return KafkaAssignor(name)
 
@@ -234,7 +237,7 @@ def nobody_there(state: ClusterSnapshot, group: str, topic: str) -> MqctlError:
             return gap.as_error(problem, "mqctl broker list shows which brokers answer", so_far="")
     return NotFoundError(
         sentence(
-            "no-member-online-no-topic",
+            "allocation-no-member-online",
             "no member of {group} is online, or there is no topic {topic}",
             group=group,
             topic=topic,
@@ -358,8 +361,8 @@ def new_broker(text: str, usual: int) -> tuple[str, int]:
     count = decimal(equals, low=1, high=MAX_QUEUES) if sign else usual
     if not name or count is None:
         raise UsageError(
-            sentence("cannot-read-broker", "cannot read the broker {text}", text=text),
-            remedy=sentence("write-name-name-queues", "write NAME or NAME=QUEUES"),
+            sentence("allocation-cannot-read-broker", "cannot read the broker {text}", text=text),
+            remedy=sentence("allocation-write-name-queues", "write NAME or NAME=QUEUES"),
         )
     return name, count
 
@@ -373,9 +376,9 @@ def new_room(text: str) -> NewRoom:
     brokers, queues, clients = counts or (None, None, None)
     if match is None or brokers is None or queues is None or clients is None:
         raise UsageError(
-            sentence("cannot-read-room", "cannot read the room {text}", text=text),
+            sentence("allocation-cannot-read-room", "cannot read the room {text}", text=text),
             remedy=sentence(
-                "write-instance-sh-2x8-3-brokers", "write for instance SH=2x8+3: brokers, queues each, clients"
+                "allocation-write-instance-sh-brokers", "write for instance SH=2x8+3: brokers, queues each, clients"
             ),
         )
     return NewRoom(name=match["room"], broker_count=brokers, queue_count=queues, client_count=clients)
@@ -397,7 +400,7 @@ def fixed_lists(file: Path | None, topic: str) -> dict[str, list[MessageQueue]] 
         return {client: [_queue(text, topic) for text in texts] for client, texts in table.items()}
     except (OSError, ValueError) as error:
         raise UsageError(
-            sentence("cannot-read-queues", "cannot read queues from {file}", file=file),
+            sentence("allocation-cannot-read-queues", "cannot read queues from {file}", file=file),
             reason=str(error),
             remedy=remedy,
         ) from error

@@ -73,7 +73,7 @@ def run_produce(
     plan = _plan(workload, place, bounds, own_name(Purpose.BENCH, "producer"))
     announced = [
         sentence(
-            "sends-mqctl-bench-clean-removes-topics",
+            "sends-bench-clean-removes",
             "sends to {topic}: {sentence}; mqctl bench clean removes topics and groups",
             topic=plan.topic,
             sentence=plan.quota.sentence(),
@@ -95,7 +95,7 @@ def run_consume(
     find_place(target, place.topic, place.brokers)  # a topic that is made for it would be empty
     announced = [
         sentence(
-            "reads-nobodys-member-commits-nothing",
+            "bench-reads-nobody-member-commits",
             "reads {topic}, as nobody's member, and commits nothing: {sentence}",
             topic=plan.topic,
             sentence=plan.quota.sentence(),
@@ -117,7 +117,7 @@ def run_latency(
     plan = _plan(workload, place, bounds, own_name(Purpose.BENCH, "producer"))
     announced = [
         sentence(
-            "sends-reads-mqctl-bench-clean-removes",
+            "sends-reads-bench-clean",
             "sends to {topic} and reads it: {sentence}; mqctl bench clean removes both",
             topic=plan.topic,
             sentence=plan.quota.sentence(),

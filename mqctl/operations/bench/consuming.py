@@ -97,7 +97,7 @@ def measure_reading(target: ClusterTarget, plan: BenchPlan, *, follows: bool) ->
             follows=follows,
         ),
         counting=sentence(
-            "message-counts-when-latency-how-old",
+            "bench-message-counts-when-latency",
             "a message counts when it is there; its latency is how old it was then, since it was "
             "due to be sent; service is the time of a pull that brought messages; nothing is "
             "committed",
@@ -188,7 +188,7 @@ def _latency_run(plan: BenchPlan, group: str, cluster: str, began_ms: int, crews
             )
         ),
         counting=sentence(
-            "latency-moment-message-due-schedule-consumer",
+            "bench-latency-moment-message-due",
             "latency is from the moment a message was due by the schedule until a consumer had "
             "it, send from the same moment to the broker's answer; sender and consumer share "
             "this machine's clock",
@@ -232,7 +232,7 @@ def _bounds(target: ClusterTarget, place: SendPlace) -> _Start:
     if unknown:
         raise UnreachableError(
             sentence("bench-could-not-begin", "the bench could not begin"),
-            reason=sentence("does-not-report-offsets", "{unknown} does not report its offsets", unknown=unknown[0]),
+            reason=sentence("bench-not-report-offsets", "{unknown} does not report its offsets", unknown=unknown[0]),
         )
     return _Start(offsets=offsets)
 

@@ -71,7 +71,7 @@ class Crew:
                 raise DeadlineError(
                     sentence("bench-could-not-begin", "the bench could not begin"),
                     reason=sentence(
-                        "process-not-ready-s", "a process was not ready in {ready_s:g} s", ready_s=_READY_S
+                        "bench-process-not-ready", "a process was not ready in {ready_s:g} s", ready_s=_READY_S
                     ),
                 )
 
@@ -136,7 +136,7 @@ def _started(task: BenchTask) -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise StorageError(
-            sentence("could-not-start-process-bench", "could not start a process of the bench"), reason=str(error)
+            sentence("bench-could-not-start-process", "could not start a process of the bench"), reason=str(error)
         ) from error
     _write(process, msgspec.json.encode(task, enc_hook=encoded) + b"\n")
     return process

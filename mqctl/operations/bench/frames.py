@@ -159,7 +159,7 @@ class SendFrames:
         }
         credentials = self._task.credentials
         if credentials is None:
-            raise ConfigurationError(sentence("send-signed-without-keys", "a send was to be signed without keys"))
+            raise ConfigurationError(sentence("bench-send-signed-without-keys", "a send was to be signed without keys"))
         return encode(signed(replace(command, opaque=opaque, ext_fields=ext, body=body), credentials))
 
 

@@ -53,9 +53,9 @@ def limit_of(run: LimitEvidence) -> BenchLimit:
     if run.workload.mode is SendMode.ONEWAY or run.service is None:
         return BenchLimit(
             what=LimitKind.UNKNOWN,
-            evidence=sentence("no-answer-shows-how-long-brokers", "no answer shows how long brokers take"),
+            evidence=sentence("bench-no-answer-shows-how", "no answer shows how long brokers take"),
             next=sentence(
-                "compare-what-brokers-stored-send-mode",
+                "bench-compare-brokers-stored-send",
                 "compare with what the brokers stored, or send with --mode sync",
             ),
         )
@@ -75,12 +75,12 @@ def pull_limit(run: LimitEvidence, per_pull: float, *, follows: bool) -> BenchLi
     if run.service is None:
         return BenchLimit(
             what=LimitKind.UNKNOWN,
-            evidence=sentence("no-pull-brought-message", "no pull brought a message"),
+            evidence=sentence("bench-no-pull-brought-message", "no pull brought a message"),
             next=sentence("bench-produce-sends-some", "bench produce sends some"),
         )
     mean_ms, batch = run.service.mean_ms, run.workload.batch_count
     brought = sentence(
-        "each-queue-one-pull-under-way",
+        "bench-each-queue-pull-under",
         "each queue has one pull under way; one brought {per_pull:,.1f} messages in {mean_ms:.3g} ms",
         per_pull=per_pull,
         mean_ms=mean_ms,
@@ -89,12 +89,12 @@ def pull_limit(run: LimitEvidence, per_pull: float, *, follows: bool) -> BenchLi
         return BenchLimit(
             what=LimitKind.UNKNOWN,
             evidence=sentence(
-                "pulls-wait-broker-something-sent",
+                "bench-pulls-wait-broker-until",
                 "{brought}, and pulls wait in the broker until something is sent",
                 brought=brought,
             ),
             next=sentence(
-                "send-faster-meanwhile-read-what-bench",
+                "bench-send-faster-meanwhile-read",
                 "send faster meanwhile, or read what is there: bench consume without --follow",
             ),
         )
@@ -102,23 +102,21 @@ def pull_limit(run: LimitEvidence, per_pull: float, *, follows: bool) -> BenchLi
         return BenchLimit(
             what=LimitKind.BROKER,
             evidence=sentence(
-                "half-more-than-connects-broker-neither",
+                "bench-half-more-connects-broker",
                 "{brought}, half of them in more than {near_network:g} connects to the broker; "
                 "neither our CPU nor the connections were full",
                 brought=brought,
                 near_network=_NEAR_NETWORK,
             ),
             next=sentence(
-                "read-more-queues-once-where-rate",
+                "bench-read-more-queues-once",
                 "read with more queues once: where the rate stays and the time grows, the broker is at its limit",
             ),
         )
     return BenchLimit(
         what=LimitKind.IN_FLIGHT,
         evidence=brought,
-        next=sentence(
-            "raise-batch-while-pulls-come-back", "raise --batch while pulls come back full; else more queues"
-        ),
+        next=sentence("bench-raise-batch-while-pulls", "raise --batch while pulls come back full; else more queues"),
     )
 
 
@@ -128,12 +126,12 @@ def _arriving(run: LimitEvidence) -> BenchLimit | None:
     return BenchLimit(
         what=LimitKind.NETWORK,
         evidence=sentence(
-            "connection-had-part-answer-waited-rest",
+            "bench-connection-part-answer-waited",
             "a connection had a part of an answer and waited for the rest for {arriving_share} of the time",
             arriving_share=share(run.client.arriving_share),
         ),
         next=sentence(
-            "measure-network-where-room-broker-does",
+            "bench-measure-network-where-room-broker",
             "measure the network; where it has room, the broker does not write fast enough",
         ),
     )
@@ -146,12 +144,12 @@ def _refused(run: LimitEvidence) -> BenchLimit | None:
     return BenchLimit(
         what=LimitKind.BROKER,
         evidence=sentence(
-            "broker-refused-requests-because-busy",
+            "bench-broker-refused-requests-because",
             "a broker refused {count:,} requests because it was busy",
             count=count,
         ),
         next=sentence(
-            "see-mqctl-broker-describe-disk-threads",
+            "bench-see-broker-describe-disk-threads",
             "see mqctl broker describe for its disk and threads; or send at a lower --rate",
         ),
     )
@@ -162,8 +160,8 @@ def _short(run: LimitEvidence) -> BenchLimit | None:
         return None
     return BenchLimit(
         what=LimitKind.UNKNOWN,
-        evidence=sentence("s-too-short-judge", "{counted_s:.3g} s are too short to judge", counted_s=run.counted_s),
-        next=sentence("let-run-longer-duration-30s-say", "let it run longer: --duration 30s, say"),
+        evidence=sentence("bench-too-short-judge", "{counted_s:.3g} s are too short to judge", counted_s=run.counted_s),
+        next=sentence("bench-let-run-longer-duration", "let it run longer: --duration 30s, say"),
     )
 
 
@@ -175,9 +173,9 @@ def _kept(run: LimitEvidence) -> BenchLimit | None:
     return BenchLimit(
         what=LimitKind.SCHEDULE,
         evidence=sentence(
-            "schedule-messages-second-kept", "the schedule of {rate:,.0f} messages a second was kept", rate=rate
+            "bench-schedule-messages-second-kept", "the schedule of {rate:,.0f} messages a second was kept", rate=rate
         ),
-        next=sentence("raise-rate-leave-out-go-fast", "raise --rate, or leave it out to go as fast as possible"),
+        next=sentence("bench-raise-rate-leave-out", "raise --rate, or leave it out to go as fast as possible"),
     )
 
 
@@ -187,13 +185,11 @@ def _busy(run: LimitEvidence) -> BenchLimit | None:
     return BenchLimit(
         what=LimitKind.CLIENT_CPU,
         evidence=sentence(
-            "process-ours-used-core",
+            "bench-process-ours-used-core",
             "a process of ours used {cpu_share} of a core",
             cpu_share=share(run.client.cpu_share),
         ),
-        next=sentence(
-            "raise-processes-run-another-machine-well", "raise --processes, or run it on another machine as well"
-        ),
+        next=sentence("bench-raise-processes-run-another", "raise --processes, or run it on another machine as well"),
     )
 
 
@@ -204,12 +200,12 @@ def _waited(run: LimitEvidence) -> BenchLimit | None:
     return BenchLimit(
         what=LimitKind.BROKER,
         evidence=sentence(
-            "sends-waited-up-ms-thread",
+            "bench-sends-waited-up-ms",
             "sends waited up to {send_wait_max_ms} ms for a thread of {broker_name}",
             send_wait_max_ms=worst.send_wait_max_ms,
             broker_name=worst.broker_name,
         ),
-        next=sentence("see-mqctl-broker-describe-disk-send", "see mqctl broker describe for its disk and send threads"),
+        next=sentence("bench-see-broker-describe-disk", "see mqctl broker describe for its disk and send threads"),
     )
 
 
@@ -219,13 +215,13 @@ def _blocked(run: LimitEvidence) -> BenchLimit | None:
     return BenchLimit(
         what=LimitKind.NETWORK,
         evidence=sentence(
-            "connection-took-no-more-bytes-time",
+            "bench-connection-took-no-more",
             "a connection took no more bytes for {blocked_share} of the time, and no send was "
             "seen to wait inside a broker",
             blocked_share=share(run.client.blocked_share),
         ),
         next=sentence(
-            "measure-network-where-room-broker-does-2",
+            "bench-measure-network-where-room",
             "measure the network; where it has room, the broker does not read fast enough",
         ),
     )
@@ -235,7 +231,7 @@ def _round_trips(workload: Workload, client: BenchClient, service: Percentiles) 
     """Little's law: so many requests in flight, each away for so long, are no more a second than this."""
     near = client.connect_ms is not None and service.p50_ms <= client.connect_ms * _NEAR_NETWORK
     evidence = sentence(
-        "requests-flight-each-answered-ms-average",
+        "bench-requests-flight-each-answered",
         "{in_flight} requests in flight, each answered in {mean_ms:.3g} ms on average, are "
         "{in_flight_2:,.0f} a second at most",
         in_flight=workload.in_flight,
@@ -246,22 +242,22 @@ def _round_trips(workload: Workload, client: BenchClient, service: Percentiles) 
         return BenchLimit(
             what=LimitKind.IN_FLIGHT,
             evidence=sentence(
-                "half-answers-take-no-more-than",
+                "bench-half-answers-take-no",
                 "{evidence}; half of the answers take no more than {near_network:g} connects to the broker",
                 evidence=evidence,
                 near_network=_NEAR_NETWORK,
             ),
-            next=sentence("raise-flight", "raise --in-flight"),
+            next=sentence("bench-raise-flight", "raise --in-flight"),
         )
     return BenchLimit(
         what=LimitKind.BROKER,
         evidence=sentence(
-            "neither-our-cpu-nor-connections-full",
+            "bench-neither-our-cpu-nor",
             "{evidence}; neither our CPU nor the connections were full",
             evidence=evidence,
         ),
         next=sentence(
-            "raise-flight-once-where-rate-stays",
+            "bench-raise-flight-once-where",
             "raise --in-flight once: where the rate stays and the time grows, the broker is at its limit",
         ),
     )

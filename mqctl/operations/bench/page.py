@@ -27,7 +27,7 @@ def _write_page(document: Document, file: Path | None) -> None:
     from mqctl.render.reports.html import document_page
 
     write_text(file, document_page(f"bench {run.kind}: {run.topic}", document, charts(run)))
-    note(sentence("charts-figures", "charts and figures are in {file}", file=file))
+    note(sentence("bench-charts-figures", "charts and figures are in {file}", file=file))
 
 
 def charts(run: BenchRun) -> Mapping[str, str]:

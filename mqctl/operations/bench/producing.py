@@ -59,33 +59,33 @@ def check_workload(workload: Workload) -> None:
     kind = workload.message_type
     if workload.min_bytes > workload.max_bytes:
         raise UsageError(
-            sentence("size-ends-before-begins", "--size ends before it begins"),
-            remedy=sentence("write-smaller-number-first-size-100", "write the smaller number first: --size 100-2000"),
+            sentence("bench-size-ends-before-begins", "--size ends before it begins"),
+            remedy=sentence("bench-write-smaller-number-first", "write the smaller number first: --size 100-2000"),
         )
     if workload.batch_count > 1 and (kind is not MessageType.NORMAL or workload.compression != "none"):
         raise UsageError(
-            sentence("batch-takes-plain-messages-only", "--batch takes plain messages only"),
+            sentence("bench-batch-takes-plain-messages", "--batch takes plain messages only"),
             reason=sentence(
-                "brokers-do-not-support-delay-order",
+                "bench-brokers-not-support-delay",
                 "brokers do not support delay, order, transactions or compression for batches",
             ),
-            remedy=sentence("leave-out-batch-type-compression", "leave out --batch, or --type and --compression"),
+            remedy=sentence("bench-leave-out-batch-type", "leave out --batch, or --type and --compression"),
         )
     if kind is MessageType.TRANSACTION and workload.mode is SendMode.ONEWAY:
         raise UsageError(
-            sentence("transaction-needs-answer", "a transaction needs an answer"),
-            reason=sentence("holds-position-half-message", "it holds the position of the half message"),
+            sentence("bench-transaction-needs-answer", "a transaction needs an answer"),
+            reason=sentence("bench-holds-position-half-message", "it holds the position of the half message"),
         )
     if kind is MessageType.FIFO and workload.key_count < workload.process_count:
         raise UsageError(
-            sentence("type-fifo-needs-keys", "--type fifo needs --keys"),
-            reason=sentence("order-needs-key", "order needs a key"),
-            remedy=sentence("instance-keys-1000", "for instance --keys 1000"),
+            sentence("bench-type-fifo-needs-keys", "--type fifo needs --keys"),
+            reason=sentence("bench-order-needs-key", "order needs a key"),
+            remedy=sentence("bench-instance-keys", "for instance --keys 1000"),
         )
     if workload.in_flight < workload.process_count:
         raise UsageError(
-            sentence("flight-less-than-processes", "--in-flight is less than --processes"),
-            remedy=sentence("give-each-process-request-least", "give each process a request at least"),
+            sentence("bench-flight-less-processes", "--in-flight is less than --processes"),
+            remedy=sentence("bench-give-each-process-request", "give each process a request at least"),
         )
 
 
@@ -98,8 +98,8 @@ def produce(target: ClusterTarget, plan: BenchPlan) -> BenchRun:
     place = find_place(target, plan.topic, plan.brokers)
     if plan.workload.message_type is MessageType.FIFO and len(place.queues) < plan.workload.process_count:
         raise UsageError(
-            sentence("more-processes-than-queues-cannot-send", "more processes than queues cannot send in order"),
-            remedy=sentence("lower-processes", "lower --processes"),
+            sentence("bench-more-processes-queues-cannot", "more processes than queues cannot send in order"),
+            remedy=sentence("bench-lower-processes", "lower --processes"),
         )
     began_ms = time.time_ns() // 1_000_000
     with BrokerWatch(target, place.addresses, place.queues) as watch, crew(send_tasks(target, plan, place)) as members:
@@ -170,14 +170,14 @@ def find_place(target: ClusterTarget, topic: str, brokers: Sequence[str]) -> Sen
         wanted = [queue for queue in queues if not brokers or queue.broker_name in brokers]
         if not wanted:
             raise NotFoundError(
-                sentence("topic-no-queue", "topic {topic} has no queue there", topic=topic),
+                sentence("bench-topic-no-queue", "topic {topic} has no queue there", topic=topic),
                 remedy=command_line("mqctl topic route -t {}", topic),
             )
         routes = producer.instance.routes
         addresses = {queue.broker_name: routes.master(queue.broker_name) or "" for queue in wanted}
     if not all(addresses.values()):
         raise DeadlineError(
-            sentence("name-servers-know-no-master-broker", "the name servers know no master of a broker"),
+            sentence("bench-name-servers-know-no", "the name servers know no master of a broker"),
             remedy="mqctl broker list",
         )
     with target.open() as cluster:
@@ -222,7 +222,7 @@ def follow(members: Crew, time_ms: int) -> None:
         except KeyboardInterrupt:
             note(
                 sentence(
-                    "interrupted-waiting-what-under-way-figures",
+                    "bench-interrupted-waiting-under-way",
                     "interrupted: waiting for what is under way; the figures are those so far",
                 )
             )
@@ -246,7 +246,7 @@ def client_of(ends: Sequence[EndTold], figures: Summed, warm_up_s: int) -> Bench
 def ended_by(ends: Sequence[EndTold], process_count: int) -> str:
     """Returns how the run ended: what ended the first process that did not simply run out of time."""
     if len(ends) < process_count:
-        return sentence("lost-process", "lost a process")
+        return sentence("bench-lost-process", "lost a process")
     reasons = [end.ended_by for end in ends]
     return next((reason for reason in ("interrupt", "quota", "count", "end") if reason in reasons), "duration")
 
@@ -255,35 +255,37 @@ def _counting(workload: Workload) -> str:
     """Says what one of the figures counts."""
     if workload.mode is SendMode.ONEWAY:
         return sentence(
-            "message-counts-when-handed-connection-compare",
+            "bench-message-counts-when-handed",
             "a message counts when it was handed to the connection; compare with what the brokers stored",
         )
     times = (
         sentence(
-            "moment-due-schedule-service-moment-sent",
+            "bench-moment-due-schedule-service",
             "from the moment it was due by the schedule (`service`: from the moment it was sent) to its answer",
         )
         if workload.rate is not None
-        else sentence("moment-sent-answer", "from the moment it was sent to its answer")
+        else sentence("bench-moment-sent-answer", "from the moment it was sent to its answer")
     )
     unit = (
-        sentence("request-messages", "a request of {batch_count} messages", batch_count=workload.batch_count)
+        sentence("bench-request-messages", "a request of {batch_count} messages", batch_count=workload.batch_count)
         if workload.batch_count > 1
-        else sentence("message", "a message")
+        else sentence("bench-message", "a message")
     )
     who = (
         sentence(
-            "senders-each-wait-answer",
+            "bench-senders-each-wait-answer",
             "{in_flight} senders that each wait for their answer",
             in_flight=workload.in_flight,
         )
         if workload.mode is SendMode.SYNC
         else sentence(
-            "up-requests-without-answer", "up to {in_flight} requests without an answer", in_flight=workload.in_flight
+            "bench-up-requests-without-answer",
+            "up to {in_flight} requests without an answer",
+            in_flight=workload.in_flight,
         )
     )
     return sentence(
-        "counts-when-answer-says-stored-times",
+        "bench-counts-when-answer-says",
         "{unit} counts when its answer says that it is stored; {who}; times are {times}",
         unit=unit,
         who=who,

@@ -26,11 +26,11 @@ def read_run(file: Path) -> BenchRun:
         if schema != BENCH_SCHEMA:
             raise BadInputError(
                 problem,
-                reason=sentence("schema", "its schema is {schema}", schema=schema),
-                remedy=sentence("write-one-o-json-file", "write one with -o json > FILE"),
+                reason=sentence("bench-schema", "its schema is {schema}", schema=schema),
+                remedy=sentence("bench-write-json-file", "write one with -o json > FILE"),
             )
         return msgspec.convert(document, BenchRun)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise BadInputError(
-            problem, reason=of_decoder(error), remedy=sentence("write-one-o-json-file", "write one with -o json > FILE")
+            problem, reason=of_decoder(error), remedy=sentence("bench-write-json-file", "write one with -o json > FILE")
         ) from error

@@ -116,7 +116,7 @@ def load_expectations(file: Path) -> Expectations:
     except FileNotFoundError as error:
         raise NotFoundError(
             sentence("no-file", "there is no file {file}", file=file),
-            remedy=sentence("mqctl-check-h-shows-example", "mqctl check -h shows an example"),
+            remedy=sentence("check-shows-example", "mqctl check -h shows an example"),
         ) from error
     except OSError as error:
         raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error
@@ -136,8 +136,8 @@ def load_expectations(file: Path) -> Expectations:
         ) from error
     if wishes == Expectations():
         raise ConfigurationError(
-            sentence("declares-nothing", "{file} declares nothing", file=file),
-            remedy=sentence("mqctl-check-h-shows-example", "mqctl check -h shows an example"),
+            sentence("check-declares-nothing", "{file} declares nothing", file=file),
+            remedy=sentence("check-shows-example", "mqctl check -h shows an example"),
         )
     return wishes
 
@@ -193,7 +193,7 @@ def _limit(most: Most | None, read: Callable[[Number], float]) -> Limit | None:
 
 def _real(value: Number) -> float:
     if isinstance(value, str):
-        raise ConfigurationError(sentence("not-number", "{value!r} is not a number", value=value))
+        raise ConfigurationError(sentence("check-not-number", "{value!r} is not a number", value=value))
     return value
 
 

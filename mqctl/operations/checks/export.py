@@ -84,7 +84,7 @@ class ClusterCollector(Collector):
             if not self._failed:
                 tell(composed("mqctl: {problem}", problem=problem))
         elif self._failed:
-            tell(sentence("cluster-answers-again", "mqctl: the cluster answers again"))
+            tell(sentence("check-cluster-answers-again", "mqctl: the cluster answers again"))
         self._failed = bool(problem)
         self._gathered_at = monotonic()
         own = (
@@ -104,7 +104,7 @@ class ClusterCollector(Collector):
         if count and not self._left_out:
             tell(
                 sentence(
-                    "without-metrics-members-furthest-behind",
+                    "check-without-metrics-those-members",
                     "mqctl: {count} without metrics, {most_groups:,} with (those with members, then "
                     "those furthest behind); --limit all has all, -g 'order-*' and --except choose",
                     count=counted(round(count), "group"),
@@ -136,12 +136,12 @@ def serve(registry: CollectorRegistry, host: str, port: int) -> None:
         raise StorageError(
             problem,
             reason=error.strerror or str(error),
-            remedy=sentence("name-another-listen", "name another --listen"),
+            remedy=sentence("check-name-another-listen", "name another --listen"),
         ) from error
     shown = f"[{host}]" if ":" in host else host
     tell(
         sentence(
-            "metrics-http-metrics-ctrl-c",
+            "check-metrics-http-ctrl",
             "mqctl: metrics at http://{shown}:{server_port}/metrics; Ctrl-C ends it",
             shown=shown,
             server_port=server.server_port,
@@ -166,7 +166,7 @@ def listen_address(text: str) -> tuple[str, int]:
     number = decimal(port, 0, 65_535)
     if not colon or number is None:
         raise UsageError(
-            sentence("not-address-listen", "{text!r} is not an address to listen on", text=text),
-            remedy=sentence("use-instance-listen-127-0-0", "use for instance --listen 127.0.0.1:9557"),
+            sentence("check-not-address-listen", "{text!r} is not an address to listen on", text=text),
+            remedy=sentence("check-use-instance-listen", "use for instance --listen 127.0.0.1:9557"),
         )
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", number

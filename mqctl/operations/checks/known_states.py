@@ -34,7 +34,7 @@ def load_known(file: Path) -> tuple[KnownState, ...]:
     except FileNotFoundError as error:
         raise NotFoundError(
             sentence("no-file", "there is no file {file}", file=file),
-            remedy=sentence("leave-known-out-write", "leave --known out, or write it"),
+            remedy=sentence("check-leave-known-out-write", "leave --known out, or write it"),
         ) from error
     except OSError as error:
         raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error

@@ -83,13 +83,13 @@ class OneLine:
             what, need = ("limits", "a group") if limited else ("a group", "limits")
             example = "mqctl check --group 'order-*' --max-lag 1000 --require-members"
             raise UsageError(
-                sentence("without", "{what} without {need}", what=what, need=need),
-                remedy=sentence("instance", "for instance {example}", example=example),
+                sentence("check-without", "{what} without {need}", what=what, need=need),
+                remedy=sentence("check-instance", "for instance {example}", example=example),
             )
         if self.without and not self.groups:
             raise UsageError(
-                sentence("except-needs-group", "--except needs --group"),
-                remedy=sentence("name-groups-meant-all", "name the groups that are meant, '*' for all"),
+                sentence("check-except-needs-group", "--except needs --group"),
+                remedy=sentence("check-name-groups-meant-all", "name the groups that are meant, '*' for all"),
             )
         if not limited and self.brokers is None:
             return None

@@ -81,7 +81,7 @@ class Webhook:
                 break
         tell(
             sentence(
-                "webhook-not-reached-verdict-stands",
+                "check-webhook-not-reached-verdict",
                 "mqctl: the webhook at {place} was not reached: {problem}; the verdict stands",
                 place=self.place,
                 problem=problem,
@@ -96,7 +96,9 @@ class Webhook:
                 return "", False
         except HTTPError as error:
             error.close()
-            return sentence("answers-2", "it answers {code}", code=error.code), error.code >= 500 or error.code == 429
+            return sentence(
+                "check-answers", "it answers {code}", code=error.code
+            ), error.code >= 500 or error.code == 429
         except (OSError, HTTPException) as error:
             return str(getattr(error, "reason", error)) or type(error).__name__, True
 
@@ -111,15 +113,15 @@ def webhook_of(url: str | None, template: Path | None) -> Webhook | None:
     if url is None:
         if template is not None:
             raise UsageError(
-                sentence("webhook-template-without-webhook", "--webhook-template without --webhook"),
-                remedy=sentence("add-webhook-url", "add --webhook URL"),
+                sentence("check-webhook-template-without", "--webhook-template without --webhook"),
+                remedy=sentence("check-add-webhook-url", "add --webhook URL"),
             )
         return None
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
-            sentence("webhook-takes-http-https-url", "--webhook takes an HTTP or HTTPS URL"),
-            remedy=sentence("write-https-host-path", "write https://HOST/PATH"),
+            sentence("check-webhook-takes-http-https", "--webhook takes an HTTP or HTTPS URL"),
+            remedy=sentence("check-write-https-host-path", "write https://HOST/PATH"),
         )
     if template is None:
         return Webhook(url)
@@ -128,22 +130,22 @@ def webhook_of(url: str | None, template: Path | None) -> Webhook | None:
     except OSError as error:
         problem = f"could not read the template {template}"
         raise NotFoundError(
-            problem, reason=error.strerror or "", remedy=sentence("name-file-json", "name a file with JSON in it")
+            problem, reason=error.strerror or "", remedy=sentence("check-name-file-json", "name a file with JSON in it")
         ) from error
     try:
         json.loads(_filled(text, dict.fromkeys(_FIELDS, "0")))
     except ValueError as error:
         raise UsageError(
-            sentence("template-no-json", "the template {template} is no JSON", template=template),
+            sentence("check-template-no-json", "the template {template} is no JSON", template=template),
             reason=str(error),
-            remedy=sentence("see-help", "see --help"),
+            remedy=sentence("check-see-help", "see --help"),
         ) from error
     except RecursionError as error:
         reason = sentence("nested-too-deeply", "it is nested too deeply")
         raise UsageError(
-            sentence("template-no-json", "the template {template} is no JSON", template=template),
+            sentence("check-template-no-json", "the template {template} is no JSON", template=template),
             reason=reason,
-            remedy=sentence("see-help", "see --help"),
+            remedy=sentence("check-see-help", "see --help"),
         ) from error
     return Webhook(url, text)
 

@@ -28,9 +28,9 @@ def at_moment(message: OutgoingMessage, text: str, target: ClusterTarget) -> tup
     now = datetime.now().astimezone()
     moment, now_ms = parse_instant(text, now, ahead=True), round(now.timestamp() * 1000)
     if moment.epoch_ms <= now_ms:
-        tell(sentence("past-sent-once", "mqctl: {moment} is past: sent at once", moment=moment.text))
+        tell(sentence("delay-past-sent-once", "mqctl: {moment} is past: sent at once", moment=moment.text))
         return message, None
-    tell(sentence("delivered-2", "mqctl: to be delivered at {moment}", moment=moment.text))
+    tell(sentence("delay-delivered", "mqctl: to be delivered at {moment}", moment=moment.text))
     with target.open() as cluster:
         asking = asking_of(cluster, target)
         ways = delay_ways(asking)

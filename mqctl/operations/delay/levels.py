@@ -47,17 +47,19 @@ def read_delay(source: DelaySource) -> ClusterSnapshot:
     offline = [name for name in ("store", "snapshot", "file") if getattr(source, name) is not None]
     if len(offline) > 1:
         raise UsageError(
-            sentence("name-one-source", "name one source"),
-            remedy=sentence("use-file-store-snapshot-not-two", "use --file, --store or --snapshot, not two of them"),
+            sentence("name-source", "name one source"),
+            remedy=sentence("delay-use-file-store-snapshot", "use --file, --store or --snapshot, not two of them"),
         )
     if not offline:
         return _ask(source, now)
     if source.namesrv or source.profile or source.brokers:
         raise UsageError(
             sentence(
-                "cannot-combined-live-cluster", "--{offline} cannot be combined with a live cluster", offline=offline[0]
+                "delay-cannot-combined-live-cluster",
+                "--{offline} cannot be combined with a live cluster",
+                offline=offline[0],
             ),
-            remedy=sentence("name-one-source", "name one source"),
+            remedy=sentence("name-source", "name one source"),
         )
     if source.file is not None:
         from mqctl.snapshot.store.gatherer import gather_delay_file
@@ -76,8 +78,10 @@ def read_delay(source: DelaySource) -> ClusterSnapshot:
 
 def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
     if source.at or source.levels:
-        reason = sentence("live-cluster-own-clock-level-table", "a live cluster has its own clock and level table")
-        raise UsageError(sentence("levels-need-store-file", "--at and --levels need --store or --file"), reason=reason)
+        reason = sentence("delay-live-cluster-own-clock", "a live cluster has its own clock and level table")
+        raise UsageError(
+            sentence("delay-levels-need-store-file", "--at and --levels need --store or --file"), reason=reason
+        )
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.delay import gather_live_delay
 
@@ -86,7 +90,9 @@ def _ask(source: DelaySource, now: datetime) -> ClusterSnapshot:
         scope = Scope(brokers=frozenset(source.brokers))
         state = gather_live_delay(asking_of(cluster, target), scope, now_ms=round(now.timestamp() * 1000))
     if not state.brokers:
-        reason = sentence("asked-2", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
+        reason = (
+            sentence("common-asked", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
+        )
         raise NotFoundError(
             sentence("no-such-master", "there is no such master"), reason=reason, remedy="mqctl broker list"
         )

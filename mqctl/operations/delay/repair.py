@@ -54,8 +54,8 @@ def pairs(texts: Iterable[str]) -> dict[int, int]:
         level, _, offset = map(decimal, text.partition("="))
         if level is None or offset is None:
             raise UsageError(
-                sentence("cannot-read-set", "cannot read --set {text!r}", text=text),
-                remedy=sentence("write-level-offset-instance-set-3", "write LEVEL=OFFSET, for instance --set 3=17"),
+                sentence("delay-cannot-read-set", "cannot read --set {text!r}", text=text),
+                remedy=sentence("delay-write-level-offset-instance", "write LEVEL=OFFSET, for instance --set 3=17"),
             )
         offsets[level] = offset
     return offsets
@@ -71,7 +71,7 @@ def repair(request: RepairRequest) -> tuple[Document, int]:
     if not request.execute and delay_files.in_use(request.store):
         tell(
             sentence(
-                "broker-using-store-offsets-move",
+                "delay-broker-using-store-offsets",
                 "mqctl: a broker is using this store: its offsets move, and nothing can be written until it is stopped",
             )
         )
@@ -103,8 +103,8 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
     store = Path(past.subject)
     if not store.is_dir():
         raise NotFoundError(
-            sentence("store-not", "the store {store} is not there", store=store),
-            reason=sentence("change-made", "change {change_id} was made there", change_id=change_id),
+            sentence("delay-store-not", "the store {store} is not there", store=store),
+            reason=sentence("delay-change-made", "change {change_id} was made there", change_id=change_id),
         )
     with delay_files.alone(store) if execute else nullcontext():
         now = delay_files.contents(store)
@@ -112,17 +112,17 @@ def undo(change_id: str, *, execute: bool, confirmed: str | None) -> tuple[Docum
             raise BadInputError(
                 sentence("change-cannot-undone", "change {change_id} cannot be undone", change_id=change_id),
                 reason=sentence(
-                    "backup-changed-since-broker-ran-somebody",
+                    "delay-backup-changed-since-broker",
                     "{main} or its backup has changed since: a broker ran, or somebody edited it",
                     main=_MAIN,
                 ),
                 remedy=sentence(
-                    "look-mqctl-delay-repair-store-set",
+                    "look-delay-repair-store",
                     "look at mqctl delay repair --store; --set LEVEL=OFFSET sets single levels",
                 ),
             )
         steps = tuple(
-            Step(subject=step.subject, old=step.new, new=step.old, effect=sentence("before", "as it was before"))
+            Step(subject=step.subject, old=step.new, new=step.old, effect=sentence("delay-before", "as it was before"))
             for step in past.parts
             if step.state == CONFIRMED or not past.ended
         )
@@ -164,7 +164,7 @@ def _state(request: RepairRequest) -> DelayState:
     state = snapshot.brokers[0].delay
     if state is None or all(level.queue is None for level in state.levels):
         reason = sentence(
-            "consume-queues-rocksdb-not-read-offline", "its consume queues are in a RocksDB, which is not read offline"
+            "delay-consume-queues-rocksdb-not", "its consume queues are in a RocksDB, which is not read offline"
         )
         raise RefusedError(
             sentence("cannot-repair-delay-offsets", "cannot repair delay offsets of {store}", store=request.store),
@@ -178,16 +178,16 @@ def _plan(request: RepairRequest, state: DelayState, repairs: tuple[LevelRepair,
     problem = needs_rewriting(state)
     if problem is not None:
         effect = sentence(
-            "broker-reads-backup-now-after-reads",
+            "delay-broker-reads-backup-now",
             "the broker reads its backup now; after this it reads the file itself",
         )
         steps.append(Step(subject=_MAIN, old=problem, new="rewritten", effect=effect))
     steps += [
         Step(
-            subject=sentence("key", "key {key}", key=key),
+            subject=sentence("delay-key", "key {key}", key=key),
             old=key,
             new=None,
-            effect=sentence("not-delay-level-brokers-cannot-read", "not a delay level; brokers cannot read it"),
+            effect=sentence("not-delay-level-brokers", "not a delay level; brokers cannot read it"),
         )
         for key in state.rejected_keys
     ]
@@ -200,7 +200,7 @@ def _step(item: LevelRepair) -> Step:
     if item.rescued_count:
         parts.append(
             sentence(
-                "not-delivered-far-will",
+                "delay-not-delivered-far",
                 "{rescued_count} not delivered so far will be",
                 rescued_count=counted(item.rescued_count, "message"),
             )
@@ -208,7 +208,7 @@ def _step(item: LevelRepair) -> Step:
     if item.passed_count:
         parts.append(
             sentence(
-                "not-delivered-again",
+                "delay-passed-not-delivered",
                 "{passed_count} not delivered again",
                 passed_count=counted(item.passed_count, "delivered message"),
             )
@@ -216,15 +216,19 @@ def _step(item: LevelRepair) -> Step:
     if item.again_count:
         parts.append(
             sentence(
-                "delivered-again", "{again_count} delivered again", again_count=counted(item.again_count, "message")
+                "delay-delivered-again",
+                "{again_count} delivered again",
+                again_count=counted(item.again_count, "message"),
             )
         )
     if item.lost_count:
         parts.append(
-            sentence("never-delivered", "{lost_count} never delivered", lost_count=counted(item.lost_count, "message"))
+            sentence(
+                "delay-never-delivered", "{lost_count} never delivered", lost_count=counted(item.lost_count, "message")
+            )
         )
     return Step(
-        subject=sentence("level", "level {level}", level=item.level),
+        subject=sentence("common-level", "level {level}", level=item.level),
         old=None if item.old is None else str(item.old),
         new=str(item.new),
         effect=joined("; ", parts),
@@ -253,7 +257,7 @@ def _write(store: Path, change: StepRecord, texts: Mapping[str, str | None], sav
             if done
             else (
                 NOT_MOVED,
-                sentence("reads-otherwise", "{main} or {backup} reads otherwise", main=_MAIN, backup=_BACKUP),
+                sentence("delay-reads-otherwise", "{main} or {backup} reads otherwise", main=_MAIN, backup=_BACKUP),
             )
         )
     save()

@@ -86,7 +86,7 @@ def _planned(asking: Asking, request: StrandedRequest) -> tuple[list[Resend], St
     for place in unread:
         tell(
             sentence(
-                "no-readable-message-not-sent",
+                "delay-no-readable-message-not",
                 "mqctl: {place} has no readable message; it is not sent again",
                 place=place,
             )
@@ -106,16 +106,16 @@ def _broker(asking: Asking, request: StrandedRequest) -> tuple[BrokerSnapshot, D
     if len(brokers) != 1:
         known = ", ".join(item.name or "" for item in brokers) or sentence("none-name", "none of that name")
         raise UsageError(
-            sentence("no-broker-given-send-again", "no broker given to send them again"),
-            reason=sentence("there-are", "there are {there}", there=known),
-            remedy=sentence("add-broker-name", "add --broker NAME"),
+            sentence("delay-no-broker-given-send", "no broker given to send them again"),
+            reason=sentence("common-there", "there are {there}", there=known),
+            remedy=sentence("delay-add-broker-name", "add --broker NAME"),
         )
     (broker,) = brokers
     if broker.delay is None or any(gap.part == "config" for gap in broker.unavailable):
         reason = broker.unavailable[0].reason if broker.unavailable else ""
         raise UnreachableError(
             sentence(
-                "broker-does-not-report-delay-levels",
+                "broker-not-report-delay",
                 "broker {broker} does not report its delay levels",
                 broker=broker.name,
             ),
@@ -170,31 +170,33 @@ def _steps(asking: Asking, resends: Iterable[Resend]) -> list[Step]:
         )
         # How late it would be grows while one looks at the plan: no part of what must still hold.
         effects = (
-            [sentence("late", "{late_ms} late", late_ms=duration(item.late_ms))]
+            [sentence("delay-late", "{late_ms} late", late_ms=duration(item.late_ms))]
             if item.late_ms and item.delay_level
             else []
         )
         effects += (
-            [sentence("delivered-again-if-delivered-before", "delivered again if it was delivered before")]
+            [sentence("delay-delivered-again-if", "delivered again if it was delivered before")]
             if record.unique_key is None
             else []
         )
         how = (
-            sentence("level", "level {level}", level=item.delay_level)
+            sentence("common-level", "level {level}", level=item.delay_level)
             if item.delay_level
             else "timer"
             if _timed(item)
-            else sentence("once", "at once")
+            else sentence("delay-once", "at once")
         )
         steps.append(
             Step(
                 subject=composed(
-                    "{place}: {unique_key}", place=place, unique_key=record.unique_key or sentence("no-id", "no id")
+                    "{place}: {unique_key}",
+                    place=place,
+                    unique_key=record.unique_key or sentence("delay-no-id", "no id"),
                 ),
-                old=sentence("due", "due {due_ms}", due_ms=instant(due_ms))
+                old=sentence("delay-due", "due {due_ms}", due_ms=instant(due_ms))
                 if due_ms is not None
-                else sentence("due-unknown-time", "due at an unknown time"),
-                new=sentence("sent", "sent to {topic}, {how}", topic=item.topic, how=how),
+                else sentence("delay-due-unknown-time", "due at an unknown time"),
+                new=sentence("delay-sent", "sent to {topic}, {how}", topic=item.topic, how=how),
                 effect=joined("; ", effects),
                 problem=problem,
             )
@@ -214,7 +216,7 @@ def _why_not(asking: Asking, item: Resend, unique_key: str) -> str | None:
     own = item.message.stored.message
     if any((copy.message.store_host, copy.message.physical_offset) > (own.store_host, own.physical_offset)
            or copy.message.store_host != own.store_host for copy in copies):  # fmt: skip
-        return sentence("delivered-copy-exists", "a delivered copy exists")
+        return sentence("delay-delivered-copy-exists", "a delivered copy exists")
     return str(errors[0]) if errors else None
 
 

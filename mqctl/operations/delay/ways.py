@@ -42,14 +42,14 @@ def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
     ask_runtime(asking, masters)
     if not masters:
         raise UnreachableError(
-            sentence("cluster-no-master", "the cluster has no master"),
-            reason=sentence("name-servers-list-none", "the name servers list none"),
+            sentence("delay-cluster-no-master", "the cluster has no master"),
+            reason=sentence("delay-name-servers-list-none", "the name servers list none"),
         )
     for master in masters:
         if master.gaps:
             raise UnreachableError(
                 sentence(
-                    "broker-does-not-report-settings",
+                    "delay-broker-not-report-settings",
                     "broker {master} does not report its settings",
                     master=master.name,
                 ),
@@ -60,8 +60,8 @@ def delay_ways(asking: Asking, brokers: tuple[str, ...] = ()) -> DelayWays:
         names = ", ".join(master.name for master in masters)
         raise UsageError(
             sentence("delay-levels-brokers-differ", "the delay levels of the brokers differ"),
-            reason=sentence("among", "among {names}", names=names),
-            remedy=sentence("name-one-broker", "name one with --broker"),
+            reason=sentence("delay-among", "among {names}", names=names),
+            remedy=sentence("delay-name-broker", "name one with --broker"),
         )
     reaches = [_timer_reach_ms(master) for master in masters]
     known = [reach for reach in reaches if reach is not None]
@@ -77,15 +77,15 @@ def level_taken(level: int, broker: str, target: ClusterTarget) -> str:
             highest = delay_ways(asking_of(cluster, target), (broker,)).table.max_level
     except MqctlError:
         return sentence(
-            "level-highest-if-lower-did-not",
+            "delay-level-highest-if-lower",
             "level {level}, or the highest of {broker} if that is lower: it did not report its levels",
             level=level,
             broker=broker,
         )
     return (
-        sentence("level", "level {level}", level=level)
+        sentence("common-level", "level {level}", level=level)
         if level <= highest
-        else sentence("level-highest", "level {highest}, the highest of {broker}", highest=highest, broker=broker)
+        else sentence("delay-level-highest", "level {highest}, the highest of {broker}", highest=highest, broker=broker)
     )
 
 
@@ -112,10 +112,10 @@ def need_relay(asking: Asking) -> None:
     if errors:
         raise errors[0]
     raise RefusedError(
-        sentence("nothing-would-deliver-message-moment", "nothing would deliver the message at that moment"),
+        sentence("delay-nothing-deliver-message-moment", "nothing would deliver the message at that moment"),
         reason=sentence(
-            "timers-brokers-do-not-reach-far",
+            "delay-timers-these-brokers-not",
             "the timers of these brokers do not reach that far, and no relay is running",
         ),
-        remedy=sentence("start-one-let-run-mqctl-delay", "start one and let it run: mqctl delay relay"),
+        remedy=sentence("start-let-run-delay", "start one and let it run: mqctl delay relay"),
     )

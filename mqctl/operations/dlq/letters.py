@@ -51,8 +51,8 @@ def letter_choice(
     first, last = moments
     if first is not None and last is not None and first >= last:
         raise UsageError(
-            sentence("since-not-before", "--since is not before --until"),
-            remedy=sentence("exchange-leave-one-out", "exchange them, or leave one out"),
+            sentence("since-not-before-until", "--since is not before --until"),
+            remedy=sentence("dlq-exchange-leave-out", "exchange them, or leave one out"),
         )
     return LetterChoice(
         keys=frozenset(keys or ()),

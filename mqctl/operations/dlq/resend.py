@@ -47,7 +47,7 @@ from mqctl.snapshot.live.resent import SentQuery, copy_id, find_copies, masters_
 from mqctl.text import sentence
 
 _ON_DAMAGE = sentence(
-    "restore-move-away-only-letters-whose",
+    "dlq-restore-move-away-letters",
     "restore it; or move it away, and only letters whose copies brokers still hold count as sent by it",
 )
 
@@ -118,7 +118,7 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
 
     def locks(self, plan: ResendPlan) -> str:
         return sentence(
-            "dead-letters", "dead letters of {group} of {cluster}", group=plan.group, cluster=plan.identity.cluster
+            "dlq-dead-letters", "dead letters of {group} of {cluster}", group=plan.group, cluster=plan.identity.cluster
         )
 
     def again(self, shown: ResendPlan) -> ResendPlan:
@@ -133,18 +133,20 @@ class LetterResend(Change[ResendPlan, ResendRecord]):
         return record
 
     def opened(self, record: ResendRecord) -> str:
-        return sentence("resend-2", "mqctl: resend {record}; {finish}", record=record.id, finish=self.finish(record))
+        return sentence(
+            "dlq-resend-record", "mqctl: resend {record}; {finish}", record=record.id, finish=self.finish(record)
+        )
 
     def carry_out(self, work: Work[ResendPlan, ResendRecord]) -> str | None:
         return (
             None
             if _send(self._cluster, self._target, work)
-            else sentence("three-letters-row-could-not-sent", "three letters in a row could not be sent")
+            else sentence("dlq-three-letters-row-could", "three letters in a row could not be sent")
         )
 
     def finish(self, record: ResendRecord) -> str:
         return sentence(
-            "resumes",
+            "dlq-resumes",
             "{value} resumes it",
             value=command_line("mqctl dlq resend -g {} --resume {}", record.subject, record.id),
         )
@@ -174,7 +176,7 @@ def run_resend(
         for text in plan.unreadable:
             tell(
                 sentence(
-                    "letters-may-sent-skipped-next",
+                    "dlq-letters-sent-skipped-next",
                     "mqctl: {text}; letters that it may have sent are skipped\n  next: {on_damage}",
                     text=text,
                     on_damage=_ON_DAMAGE,
@@ -219,14 +221,14 @@ def _shown(plan: ResendPlan) -> _Shown:
 def _must_hold(shown: _Shown, now: _Shown) -> None:
     """Fewer letters may go than were shown, since somebody may have sent some; none elsewhere, and to nobody else."""
     if (shown.group, shown.identity) != (now.group, now.identity):
-        raise overtaken(sentence("brokers-came-went-since-plan-shown", "brokers came or went since the plan was shown"))
+        raise overtaken(sentence("dlq-brokers-came-went-since", "brokers came or went since the plan was shown"))
     if not now.letters.items() <= shown.letters.items():
-        raise overtaken(sentence("letters-send-no-longer-shown", "the letters to send are no longer those shown"))
+        raise overtaken(sentence("dlq-letters-send-no-longer", "the letters to send are no longer those shown"))
     for topic, names in now.hearers.items():
         if fresh := sorted(set(names) - set(shown.hearers.get(topic, ()))):
             raise overtaken(
                 sentence(
-                    "group-consumes-since-plan-shown-would",
+                    "dlq-group-consumes-since-plan",
                     "group {fresh} consumes {topic} since the plan was shown: it would get the messages too",
                     fresh=fresh[0],
                     topic=topic,
@@ -256,20 +258,20 @@ def make_plan(asking: Asking, request: LetterRequest) -> ResendPlan:
     letters, dead = dead_letters(asking, brokers, request.group, request.choice, request.limit)
     for queue, error in sorted(dead.errors.items()):
         problem = sentence(
-            "broker-did-not-return-all-dead",
+            "dlq-broker-did-not-return",
             "broker {broker_name} did not return all its dead letters",
             broker_name=queue.broker_name,
         )
         raise UnreachableError(
             problem,
             reason=str(error),
-            remedy=sentence("nothing-sent-leave-out-broker", "nothing was sent; leave it out with --broker"),
+            remedy=sentence("dlq-nothing-sent-leave-out", "nothing was sent; leave it out with --broker"),
         )
     topics = {topic for letter in letters if (topic := target_of(letter, request.to_topic))}
     routes = target_routes(asking, topics)
-    closed = dict.fromkeys(topics - set(routes), sentence("no-such-topic", "there is no such topic"))
+    closed = dict.fromkeys(topics - set(routes), sentence("dlq-no-such-topic", "there is no such topic"))
     closed |= {
-        name: sentence("no-queue-can-written", "no queue of it can be written")
+        name: sentence("dlq-no-queue-written", "no queue of it can be written")
         for name in routes
         if not publish_queues(name, routes[name])
     }
@@ -299,12 +301,12 @@ def _resumed(asking: Asking, request: LetterRequest, record: ResendRecord) -> Le
     if record.subject != request.group:
         raise UsageError(
             sentence(
-                "resend-not-group", "resend {record} is not of group {group}", record=record.id, group=request.group
+                "dlq-resend-not-group", "resend {record} is not of group {group}", record=record.id, group=request.group
             ),
-            remedy=sentence("add-g", "add -g {subject}", subject=shell_word(record.subject)),
+            remedy=sentence("dlq-add", "add -g {subject}", subject=shell_word(record.subject)),
         )
-    otherwise = sentence("choose-letters-anew-without-resume", "or choose the letters anew without --resume")
-    refuse_other_cluster(asking, record.brokers, sentence("resend", "resend {record}", record=record.id), otherwise)
+    otherwise = sentence("dlq-choose-letters-anew-without", "or choose the letters anew without --resume")
+    refuse_other_cluster(asking, record.brokers, sentence("dlq-resend", "resend {record}", record=record.id), otherwise)
     left = frozenset(letter.letter_id for letter in record.parts if letter.state != CONFIRMED)
     # An id that no letter has: nothing is left, and nothing is chosen.
     choice = LetterChoice(ids=left or frozenset({""}))
@@ -315,7 +317,7 @@ def _all_told(brokers: list[LiveBroker]) -> None:
     for broker in brokers:
         if broker.gaps:
             remedy, so_far = (
-                sentence("leave-out-broker-others-wait", "leave it out with --broker of the others, or wait for it"),
+                sentence("leave-out-broker-others", "leave it out with --broker of the others, or wait for it"),
                 sentence("nothing-sent", "nothing was sent"),
             )
             raise broker.gaps[0].as_error(
@@ -375,8 +377,8 @@ def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, Resend
         writable = publish_queues(topic, routes[topic]) if topic in routes else ()
         if not writable:
             raise NotFoundError(
-                sentence("topic-no-queue-send-2", "topic {topic} has no queue to send to", topic=topic),
-                remedy=sentence("mqctl-topic-route-topic", "mqctl topic route; or --to TOPIC"),
+                sentence("dlq-topic-no-queue-send", "topic {topic} has no queue to send to", topic=topic),
+                remedy=sentence("dlq-topic-route", "mqctl topic route; or --to TOPIC"),
             )
         return writable
 
@@ -400,4 +402,4 @@ def _send(cluster: Cluster, target: ClusterTarget, work: Work[ResendPlan, Resend
 
 
 def _settled(item: ResendItem) -> tuple[str, str]:
-    return (CONFIRMED if item.fate is Fate.RESENT else UNKNOWN), sentence("sent-2", "sent {note}", note=item.note)
+    return (CONFIRMED if item.fate is Fate.RESENT else UNKNOWN), sentence("dlq-sent", "sent {note}", note=item.note)

@@ -55,10 +55,12 @@ def resent_before(
     asked_for = {(letter_key(letter), topic) for letter, topic in targets}
     copies = {sent: letter.found for sent, (_, letter) in known.items() if sent in asked_for and letter.found}
     lost = lost_copies(asking, copies, routes)
-    resent = {sent: sentence("by", "by {change}", change=by) for sent, (by, _) in known.items() if sent not in lost}
+    resent = {
+        sent: sentence("dlq-change", "by {change}", change=by) for sent, (by, _) in known.items() if sent not in lost
+    }
     wanted = [(letter, topic) for letter, topic in targets if (letter_key(letter), topic) not in resent]
     return resent | {
-        sent: sentence("by", "by {change}", change=change)
+        sent: sentence("dlq-change", "by {change}", change=change)
         for sent, change in _by_brokers(asking, wanted, routes).items()
     }
 
@@ -97,7 +99,7 @@ def in_doubt(group: str, letters: Sequence[DeadLetter]) -> tuple[dict[LetterKey,
             unreadable.append(str(record.error))
         doubtful |= {
             letter_key(letter): sentence(
-                "perhaps-whose-record-damaged", "perhaps by {record}, whose record is damaged", record=record.id
+                "dlq-perhaps-whose-record-damaged", "perhaps by {record}, whose record is damaged", record=record.id
             )
             for letter in mine
         }

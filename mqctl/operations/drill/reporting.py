@@ -42,6 +42,8 @@ def report_verdict(verdict: DrillVerdict, form: CheckFormat | None, page: Path |
         from mqctl.render.spoken_document import spoken_document
 
         shown = spoken_document(document, spoken())
-        write_text(page, document_page(sentence("drill", "drill: {topic}", topic=verdict.topic), shown, {}, spoken()))
-        note(sentence("verdict", "the verdict is in {page}", page=page))
+        write_text(
+            page, document_page(sentence("drill-topic", "drill: {topic}", topic=verdict.topic), shown, {}, spoken())
+        )
+        note(sentence("drill-verdict", "the verdict is in {page}", page=page))
     return verdict_exit(verdict)

@@ -68,12 +68,16 @@ def prepare(
     )
     announced = [
         sentence(
-            "sends-topic-groups-removed-end",
+            "drill-sends-topic-groups-removed",
             "sends to {topic}: {sentence}; topic and groups are removed at the end",
             topic=names.topic,
             sentence=quota.sentence(),
         ),
-        *(sentence("asks-you", "asks you: {step}", step=step.text) for step in plan.schedule if isinstance(step, Ask)),
+        *(
+            sentence("drill-asks", "asks you: {step}", step=step.text)
+            for step in plan.schedule
+            if isinstance(step, Ask)
+        ),
     ]
     groups = [names.group(each.name) for each in plan.groups]
     place = OwnPlace(purpose=Purpose.DRILL, topic=names.topic, queues=plan.queues, groups=groups)
@@ -92,8 +96,8 @@ def run_drill(plan: DrillPlan, target: ClusterTarget | None, request: DrillReque
     """
     if target is not None and target.tls is not None and request.program is None:
         raise UsageError(
-            sentence("our-drill-clients-do-not-speak", "our drill clients do not speak TLS"),
-            remedy=sentence("give-program-yours-client", "give a program of yours with --client"),
+            sentence("our-drill-clients-not", "our drill clients do not speak TLS"),
+            remedy=sentence("drill-give-program-yours-client", "give a program of yours with --client"),
         )
     names = DrillNames(request.mark)
     with Scratch() as scratch:
@@ -132,7 +136,7 @@ def cleaned(target: ClusterTarget, request: DrillRequest) -> Iterator[None]:
             _, code = clean(target, Purpose.DRILL, (), execute=True, run=request.mark)
         except MqctlError as error:
             request.tell(
-                sentence("topic-groups-not-removed", "topic and groups were not removed: {error}", error=error)
+                sentence("drill-topic-groups-not-removed", "topic and groups were not removed: {error}", error=error)
             )
         finally:  # also when somebody does not wait for the clean-up
             if code:

@@ -66,19 +66,17 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     if not wanted:
         raise UsageError(
             sentence(
-                "window-needs-advise-advise-needs-live",
+                "lag-window-needs-advise",
                 "--window needs --advise, and --advise needs a live cluster or a snapshot",
             ),
-            reason=sentence(
-                "rates-need-two-looks-store-directory", "rates need two looks, and a store directory is only one"
-            ),
+            reason=sentence("lag-rates-need-two-looks", "rates need two looks, and a store directory is only one"),
         )
     of_file = who.snapshot is not None and window is None  # it has the looks that were saved with it
     window_ms = 0 if of_file else parse_span_ms(window or DEFAULT_WINDOW)
     if window_ms <= 0 and not of_file:
         raise UsageError(
-            sentence("window-must-greater-than-0", "--window must be greater than 0"),
-            remedy=sentence("use-instance-window-10s", "use for instance --window 10s"),
+            sentence("lag-window-must-greater", "--window must be greater than 0"),
+            remedy=sentence("lag-use-instance-window", "use for instance --window 10s"),
         )
     options = LiveOptions(
         namesrv=who.namesrv,
@@ -119,9 +117,9 @@ def _require_groups(state: ClusterSnapshot, options: LiveOptions, advised_groups
         if group not in advised_groups:
             require_group(state, group, options)
             raise NotFoundError(
-                sentence("group-no-offsets", "group {group} has no offsets there", group=group),
+                sentence("lag-group-no-offsets", "group {group} has no offsets there", group=group),
                 reason=sentence(
-                    "never-committed-one-no-member-holds",
+                    "lag-never-committed-no-member",
                     "it never committed one, and no member holds a queue: how far it is behind depends "
                     "on where its first member begins",
                 ),

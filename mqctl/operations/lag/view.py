@@ -118,13 +118,13 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
         if name not in known and not gaps:
             raise NotFoundError(
                 sentence(
-                    "no-consumer-group-offsets-2",
+                    "lag-no-consumer-group-offsets",
                     "no consumer group {name} with offsets{on}",
                     name=name,
                     on=_on(request.topics),
                 ),
                 remedy=sentence(
-                    "groups-offsets-2", "groups with offsets there: {known}", known=", ".join(sorted(known)[:10])
+                    "lag-groups-offsets", "groups with offsets there: {known}", known=", ".join(sorted(known)[:10])
                 )
                 if known - set(request.groups)
                 else "mqctl group list --all",
@@ -142,7 +142,7 @@ def lag_view(evidence: Sequence[LagEvidence], request: LagRequest) -> LagView:
 
 
 def _on(topics: Collection[str]) -> str:
-    return sentence("on", " on {broker}", broker=" or ".join(sorted(topics))) if topics else ""
+    return sentence("common-broker", " on {broker}", broker=" or ".join(sorted(topics))) if topics else ""
 
 
 def live_lag(
@@ -264,7 +264,7 @@ def _with_names(error: NotFoundError, asking: Asking, groups: Collection[str]) -
         return NotFoundError(
             error.problem,
             reason=sentence(
-                "exists-never-committed-one-advise-counts",
+                "lag-exists-never-committed-advise",
                 "it exists, and has never committed one there; --advise counts from what its members hold",
             ),
             remedy=command_line("mqctl group lag {} --advise", names),

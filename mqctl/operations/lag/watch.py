@@ -52,10 +52,10 @@ class LagPace:
                 sentence(
                     "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=LEAST_EVERY_MS
                 ),
-                remedy=sentence("use-instance-every-5s", "use for instance --every 5s"),
+                remedy=sentence("use-instance-every", "use for instance --every 5s"),
             )
         if self.count is not None and self.count < 1:
-            raise UsageError(sentence("count-must-least-1", "--count must be at least 1"))
+            raise UsageError(sentence("count-must-least", "--count must be at least 1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +93,13 @@ def look_again(target: ClusterTarget, request: LagRequest, again: Again, rows: B
     condition = parse_condition(again.until) if again.until is not None else None
     if again.watching and output in (Output.YAML, Output.CSV):
         raise UsageError(
-            sentence("watch-no-form", "--watch has no {output} form", output=output),
-            remedy=sentence("use-o-ndjson-one-line-each", "use -o ndjson: one line for each group and round"),
+            sentence("lag-watch-no-form", "--watch has no {output} form", output=output),
+            remedy=sentence("lag-use-ndjson-line-each", "use -o ndjson: one line for each group and round"),
         )
     if again.watching and rows is By.QUEUE:
         raise UsageError(
-            sentence("watch-shows-groups", "--watch shows groups"),
-            remedy=sentence(
-                "leave-queue-out-ask-again-again", "leave --by queue out, or ask again and again without --watch"
-            ),
+            sentence("lag-watch-shows-groups", "--watch shows groups"),
+            remedy=sentence("lag-leave-queue-out-ask", "leave --by queue out, or ask again and again without --watch"),
         )
     pace = LagPace(
         every_ms=parse_span_ms(again.every),
@@ -230,11 +228,11 @@ def judge_condition(condition: Condition, view: LagView) -> Truth:
         if not view.gaps:
             raise NotFoundError(
                 sentence(
-                    "condition-names-group-no-offsets-among",
+                    "lag-condition-names-group-no",
                     "the condition names group {group}, which has no offsets among those looked at",
                     group=group,
                 ),
-                remedy=sentence("mqctl-group-lag-shows-groups", "mqctl group lag shows the groups"),
+                remedy=sentence("group-lag-shows-groups", "mqctl group lag shows the groups"),
             )
     return condition.holds(facts)
 
@@ -248,7 +246,7 @@ def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
     if truth is None:
         tell(
             sentence(
-                "not-known-whether-holds",
+                "lag-not-known-whether-holds",
                 "mqctl: not known whether {condition} holds: {why_unknown}",
                 condition=condition.text,
                 why_unknown=_why_unknown(newest),
@@ -258,7 +256,7 @@ def missed(condition: Condition, truth: Truth, newest: LagView | None) -> int:
     waiting = "" if newest is None else f" (still waiting: {_waiting(newest):,})"
     tell(
         sentence(
-            "not-reached-time",
+            "lag-not-reached-time",
             "mqctl: {condition} was not reached in time{waiting}",
             condition=condition.text,
             waiting=waiting,

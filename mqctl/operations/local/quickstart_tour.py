@@ -155,7 +155,7 @@ class Tour:
     def say_what_next(self, *, keep: bool) -> None:
         """Says what to type next, and how the cluster ends."""
         page = self._page
-        page.heading(sentence("what-type-next", "What to type next"))
+        page.heading(sentence("type-next", "What to type next"))
         if keep:
             page.say("The cluster stays up:")
             page.to_type(self._steps.typed(shlex.split(line)[1:]) for line in self._scenario.next_commands)

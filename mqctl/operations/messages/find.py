@@ -43,8 +43,10 @@ def topics_to_search(asking: Asking) -> list[str]:
     if len(topics) > _SEARCHED:
         raise UsageError(
             sentence("no-topic-named", "no topic is named"),
-            reason=sentence("indexes-topic", "indexes are by topic, and there are {topics:,}", topics=len(topics)),
-            remedy=sentence("add-t-topic", "add -t TOPIC"),
+            reason=sentence(
+                "message-indexes-topic", "indexes are by topic, and there are {topics:,}", topics=len(topics)
+            ),
+            remedy=sentence("add-topic", "add -t TOPIC"),
         )
     return topics
 
@@ -68,7 +70,7 @@ def look_up_everywhere(
             swapped = command_line("mqctl message find {} -t {}", topic, query.key)
             raise NotFoundError(
                 sentence("no-topic", "there is no topic {topic}", topic=topic),
-                reason=sentence("topic-3", "{key} is a topic", key=query.key),
+                reason=sentence("message-topic", "{key} is a topic", key=query.key),
                 remedy=swapped,
             ) from error
         seen += messages
@@ -113,14 +115,14 @@ def id_of(asking: Asking, text: str, topic: str) -> str:
                 "messages-key", "{ids} messages of {topic} have the key {text}", ids=len(ids), topic=topic, text=text
             ),
             reason=", ".join(list(ids)[:_NAMED]) + (", ..." if len(ids) > _NAMED else ""),
-            remedy=sentence("trace-one-id-shows", "trace one of them by its id; {find} shows them", find=find),
+            remedy=sentence("message-trace-id-shows", "trace one of them by its id; {find} shows them", find=find),
         )
     if errors:
         raise errors[0]
     if not ids:
         raise NotFoundError(
             sentence("no-message-key", "no message of {topic} has the key {text}", topic=topic, text=text),
-            remedy=sentence("may-expired", "it may have expired"),
+            remedy=sentence("message-expired", "it may have expired"),
         )
     return next(iter(ids))
 

@@ -100,7 +100,8 @@ def store_sample(path: Path, topic: str, *, key: str | None, count: int, broker_
     known = {item.name: item for item in configs.topic_configs(reading.config(configs.TOPICS))}
     if not queue_ids and topic not in known:
         raise NotFoundError(
-            sentence("store-no-topic", "the store has no topic {topic}", topic=topic), remedy="mqctl store describe"
+            sentence("message-store-no-topic", "the store has no topic {topic}", topic=topic),
+            remedy="mqctl store describe",
         )
     width = known[topic].write_queue_count if topic in known else max(queue_ids) + 1
     writable = tuple(MessageQueue(topic, broker_name, number) for number in range(width))

@@ -37,11 +37,11 @@ def recall(
     if len(topics) > 1:
         raise UsageError(
             sentence(
-                "handles-several-topics",
+                "message-handles-several-topics",
                 "the handles are of several topics: {topics}",
                 topics=", ".join(sorted(topics)),
             ),
-            remedy=sentence("recall-one-one", "recall one by one"),
+            remedy=sentence("message-recall", "recall one by one"),
         )
     (topic,) = topics
     with target.open() as cluster:
@@ -78,9 +78,9 @@ def _subject(handle: RecallHandle) -> str:
 def _step(handle: RecallHandle, masters: Mapping[str, LiveBroker]) -> Step:
     return Step(
         subject=_subject(handle),
-        old=sentence("delivered", "delivered at {deliver_ms}", deliver_ms=instant(handle.deliver_ms)),
+        old=sentence("message-delivered", "delivered at {deliver_ms}", deliver_ms=instant(handle.deliver_ms)),
         new=sentence("not-delivered", "not delivered"),
-        effect=sentence("consumers-never-see", "consumers never see it"),
+        effect=sentence("message-consumers-never-see", "consumers never see it"),
         problem=_why_not(handle, masters.get(handle.broker_name)),
     )
 
@@ -88,23 +88,23 @@ def _step(handle: RecallHandle, masters: Mapping[str, LiveBroker]) -> Step:
 def _why_not(handle: RecallHandle, broker: LiveBroker | None) -> str | None:
     """Returns what the broker would refuse it for, as far as that can be told (`RecallMessageProcessor`)."""
     if broker is None:
-        return sentence("broker-no-master-registered", "its broker has no master that is registered")
+        return sentence("message-broker-no-master-registered", "its broker has no master that is registered")
     if broker.gaps:
         return broker.gaps[0].reason
     switch = broker.config.get("recallMessageEnable")
     if switch is None:
         return sentence(
-            "recalls-no-messages-5-3-2",
+            "recalls-no-messages-newer",
             "{runtime} recalls no messages; 5.3.2 and newer do",
             runtime=broker.runtime.get("brokerVersionDesc", "?"),
         )
     if switch != "true":
         return sentence(
-            "broker-recalls-no-messages-recallmessageenable-false",
+            "broker-recalls-no-messages",
             "its broker recalls no messages: recallMessageEnable=false",
         )
     if handle.deliver_ms <= now_ms():
-        return sentence("moment-over-delivered-just-now", "its moment is over: it was delivered, or is just now")
+        return sentence("message-moment-over-delivered-just", "its moment is over: it was delivered, or is just now")
     return None
 
 
@@ -120,5 +120,5 @@ def _recall_one(asking: Asking, broker: LiveBroker, wanted: tuple[RecallHandle, 
     else:
         part.state, part.found = (
             CONFIRMED,
-            sentence("broker-took-back", "the broker took {unique_key} back", unique_key=unique_key),
+            sentence("message-broker-took-back", "the broker took {unique_key} back", unique_key=unique_key),
         )

@@ -25,14 +25,14 @@ def chosen_filter(tags: str | None, sql: str | None) -> tuple[str, str]:
     """
     if tags is not None and sql is not None:
         raise UsageError(
-            sentence("tags-sql-cannot-combined", "--tags and --sql cannot be combined"),
-            remedy=sentence("use-one-2", "use one of them"),
+            sentence("message-tags-sql-cannot-combined", "--tags and --sql cannot be combined"),
+            remedy=sentence("message-use", "use one of them"),
         )
     if sql is not None:
         if not sql.strip():
             raise UsageError(
-                sentence("sql-no-condition", "--sql has no condition"),
-                remedy=sentence("instance-sql-amount-100", 'for instance --sql "amount > 100"'),
+                sentence("message-sql-no-condition", "--sql has no condition"),
+                remedy=sentence("message-instance-sql-amount", 'for instance --sql "amount > 100"'),
             )
         _check(sql)
         return sql, "SQL92"

@@ -131,7 +131,9 @@ def _follow(
                 tail.take_new_queues(Deadline(DEFAULT_TIMEOUT_MS))
             except MqctlError as error:
                 tell(
-                    sentence("new-queues-could-not-asked", "mqctl: new queues could not be asked: {error}", error=error)
+                    sentence(
+                        "message-new-queues-could-not", "mqctl: new queues could not be asked: {error}", error=error
+                    )
                 )
         if not messages:
             sleep(shown.pause_s)

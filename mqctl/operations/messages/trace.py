@@ -44,12 +44,12 @@ def trace_message(
     if message is None and not traced and not errors:
         raise NotFoundError(
             sentence(
-                "message-not-found-nor-trace",
+                "message-not-found-nor",
                 "message {message_id} not found, nor a trace of it",
                 message_id=message_id,
             ),
-            reason="" if topic else sentence("look-up-unique-id-add-t", "to look up a unique id, add -t TOPIC"),
-            remedy=sentence("may-expired", "it may have expired")
+            reason="" if topic else sentence("message-look-up-unique-id", "to look up a unique id, add -t TOPIC"),
+            remedy=sentence("message-expired", "it may have expired")
             if topic
             else command_line("mqctl message trace {} -t TOPIC", message_id),
         )

@@ -84,7 +84,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
         return plan_document(
             plan,
             sentence(
-                "nothing-changed-add-execute-confirm-do",
+                "nothing-changed-add-execute",
                 "nothing was changed; add --execute --confirm {confirm} to do it",
                 confirm=shell_word(plan.group),
             ),
@@ -100,7 +100,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
         return self._asking.cluster.name_servers.addresses()
 
     def locks(self, plan: OffsetPlan) -> str:
-        return sentence("group-2", "group {group} of {cluster}", group=plan.group, cluster=plan.identity.cluster)
+        return sentence("offset-group", "group {group} of {cluster}", group=plan.group, cluster=plan.identity.cluster)
 
     def again(self, shown: OffsetPlan) -> OffsetPlan:
         # Typing a name takes its time: the requests that follow have all of theirs.
@@ -115,7 +115,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
     def opened(self, record: OffsetRecord) -> str:
         self._consent.opened(record)
         return sentence(
-            "change-3", "mqctl: change {record}; {way_back}", record=record.id, way_back=way_back(record.id)
+            "change-record", "mqctl: change {record}; {way_back}", record=record.id, way_back=way_back(record.id)
         )
 
     def carry_out(self, work: Work[OffsetPlan, OffsetRecord]) -> None:
@@ -140,7 +140,7 @@ class GroupOffsets(Change[OffsetPlan, OffsetRecord]):
     def finish(self, record: OffsetRecord) -> str:
         resume = "mqctl offset reset --resume {} --execute --confirm {}"
         return sentence(
-            "finishes",
+            "offset-finishes",
             "{resume} finishes it; {way_back}",
             resume=command_line(resume, record.id, record.subject),
             way_back=way_back(record.id),
@@ -178,15 +178,15 @@ def export_plan(document: Document, path: Path) -> None:
     write = {".json": machine.write_json, ".csv": machine.write_csv}.get(path.suffix)
     if write is None:
         raise UsageError(
-            sentence("cannot-write-plan", "cannot write a plan to {path}", path=path),
-            remedy=sentence("name-file-ends-json-csv", "name a file that ends with .json or .csv"),
+            sentence("offset-cannot-write-plan", "cannot write a plan to {path}", path=path),
+            remedy=sentence("offset-name-file-ends-json", "name a file that ends with .json or .csv"),
         )
     stream = StringIO()
     write(document, stream)
     write_file(path, stream.getvalue().encode())
     tell(
         sentence(
-            "plan-written-reads",
+            "offset-plan-written-reads",
             "mqctl: plan written to {path}; {value} reads it",
             path=path,
             value=command_line("mqctl offset reset --from-file {}", path),
@@ -200,8 +200,8 @@ def write_file(path: Path, data: bytes) -> None:
         write_whole(path, data, sweep=escape(path.name))
     except OSError as error:
         problem, remedy = (
-            sentence("could-not-write-plan", "could not write the plan to {path}", path=path),
-            sentence("free-disk-name-another-place", "free its disk, or name another place"),
+            sentence("offset-could-not-write-plan", "could not write the plan to {path}", path=path),
+            sentence("offset-free-disk-name-another", "free its disk, or name another place"),
         )
         raise StorageError(problem, reason=error.strerror or str(error), remedy=remedy) from error
 
@@ -263,22 +263,22 @@ def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:
     """
     old = {change.queue: change for change in now.changes}
     if (shown.kind, shown.group) != (now.kind, now.group):
-        reason = sentence("plan-shown-about-something-else", "the plan that was shown is about something else")
+        reason = sentence("offset-plan-shown-about-something", "the plan that was shown is about something else")
     elif (shown.online, shown.method, shown.identity) != (now.online, now.method, now.identity):
         reason = sentence(
-            "members-group-brokers-came-went-since",
+            "offset-members-group-brokers-came",
             "members of the group or brokers came or went since the plan was made",
         )
     elif old.keys() != {change.queue for change in shown.changes}:
-        reason = sentence("queues-came-went-since-plan-made", "queues came or went since the plan was made")
+        reason = sentence("offset-queues-came-went-since", "queues came or went since the plan was made")
     elif not now.online and any(old[change.queue].old != change.old for change in shown.changes):
         reason = sentence(
-            "somebody-else-moved-groups-offsets-since",
+            "offset-somebody-else-moved-group",
             "somebody else moved the group's offsets since the plan was made",
         )
     elif any(not _inside(change.new, old[change.queue].min_offset, change.min_offset) for change in shown.changes):
         reason = sentence(
-            "messages-would-replay-deleted-since-plan",
+            "offset-messages-replay-deleted-since",
             "messages that it would replay have been deleted since the plan was made",
         )
     else:
@@ -289,7 +289,9 @@ def _as_shown(shown: OffsetPlan, now: OffsetPlan) -> OffsetPlan:
 def _as_of_now(change: OffsetChange, old: int | None) -> OffsetChange:
     """A queue that was to go forward and whose members have consumed beyond that by now stays where it is."""
     if change.old is not None and old is not None and change.old <= change.new < old:
-        return replace(change, old=old, new=old, note=sentence("consumed-beyond-now", "consumed beyond it by now"))
+        return replace(
+            change, old=old, new=old, note=sentence("offset-consumed-beyond-now", "consumed beyond it by now")
+        )
     return replace(change, old=old)
 
 

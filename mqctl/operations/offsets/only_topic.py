@@ -34,7 +34,7 @@ def only_topic(asking: Asking, group: str) -> str:
     if len(listed) == 1:
         tell(
             sentence(
-                "topic-only-one-group",
+                "offset-topic-group",
                 "mqctl: topic {listed}, the only one of group {group}",
                 listed=listed[0],
                 group=group,
@@ -44,18 +44,20 @@ def only_topic(asking: Asking, group: str) -> str:
     if not listed:
         raise UsageError(
             sentence("no-topic-named", "no topic is named"),
-            reason=sentence("no-broker-knows-topic-group", "no broker knows a topic of group {group}", group=group),
-            remedy=sentence("add-t-topic-2", "add -t TOPIC; {value}", value=command_line("mqctl group list {}", group)),
+            reason=sentence("offset-no-broker-knows-topic", "no broker knows a topic of group {group}", group=group),
+            remedy=sentence(
+                "offset-add-topic", "add -t TOPIC; {value}", value=command_line("mqctl group list {}", group)
+            ),
         )
-    more = sentence("more-2", " and {left} more", left=len(listed) - _NAMED) if len(listed) > _NAMED else ""
+    more = sentence("common-more", " and {left} more", left=len(listed) - _NAMED) if len(listed) > _NAMED else ""
     raise UsageError(
         sentence("no-topic-named", "no topic is named"),
         reason=sentence(
-            "group-several",
+            "offset-group-several",
             "group {group} has several: {listed}{more}",
             group=group,
             listed=", ".join(listed[:_NAMED]),
             more=more,
         ),
-        remedy=sentence("add-t-another", "add -t {listed}, or another of them", listed=shell_word(listed[0])),
+        remedy=sentence("offset-add-another", "add -t {listed}, or another of them", listed=shell_word(listed[0])),
     )

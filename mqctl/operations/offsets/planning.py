@@ -87,7 +87,7 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
     """
     if request.identity:
         otherwise = sentence(
-            "if-broker-new-address-reset-queue",
+            "offset-if-broker-new-address",
             "if its broker has a new address, reset queue by queue to the old offsets of mqctl offset history -o json",
         )
         refuse_other_cluster(asking, request.identity, request.origin, otherwise)
@@ -100,12 +100,14 @@ def make_plan(asking: Asking, request: OffsetRequest) -> OffsetPlan:
     situation = _situation(request, touched, members)
     if request.creates and situation.online:
         raise RefusedError(
-            sentence("group-cannot-used-replay", "group {group} cannot be used for the replay", group=request.group),
+            sentence(
+                "offset-group-cannot-used-replay", "group {group} cannot be used for the replay", group=request.group
+            ),
             reason=sentence(
-                "members-backlog-would-mixed-replay", "it has members: their backlog would be mixed with the replay"
+                "offset-members-backlog-mixed-replay", "it has members: their backlog would be mixed with the replay"
             ),
             remedy=sentence(
-                "consume-again-members-online-name-new",
+                "offset-consume-again-members-online",
                 "to consume it again with the members online: {online_way}; or name a new group",
                 online_way=request.online_way or "mqctl offset reset",
             ),
@@ -155,14 +157,12 @@ def all_answered(brokers: list[LiveBroker]) -> None:
     """Raises NotFoundError when there is none; UnreachableError or PermissionDeniedError when one did not tell."""
     if not brokers:
         raise NotFoundError(
-            sentence("no-queue-change", "there is no queue to change"),
-            remedy=sentence("check-topic-queue-broker", "check the topic, and --queue and --broker"),
+            sentence("offset-no-queue-change", "there is no queue to change"),
+            remedy=sentence("offset-check-topic-queue-broker", "check the topic, and --queue and --broker"),
         )
     for broker in brokers:
         if broker.gaps:
-            remedy = sentence(
-                "leave-out-broker-others-wait", "leave it out with --broker of the others, or wait for it"
-            )
+            remedy = sentence("leave-out-broker-others", "leave it out with --broker of the others, or wait for it")
             raise broker.gaps[0].as_error(
                 sentence("broker-did-not-answer", "broker {broker} did not answer", broker=broker.name), remedy
             )
@@ -230,7 +230,10 @@ def _queues(asking: Asking, request: OffsetRequest) -> dict[MessageQueue, str]:
     if missing := sorted(request.queue_ids - known):
         raise NotFoundError(
             sentence(
-                "no-queue", "there is no queue {missing} of {topics}", missing=missing[0], topics=request.topics[0]
+                "offset-no-queue",
+                "there is no queue {missing} of {topics}",
+                missing=missing[0],
+                topics=request.topics[0],
             ),
             remedy="mqctl topic route",
         )
@@ -265,7 +268,9 @@ def _not_overtaken(request: OffsetRequest, positions: Iterable[QueuePosition], *
             continue
         was = " or ".join(str(item) for item in sorted(known, key=str))
         raise BadInputError(
-            sentence("out-date-nothing-changed", "{origin} is out of date: nothing was changed", origin=request.origin),
+            sentence(
+                "offset-out-date-nothing-changed", "{origin} is out of date: nothing was changed", origin=request.origin
+            ),
             reason=sentence(
                 "rests-offset-queue-now",
                 "it rests on offset {was} of queue {queue_id} of {topic} on {broker_name}, which has {old} now",
@@ -276,7 +281,7 @@ def _not_overtaken(request: OffsetRequest, positions: Iterable[QueuePosition], *
                 old=position.old,
             ),
             remedy=sentence(
-                "make-new-plan-mqctl-offset-history",
+                "make-new-plan-offset",
                 "make a new plan; mqctl offset history lists what was changed from here",
             ),
         )
@@ -351,12 +356,12 @@ def _search(asking: Asking, addresses: dict[MessageQueue, str], positions: list[
     if unanswered := sorted(set(addresses) - set(searched_times)):
         raise UnreachableError(
             sentence(
-                "broker-did-not-report-where-would",
+                "offset-broker-did-not-report",
                 "broker {broker_name} did not report where it would begin",
                 broker_name=unanswered[0].broker_name,
             ),
             remedy=sentence(
-                "nothing-changed-check-mqctl-broker-list",
+                "offset-nothing-changed-check-broker",
                 "nothing was changed; check it with mqctl broker list, or leave it out with --broker",
             ),
         )

@@ -29,13 +29,13 @@ def undo_request(record: OffsetRecord) -> OffsetRequest:
     sent = [queue for queue in record.parts if queue.state not in (PLANNED, NOT_MOVED)]
     old = {queue.queue: queue.old for queue in sent if queue.old is not None}
     if not old:
-        reason = sentence("no-queue-moved-none-had-offset", "no queue of it moved, or none had an offset before")
+        reason = sentence("offset-no-queue-moved-none", "no queue of it moved, or none had an offset before")
         raise RefusedError(
             sentence("change-cannot-undone", "change {change_id} cannot be undone", change_id=record.id), reason=reason
         )
     left_out = [
         sentence(
-            "had-no-offset-before-change-brokers",
+            "no-offset-before-change",
             "{name} had no offset before change {record}, and brokers forget none: it keeps {new}",
             name=_name(queue),
             record=record.id,
@@ -45,21 +45,23 @@ def undo_request(record: OffsetRecord) -> OffsetRequest:
         if queue.old is None
     ]
     left_out += [
-        sentence("not-moved-change", "{name} was not moved by change {record}", name=_name(queue), record=record.id)
+        sentence(
+            "offset-not-moved-change", "{name} was not moved by change {record}", name=_name(queue), record=record.id
+        )
         for queue in record.parts
         if queue not in sent
     ]
     return OffsetRequest(
         group=record.subject,
         topics=tuple(sorted({queue.topic for queue in old})),
-        target=ToGiven(old, sentence("before-change", "before change {record}", record=record.id)),
+        target=ToGiven(old, sentence("offset-before-change", "before change {record}", record=record.id)),
         brokers=frozenset(queue.broker_name for queue in old),
         clamp=True,
         kind=PlanKind.UNDO,
         undoes=record.id,
         skipped={queue.queue: (queue.old, queue.new) for queue in sent if queue.old is not None},
         identity=record.brokers,
-        origin=sentence("change", "change {record}", record=record.id),
+        origin=sentence("common-change", "change {record}", record=record.id),
         left_out=tuple(left_out),
     )
 
@@ -73,15 +75,15 @@ def resume_request(record: OffsetRecord) -> OffsetRequest:
     rest = [queue for queue in record.parts if queue.state not in DONE]
     if not rest:
         raise RefusedError(
-            sentence("change-complete", "change {record} is complete", record=record.id),
-            reason=sentence("every-queue-confirmed", "every queue of it is confirmed"),
+            sentence("offset-change-complete", "change {record} is complete", record=record.id),
+            reason=sentence("offset-every-queue-confirmed", "every queue of it is confirmed"),
         )
     places = {(queue.topic, queue.broker_name) for queue in rest}
     return OffsetRequest(
         group=record.subject,
         topics=tuple(sorted({queue.topic for queue in rest})),
         target=ToGiven(
-            {queue.queue: queue.new for queue in rest}, sentence("change", "change {record}", record=record.id)
+            {queue.queue: queue.new for queue in rest}, sentence("common-change", "change {record}", record=record.id)
         ),
         brokers=frozenset(queue.broker_name for queue in rest),
         kind=PlanKind(record.kind),
@@ -89,7 +91,7 @@ def resume_request(record: OffsetRecord) -> OffsetRequest:
         resumes=record.id,
         expected={queue.queue: frozenset((queue.old, queue.new)) for queue in rest},
         identity=record.brokers,
-        origin=sentence("change", "change {record}", record=record.id),
+        origin=sentence("common-change", "change {record}", record=record.id),
         callbacks=tuple(item for item in record.callbacks if (item.topic, item.broker_name) in places),
         creates=record.kind == PlanKind.REPLAY_GROUP,
     )
@@ -119,7 +121,7 @@ def clone_request(asking: Asking, source: str, group: str, topic: str) -> Offset
     return OffsetRequest(
         group=group,
         topics=(topic,),
-        target=ToGiven(offsets, sentence("group", "group {name}", name=source)),
+        target=ToGiven(offsets, sentence("group-name", "group {name}", name=source)),
         brokers=frozenset(queue.broker_name for queue in offsets),
         clamp=True,
         kind=PlanKind.OFFSET_CLONE,
@@ -137,18 +139,20 @@ def file_request(path: Path, group: str | None, topic: str | None, *, clamp: boo
     plan = load_plan(path)
     if group and plan.group and group != plan.group:
         raise UsageError(
-            sentence("plan-group", "{path} is a plan for group {group}", path=path, group=plan.group),
-            reason=sentence("g-says", "-g says {group}", group=group),
+            sentence("offset-plan-group", "{path} is a plan for group {group}", path=path, group=plan.group),
+            reason=sentence("offset-says", "-g says {group}", group=group),
         )
     about = plan.group or group
     if not about:
         raise UsageError(
-            sentence("names-no-group", "{path} names no group", path=path),
-            remedy=sentence("add-g-group", "add -g GROUP"),
+            sentence("offset-names-no-group", "{path} names no group", path=path),
+            remedy=sentence("offset-add-group", "add -g GROUP"),
         )
     rows = [row for row in plan.queues if topic in (None, row.topic)]
     if not rows:
-        raise UsageError(sentence("no-queue-topic", "{path} has no queue of topic {topic}", path=path, topic=topic))
+        raise UsageError(
+            sentence("offset-no-queue-topic", "{path} has no queue of topic {topic}", path=path, topic=topic)
+        )
     places = {MessageQueue(row.topic, row.broker_name, row.queue_id): row for row in rows}
     return OffsetRequest(
         group=about,
@@ -158,7 +162,7 @@ def file_request(path: Path, group: str | None, topic: str | None, *, clamp: boo
         clamp=clamp,
         expected={place: frozenset((row.old,)) for place, row in places.items() if row.knows_old},
         identity={row.broker_name: row.broker_address for row in rows if row.broker_address},
-        origin=sentence("plan", "the plan in {path}", path=path.name),
+        origin=sentence("offset-plan", "the plan in {path}", path=path.name),
     )
 
 
@@ -172,7 +176,7 @@ def load_plan(path: Path) -> PlanFile:
     if not path.is_file():
         raise NotFoundError(
             sentence("no-file", "there is no file {file}", file=path),
-            remedy=sentence("export-writes-one", "--export writes one"),
+            remedy=sentence("offset-export-writes", "--export writes one"),
         )
     try:
         return read_plan(read_named(path), is_csv=path.suffix == ".csv")
@@ -180,17 +184,17 @@ def load_plan(path: Path) -> PlanFile:
         raise refused(sentence("could-not-read", "could not read {file}", file=path), error) from error
     except ValueError as error:
         remedy = sentence(
-            "export-plan-json-plan-csv-writes",
+            "offset-export-plan-json",
             "--export plan.json or plan.csv writes one; a CSV needs the columns topic, broker_name, queue_id, new",
         )
         raise BadInputError(
-            sentence("not-plan", "{path} is not a plan", path=path), reason=str(error), remedy=remedy
+            sentence("offset-not-plan", "{path} is not a plan", path=path), reason=str(error), remedy=remedy
         ) from error
 
 
 def _name(queue: QueuePart) -> str:
     return sentence(
-        "queue",
+        "offset-queue",
         "queue {queue_id} of {topic} on {broker_name}",
         queue_id=queue.queue_id,
         topic=queue.topic,

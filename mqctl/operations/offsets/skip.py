@@ -63,7 +63,7 @@ def skip(
     except StorageError as error:  # the group has moved: what is wrong is the file, not the change
         tell(
             sentence(
-                "says-what-skipped-not-what",
+                "offset-says-skipped-not",
                 "mqctl: {place} says what was to be skipped, not what was: {reason}\n{following}",
                 place=place(done.record),
                 reason=error.reason,
@@ -73,7 +73,7 @@ def skip(
         return replace(done, code=ExitCode.CRITICAL)
     tell(
         sentence(
-            "what-skipped",
+            "offset-skipped",
             "mqctl: what was skipped is in {place}\n{following}",
             place=place(done.record),
             following=following,
@@ -100,7 +100,7 @@ def _skipped(record: OffsetRecord, group: str) -> RangeFile:
     return RangeFile(
         group=group,
         reason=sentence(
-            "what-change-skipped-group", "what change {record} skipped for group {group}", record=record.id, group=group
+            "change-skipped-group", "what change {record} skipped for group {group}", record=record.id, group=group
         ),
         made_at_ms=record.made_at_ms,
         count=sum(item.count for item in ranges),

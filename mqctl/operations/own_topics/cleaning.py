@@ -66,7 +66,7 @@ def plan_cleaning(asking: Asking, purpose: Purpose, brokers: Sequence[str], run:
         steps=tuple(steps),
         warnings=(
             sentence(
-                "messages-topics-go-mqctl-undo-restores",
+                "own-topics-messages-these-topics-go",
                 "the messages of these topics go with them; mqctl undo restores settings, not messages",
             ),
         )

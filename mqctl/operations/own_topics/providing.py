@@ -37,7 +37,7 @@ class Quota:
     def sentence(self) -> str:
         """Announces it."""
         return sentence(
-            "most-bodies",
+            "own-topics-most-bodies",
             "at most {messages}, {size_bytes} of bodies, {time_ms}",
             messages=counted(self.messages, "message"),
             size_bytes=size(self.size_bytes),
@@ -95,7 +95,7 @@ def provide(
         target, lambda asking: plan_place(asking, place, warnings), execute=allowed, confirmed=None
     )
     if not allowed:
-        note(sentence("nothing-sent-execute-carries-plan-out", "nothing was sent; --execute carries the plan out"))
+        note(sentence("own-topics-nothing-sent-execute-carries", "nothing was sent; --execute carries the plan out"))
     if not allowed or code:
         return document, code
     for line in announced:
@@ -149,20 +149,22 @@ def _check_usable(place: OwnPlace, masters: Sequence[LiveBroker]) -> None:
     if is_system_topic(place.topic):
         raise RefusedError(
             sentence("topic-belongs-brokers", "topic {topic} belongs to the brokers", topic=place.topic),
-            remedy=sentence("leave-topic-out", "leave --topic out"),
+            remedy=sentence("own-topics-leave-topic-out", "leave --topic out"),
         )
     if is_own(place.purpose, place.topic):
         return
     if not place.foreign:
         raise UsageError(
-            sentence("topic-not-created-mqctl", "topic {topic} was not created by mqctl for this", topic=place.topic),
-            reason=sentence("whoever-consumes-would-get-messages", "whoever consumes it would get the messages"),
+            sentence(
+                "own-topics-topic-not-created", "topic {topic} was not created by mqctl for this", topic=place.topic
+            ),
+            reason=sentence("own-topics-whoever-consumes-get-messages", "whoever consumes it would get the messages"),
             remedy=sentence(
-                "leave-topic-out-use-topic-own", "leave --topic out to use a topic of its own; --foreign-topic insists"
+                "own-topics-leave-topic-out-use", "leave --topic out to use a topic of its own; --foreign-topic insists"
             ),
         )
     if not any(place.topic in broker.topics for broker in masters):
         raise NotFoundError(
             sentence("no-topic", "there is no topic {topic}", topic=place.topic),
-            remedy=sentence("mqctl-topic-list-not-created-here", "mqctl topic list; it is not created here"),
+            remedy=sentence("own-topics-topic-list-not-created", "mqctl topic list; it is not created here"),
         )

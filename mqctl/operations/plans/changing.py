@@ -126,7 +126,7 @@ def run_change(
     if ended.stopped is not None:
         tell(
             sentence(
-                "stopped-middle-next",
+                "plan-stopped-middle-next",
                 "mqctl: stopped in the middle: {stopped}\n  next: {finish}",
                 stopped=ended.stopped,
                 finish=change.finish(record),
@@ -148,7 +148,7 @@ def _tell_what_next(parts: Iterable[ChangePart], change_id: str, finish: str) ->
     if states <= {NOT_MOVED}:
         tell(
             sentence(
-                "nothing-change-done-nothing-take",
+                "plan-nothing-change-done",
                 "mqctl: nothing of change {change_id} was done: there is nothing to take back",
                 change_id=change_id,
             )

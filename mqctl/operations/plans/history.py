@@ -38,7 +38,7 @@ class UnreadRecords:
     def __call__(self, error: BadInputError) -> None:
         self._gaps.append(Gap.of(Part.RECORDS, error))
         note(
-            sentence("left-out", "{error}; it is left out", error=printable(str(error)))
+            sentence("plan-left-out", "{error}; it is left out", error=printable(str(error)))
         )  # a file's name may hold line ends
         tell(composed("  next: {remedy}", remedy=error.remedy))
 

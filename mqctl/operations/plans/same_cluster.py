@@ -8,7 +8,7 @@ from mqctl.errors import BadInputError
 from mqctl.snapshot.live.asking import Asking
 from mqctl.text import sentence
 
-_REMEDY = sentence("name-cluster-namesrv-profile", "name that cluster with --namesrv or --profile")
+_REMEDY = sentence("plan-name-cluster-namesrv-profile", "name that cluster with --namesrv or --profile")
 
 
 def refuse_other_cluster(asking: Asking, brokers: Mapping[str, str], what: str, otherwise: str = "") -> dict[str, str]:
@@ -29,9 +29,9 @@ def refuse_other_cluster(asking: Asking, brokers: Mapping[str, str], what: str, 
     for name, address in sorted(brokers.items()):
         if here.get(name) != address:
             raise BadInputError(
-                sentence("made-another-cluster", "{what} was made on another cluster", what=what),
+                sentence("plan-made-another-cluster", "{what} was made on another cluster", what=what),
                 reason=sentence(
-                    "made-here",
+                    "plan-made-here",
                     "it was made on {name} at {address}, which is {here} here",
                     name=name,
                     address=address,

@@ -58,7 +58,7 @@ def must_be_shown(plan: object, *, execute: bool) -> None:
     ):
         raise overtaken(
             sentence(
-                "somebody-else-changed-something-since-plan",
+                "plan-somebody-else-changed-something",
                 "somebody else changed something since the plan was shown: it would now do something else",
             )
         )
@@ -69,7 +69,7 @@ def overtaken(reason: str) -> BadInputError:
     return BadInputError(
         sentence("nothing-changed", "nothing was changed"),
         reason=reason,
-        remedy=sentence("look-new-plan-run-again", "look at the new plan and run it again"),
+        remedy=sentence("look-new-plan-run", "look at the new plan and run it again"),
     )
 
 

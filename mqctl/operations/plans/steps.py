@@ -57,7 +57,7 @@ class StepChange(Change[StepPlan, StepRecord]):
 
     def document(self, plan: StepPlan) -> Document:
         hint = sentence(
-            "nothing-changed-add-execute-confirm-do",
+            "nothing-changed-add-execute",
             "nothing was changed; add --execute --confirm {confirm} to do it",
             confirm=shell_word(plan.confirm),
         )
@@ -83,7 +83,7 @@ class StepChange(Change[StepPlan, StepRecord]):
                 reason=sentence(
                     "changed-since-plan-made", "{target} has changed since the plan was made", target=shown.target
                 ),
-                remedy=sentence("look-new-plan-run-again", "look at the new plan and run it again"),
+                remedy=sentence("look-new-plan-run", "look at the new plan and run it again"),
             )
         return now
 
@@ -103,14 +103,14 @@ class StepChange(Change[StepPlan, StepRecord]):
         )
 
     def opened(self, record: StepRecord) -> str:
-        change = sentence("change-2-2", "mqctl: change {record}", record=record.id)
+        change = sentence("plan-change", "mqctl: change {record}", record=record.id)
         return f"{change}; {way_back(record.id, self.undo_hint)}" if self.undo_hint else change
 
     def carry_out(self, work: Work[StepPlan, StepRecord]) -> None:
         for step in work.plan.left_out:
             tell(
                 sentence(
-                    "left-out-4",
+                    "plan-left-out-subject",
                     "mqctl: {subject} is left out: {problem}",
                     subject=step.subject,
                     problem=step.problem,
@@ -120,9 +120,9 @@ class StepChange(Change[StepPlan, StepRecord]):
 
     def finish(self, record: StepRecord) -> str:
         if not self.undo_hint:
-            return sentence("run-same-command-again", "run the same command again")
+            return sentence("plan-run-same-command-again", "run the same command again")
         return sentence(
-            "run-same-command-again-2",
+            "plan-run-same-command-again-way-back",
             "run the same command again; {way_back}",
             way_back=way_back(record.id, self.undo_hint),
         )

@@ -29,20 +29,20 @@ def newest_change() -> str:
     newest = newest_undoable(unread)
     if unread.reasons:
         raise RefusedError(
-            sentence("cannot-determine-change-newest", "cannot determine which change is the newest"),
-            reason=sentence("not-every-record-can-read", "not every record can be read"),
+            sentence("plan-cannot-determine-change-newest", "cannot determine which change is the newest"),
+            reason=sentence("plan-not-every-record-read", "not every record can be read"),
             remedy="mqctl undo ID",
         )
     if newest is None:
         raise NotFoundError(
-            sentence("no-change-can-undone", "no change can be undone"),
-            remedy=sentence("mqctl-history-lists-what-changed-here", "mqctl history lists what was changed from here"),
+            sentence("plan-no-change-undone", "no change can be undone"),
+            remedy=sentence("plan-history-lists-changed-here", "mqctl history lists what was changed from here"),
         )
-    place = sentence("on", " on {broker}", broker=newest.cluster) if newest.cluster else ""
+    place = sentence("common-broker", " on {broker}", broker=newest.cluster) if newest.cluster else ""
     subject = printable(newest.subject)
     note(
         sentence(
-            "newest-change",
+            "plan-newest-change",
             "the newest change is {newest}, {kind} of {subject}{place}, {made_at_ms}",
             newest=newest.id,
             kind=newest.kind,
@@ -56,11 +56,11 @@ def newest_change() -> str:
 
 _FINAL = {
     "message-recall": sentence(
-        "messages-recalled-not-delivered-send-again",
+        "plan-messages-recalled-not-delivered",
         "messages that were recalled are not delivered; send those again that are to come after all",
     ),
     "transaction-resume": sentence(
-        "brokers-ask-producers-transactions-resumed-whose",
+        "plan-brokers-ask-producers-transactions",
         "brokers ask the producers of transactions that were resumed, whose answers end them",
     ),
 }
@@ -94,9 +94,9 @@ def take_back(change_id: str, connection: Callable[[], ClusterTarget], consent: 
     for kind, reason in _FINAL.items():
         if book.steps(kind).has(change_id):
             raise RefusedError(
-                sentence("cannot-undone", "{change_id} cannot be undone", change_id=change_id),
+                sentence("plan-cannot-undone", "{change_id} cannot be undone", change_id=change_id),
                 reason=reason,
-                remedy=sentence("mqctl-history-o-json-shows", "mqctl history -o json shows it"),
+                remedy=sentence("plan-history-json-shows", "mqctl history -o json shows it"),
             )
     if any(book.steps(kind).has(change_id) for kind in book.step_kinds()):
         from mqctl.operations.delay.repair import undo
@@ -120,21 +120,23 @@ def _refuse_what_was_sent(book: Journal, change_id: str) -> None:
     if book.replays.has(change_id):
         replay = book.replays.read(change_id)
         raise RefusedError(
-            sentence("cannot-undone", "{change_id} cannot be undone", change_id=change_id),
+            sentence("plan-cannot-undone", "{change_id} cannot be undone", change_id=change_id),
             reason=sentence(
-                "copied-what-sent-stays-sent",
+                "plan-copied-sent-stays",
                 "it copied {published} to {target}, and what was sent stays sent",
                 published=counted(replay.published, "message"),
                 target=replay.target,
             ),
-            remedy=sentence("shows", "{value} shows which", value=command_line("mqctl replay status {}", change_id)),
+            remedy=sentence(
+                "plan-shows", "{value} shows which", value=command_line("mqctl replay status {}", change_id)
+            ),
         )
     if book.resends.has(change_id):
         resend = book.resends.read(change_id)
         raise RefusedError(
-            sentence("cannot-undone", "{change_id} cannot be undone", change_id=change_id),
+            sentence("plan-cannot-undone", "{change_id} cannot be undone", change_id=change_id),
             reason=sentence(
-                "sent-dead-letters-again-what-sent",
+                "plan-sent-dead-letters-again",
                 "it sent dead letters of {subject} again, and what was sent stays sent",
                 subject=resend.subject,
             ),

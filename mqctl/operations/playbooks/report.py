@@ -21,13 +21,13 @@ def check_reports(files: Sequence[Path]) -> None:
     for file in files:
         if file.suffix not in _FORMS:
             raise UsageError(
-                sentence("cannot-write-report", "cannot write a report to {file}", file=file),
-                remedy=sentence("name-file-ends-md-json", "name a file that ends with .md or .json"),
+                sentence("playbook-cannot-write-report", "cannot write a report to {file}", file=file),
+                remedy=sentence("playbook-name-file-ends-md", "name a file that ends with .md or .json"),
             )
         if not file.parent.is_dir():
             raise StorageError(
-                sentence("cannot-write-report", "cannot write a report to {file}", file=file),
-                reason=sentence("directory-does-not-exist", "its directory does not exist"),
+                sentence("playbook-cannot-write-report", "cannot write a report to {file}", file=file),
+                reason=sentence("directory-not-exist", "its directory does not exist"),
             )
 
 
@@ -45,7 +45,7 @@ def write_reports(run: PlaybookRun, lang: Lang, files: Sequence[Path]) -> None:
                 ),
                 reason=error.strerror or str(error),
                 remedy=sentence(
-                    "what-did-stdout-ended-see-mqctl",
+                    "playbook-did-stdout-ended-see",
                     "what it did is on stdout, and it ended with {exit_code:d}; see mqctl history",
                     exit_code=run.ending.exit_code,
                 ),

@@ -35,13 +35,13 @@ def choices(playbook: Playbook, given: Sequence[str]) -> dict[str, str]:
         if step is None:
             there = ", ".join(decisions) or "none"
             raise UsageError(
-                sentence("no-decision", "{slug} has no decision {name}", slug=playbook.slug, name=name),
-                reason=sentence("there-are", "there are {there}", there=there),
+                sentence("playbook-no-decision", "{slug} has no decision {name}", slug=playbook.slug, name=name),
+                reason=sentence("common-there", "there are {there}", there=there),
             )
         if choice not in step.options:
             raise UsageError(
-                sentence("no-choice", "{name} has no choice {choice!r}", name=name, choice=choice),
-                reason=sentence("there-are", "there are {there}", there=", ".join(step.options)),
+                sentence("playbook-no-choice", "{name} has no choice {choice!r}", name=name, choice=choice),
+                reason=sentence("common-there", "there are {there}", there=", ".join(step.options)),
             )
         chosen[name] = choice
     return chosen

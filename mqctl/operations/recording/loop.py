@@ -48,9 +48,9 @@ def require_libraries() -> None:
     if missing:
         raise ConfigurationError(
             sentence("could-not-work-recordings", "could not work with recordings"),
-            reason=sentence("not-installed-2", "{missing} not installed", missing=" and ".join(missing)),
+            reason=sentence("recording-not-installed", "{missing} not installed", missing=" and ".join(missing)),
             remedy=sentence(
-                "pip-install-mqctl-record-adds-parquet", "pip install 'mqctl[record]', which adds Parquet and DuckDB"
+                "recording-pip-install-record-adds", "pip install 'mqctl[record]', which adds Parquet and DuckDB"
             ),
         )
 
@@ -107,7 +107,7 @@ class _Recorder:
         self._writer.stopped(self._time(), reason)
         tell(
             sentence(
-                "recorded",
+                "recording-recorded",
                 "mqctl: recorded {number}; {reason}",
                 number=counted(number, "look"),
                 reason=Word(reason),
@@ -168,7 +168,7 @@ class _Recorder:
                 else composed("mqctl: {error}", error=error)
             )
         elif error is None and self._trouble is not None:
-            tell(sentence("looks-recorded-again", "mqctl: looks are recorded again"))
+            tell(sentence("recording-looks-recorded-again", "mqctl: looks are recorded again"))
         self._trouble = None if error is None else str(error)
 
     def _say(self, written: Written) -> None:
@@ -176,7 +176,7 @@ class _Recorder:
             frame = ", keyframe" if written.keyframe else ""
             tell(
                 sentence(
-                    "rows-mib",
+                    "recording-rows-mib",
                     "mqctl: {row_count:,} rows, {byte_count:.2f} MiB{frame}",
                     row_count=written.row_count,
                     byte_count=written.byte_count / _MIB,

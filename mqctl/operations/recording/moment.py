@@ -49,15 +49,15 @@ def read_recorded(
     if any(elsewhere) or live.namesrv or live.profile or live.proxies:
         raise UsageError(
             sentence(
-                "only-one-recording-store-snapshot-live",
+                "recording-store-snapshot-live",
                 "only one of a recording, a store, a snapshot and a live cluster can be used",
             ),
-            remedy=sentence("name-one", "name one"),
+            remedy=sentence("recording-name", "name one"),
         )
     if any(unfit) or live.with_stacks:
         raise UsageError(
             sentence(
-                "stacks-probe-quick-levels-broker-name",
+                "recording-stacks-probe-quick-levels",
                 "--stacks, --probe, --quick, --levels and --broker-name cannot be combined with --recording",
             ),
             reason=sentence("recorded-moment-over", "a recorded moment is over"),
@@ -76,7 +76,7 @@ def read_recorded(
         span = units.duration(moment_ms - look.moment_ms)
         note(
             sentence(
-                "nobody-recorded-moment-judged-look-before",
+                "recording-nobody-recorded-moment-judged",
                 "nobody recorded at that moment: judged is the look before it, {span} earlier",
                 span=span,
             )

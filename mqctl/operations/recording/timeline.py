@@ -101,7 +101,7 @@ def _require_names(recording: Recording, question: TimelineQuestion, timeline: T
                     noun=noun,
                     name=name,
                 ),
-                remedy=sentence("leave-name-out-ask-another-time", "leave the name out, or ask for another time"),
+                remedy=sentence("recording-leave-name-out-ask", "leave the name out, or ask for another time"),
             )
 
 
@@ -132,4 +132,4 @@ def write_page(file: Path, answer: TimelineAnswer, lang: Lang | None, limit: str
         gaps=answer.timeline.gaps,
     )
     write_text(file, timeline_page(answer.reported, charted, lang, most_of(limit, MOST_ROWS)))
-    note(sentence("charts-events", "charts and events are in {file}", file=file))
+    note(sentence("recording-charts-events", "charts and events are in {file}", file=file))

@@ -59,7 +59,7 @@ def replay_by_group(asking: Asking, source: Source, group: str, consent: Consent
         status = command_line("mqctl replay status {}", change.id)
         tell(
             sentence(
-                "replay-shows-when-end-reached",
+                "replay-shows-when-end",
                 "mqctl: replay {change}; {status} shows when its end is reached",
                 change=change.id,
                 status=status,

@@ -96,12 +96,12 @@ def run_follow(target: ClusterTarget, request: FollowRequest, consent: Consent) 
         if not consent.execute:
             return shown, ExitCode.OK
         confirm(request.new, consent.confirmed, shown, where=cluster.name_servers.addresses())
-        with journal().alone(sentence("follow", "follow {group}", group=planned.plan.group), tell):
+        with journal().alone(sentence("replay-follow", "follow {group}", group=planned.plan.group), tell):
             plan = planned.plan
             notes = FollowNotes(journal().replays, plan, planned.cluster, planned.addresses, goes_on=planned.goes_on)
             tell(
                 sentence(
-                    "follower-mqctl-history-keeps-what",
+                    "replay-follower-history-keeps-copied",
                     "mqctl: follower {record}; mqctl history keeps what it copied",
                     record=notes.record.id,
                 )
@@ -121,7 +121,7 @@ def _plan(asking: Asking, request: FollowRequest) -> _Planned:
     """
     if request.old == request.new:
         raise UsageError(
-            sentence("topic-not-followed-into-itself", "a topic is not followed into itself"),
+            sentence("replay-topic-not-followed-itself", "a topic is not followed into itself"),
             remedy="mqctl topic update -t TOPIC --queues N",
         )
     group = follower_group(request.old, request.new)
@@ -206,21 +206,21 @@ def _begin(
     firsts = {queue: low for queue, (low, _) in use.bounds.items()}
     if own:
         return {queue: max(low, own.get(queue, low)) for queue, low in firsts.items()}, sentence(
-            "going-where-stopped", "going on where it stopped"
+            "replay-going-where-stopped", "going on where it stopped"
         )
     if from_group is None:
-        return firsts, sentence("first-messages", "from the first messages")
+        return firsts, sentence("replay-first-messages", "from the first messages")
     reader = next((reader for reader in use.readers if reader.group == from_group and reader.offsets), None)
     if reader is None:
         raise UsageError(
             sentence(
-                "group-no-offsets-2",
+                "replay-group-no-offsets",
                 "group {from_group} has no offsets on {topic}",
                 from_group=from_group,
                 topic=use.topic,
             ),
             remedy=sentence(
-                "groups-read",
+                "replay-groups-read",
                 "groups that read it: {readers}",
                 readers=", ".join(reader.group for reader in use.readers) or "none",
             ),
@@ -228,18 +228,18 @@ def _begin(
     if reader.member_count:
         raise UsageError(
             sentence(
-                "group-online-keeps-consuming",
+                "replay-group-online-keeps-consuming",
                 "group {from_group} is online and keeps consuming",
                 from_group=from_group,
             ),
             reason=sentence(
-                "would-receive-twice-what-consumes-after",
+                "replay-receive-twice-consumes-after",
                 "it would receive twice what it consumes after the follower read its offsets",
             ),
-            remedy=sentence("stop-consumers-first-run-again", "stop its consumers first, then run this again"),
+            remedy=sentence("replay-stop-consumers-first-run", "stop its consumers first, then run this again"),
         )
     begins = {queue: max(low, reader.offsets.get(queue, low)) for queue, low in firsts.items()}
-    return begins, sentence("where-got", "from where {from_group} has got to", from_group=from_group)
+    return begins, sentence("replay-where-got", "from where {from_group} has got to", from_group=from_group)
 
 
 def _warnings(
@@ -249,7 +249,7 @@ def _warnings(
     if not new:
         lines.append(
             sentence(
-                "cannot-written-now",
+                "replay-cannot-written-now",
                 "{new} cannot be written now: {value}",
                 new=request.new,
                 value=command_line("mqctl topic describe -t {}", request.new),
@@ -258,7 +258,7 @@ def _warnings(
     if len(new) <= old_count:
         lines.append(
             sentence(
-                "no-more-queues-than-nothing-gain",
+                "replay-no-more-queues-nothing",
                 "{new} has no more queues than {old}: there is nothing to gain",
                 new=request.new,
                 old=request.old,
@@ -267,7 +267,7 @@ def _warnings(
     if keys.scattered_count:
         lines.append(
             sentence(
-                "keys-several-queues-order-lost-already",
+                "replay-keys-several-queues-order",
                 "keys in several queues of {old}: {scattered_count:,}; their order is lost already",
                 old=request.old,
                 scattered_count=keys.scattered_count,
@@ -276,7 +276,7 @@ def _warnings(
     if keys.placed_count < keys.message_count:
         lines.append(
             sentence(
-                "producers-do-not-place-all-keys",
+                "replay-producers-not-place-all",
                 "producers of {old} do not place all keys by the hash of their text: those of {new} "
                 "must, as --key-selector {selector} says, or a key ends up in two queues there",
                 old=request.old,
@@ -288,7 +288,7 @@ def _warnings(
         others = ", ".join(sorted(set(left) - {request.from_group}))
         lines.append(
             sentence(
-                "read-too-own-offsets-let-drain",
+                "replay-read-too-own-offsets",
                 "{others} read {old} too, at their own offsets: let them drain it before they switch",
                 others=others,
                 old=request.old,
@@ -306,44 +306,44 @@ def _cut_over(request: FollowRequest, group: str, readers: list[str]) -> list[st
     drained = command_line("mqctl group lag -g {} -t {} --until 'lag<1'", group, request.old)
     return [
         sentence(
-            "stop-consumers-shows-when-all-gone",
+            "replay-stop-consumers-shows-when",
             "stop the consumers of {reader} on {old}: {members} shows when all are gone",
             reader=reader,
             old=request.old,
             members=members,
         ),
         sentence(
-            "copies-what-not-consumed-what-producers",
+            "replay-copies-not-consumed-producers",
             "{follow}: it copies what they have not consumed, and what producers keep writing",
             follow=follow,
         ),
         sentence(
-            "start-first-message-first-offset-watch",
+            "replay-start-first-message",
             "start {reader} on {new}, from its first message (FIRST_OFFSET); watch it with {value}",
             reader=reader,
             new=request.new,
             value=command_line("mqctl group lag -g {} -t {}", reader, request.new),
         ),
         sentence(
-            "producers-stop-sending-buffer-rejects-rest",
+            "replay-producers-stop-sending-buffer",
             "producers stop sending to {old}, or buffer; {read_only} rejects the rest (undo restores it)",
             old=request.old,
             read_only=read_only,
         ),
         sentence(
-            "wait-old-topic-drained-stop-follower",
+            "replay-wait-until-old-topic",
             "wait until the old topic is drained: {drained}; stop the follower (SIGTERM), which reports duplicates",
             drained=drained,
         ),
         sentence(
-            "producers-start-choosing-queues-same-key",
+            "replay-producers-start-choosing-queues",
             "producers start on {new}, choosing queues by {selector} of the same key; before "
             "step 5 a key could overtake its own older messages",
             new=request.new,
             selector=request.selector,
         ),
         sentence(
-            "go-back-before-step-6-give",
+            "replay-go-back-before-step",
             "to go back before step 6: give {old} its permission back and start {reader} there; "
             "what it consumed of {new} comes again",
             old=request.old,
@@ -391,7 +391,7 @@ def _follow(
     with follower:
         tell(
             sentence(
-                "following-into-interrupt-end",
+                "replay-following-interrupt-end",
                 "mqctl: following {old} into {new}; interrupt it to end",
                 old=request.old,
                 new=request.new,
@@ -452,10 +452,10 @@ class _Watch:
         self._held = not self._held
         consumer = self._follower.consumer
         (consumer.suspend if self._held else consumer.resume)()
-        what = "holding" if self._held else sentence("going", "going on")
+        what = "holding" if self._held else sentence("replay-going", "going on")
         tell(
             sentence(
-                "left-2",
+                "replay-left",
                 "mqctl: {what}: {hold_group} has {left} of {new} left",
                 what=Word(what),
                 hold_group=self._request.hold_group,

@@ -86,11 +86,11 @@ class FollowNotes:
         record.found += found_count
         doubts = {doubt.key: doubt for doubt in record.in_doubt}
         doubts |= {
-            key: Doubt(key=key, reason=sentence("times", "it is there {count:time}", count=count))
+            key: Doubt(key=key, reason=sentence("replay-count", "it is there {count:time}", count=count))
             for key, count in repeats.keys.items()
         }
         doubts |= {
-            key: Doubt(key=key, reason=sentence("could-not-looked-up-2", "it could not be looked up"))
+            key: Doubt(key=key, reason=sentence("replay-not-looked-up", "it could not be looked up"))
             for key in repeats.unknown
         }
         record.in_doubt = list(doubts.values())

@@ -92,7 +92,7 @@ class Publication(Change[PublishPlan, ReplayRecord]):
         return self._asking.cluster.name_servers.addresses()
 
     def locks(self, plan: PublishPlan) -> str:
-        return sentence("replay", "replay {record}", record=plan.record.id)
+        return sentence("replay-record", "replay {record}", record=plan.record.id)
 
     def again(self, shown: PublishPlan) -> PublishPlan:
         _refuse_overtaken(journal().replays, shown.record)
@@ -128,7 +128,7 @@ class Publication(Change[PublishPlan, ReplayRecord]):
 
     def finish(self, record: ReplayRecord) -> str:
         return sentence(
-            "continues-where-stopped",
+            "replay-continues-where-stopped",
             "{value} continues where it stopped",
             value=command_line("mqctl replay resume {}", record.id),
         )
@@ -207,7 +207,7 @@ def plan_publish(
         queues=report.queues,
     )
     hint = sentence(
-        "nothing-published-add-execute-confirm-do",
+        "replay-nothing-published-add-execute",
         "nothing was published; add --execute --confirm {target} to do it",
         target=shell_word(target),
     )
@@ -227,29 +227,29 @@ def resume_plan(asking: Asking, record: ReplayRecord, *, execute: bool) -> Publi
             sentence(
                 "replay-made-group", "replay {record} is made by group {group}", record=record.id, group=record.group
             ),
-            reason=sentence("consumers-carry-out", "its consumers carry it out"),
+            reason=sentence("replay-consumers-carry-out", "its consumers carry it out"),
             remedy=sentence(
-                "interrupted-change-finished-mqctl-offset-reset",
+                "replay-interrupted-change-finished-offset",
                 "{status}; an interrupted change is finished by mqctl offset reset --resume",
                 status=status,
             ),
         )
     if record.selector is not None:
         raise RefusedError(
-            sentence("follows-topic-no-end", "{record} follows a topic and has no end", record=record.id),
-            reason=sentence("goes-offsets-group", "it goes on at the offsets of its group"),
+            sentence("replay-follows-topic-no-end", "{record} follows a topic and has no end", record=record.id),
+            reason=sentence("replay-goes-offsets-group", "it goes on at the offsets of its group"),
             remedy=follow_again(record.parts[0].topic, record.subject, record.selector),
         )
     if record.ended:
         raise RefusedError(
             sentence("replay-complete", "replay {record} is complete", record=record.id),
             reason=sentence(
-                "published-far", "published so far: {published}", published=counted(record.published, "message")
+                "replay-published-far", "published so far: {published}", published=counted(record.published, "message")
             ),
         )
     names = {part.broker_name for part in record.parts}
     touched = record.brokers if record.store else {name: record.brokers[name] for name in names}
-    here = refuse_other_cluster(asking, touched, sentence("replay", "replay {record}", record=record.id))
+    here = refuse_other_cluster(asking, touched, sentence("replay-record", "replay {record}", record=record.id))
     record.brokers = {**record.brokers, **here}
     must_be_shown((record.id, record.target, record.parts, record.in_flight, record.brokers), execute=execute)
     return PublishPlan(record=record, shown=replay_document(report_of(record)))
@@ -305,7 +305,7 @@ def _receivers(asking: Asking, addresses: Collection[str], target: str) -> list[
     for number, error in groups.errors.items():
         problem, remedy = (
             sentence(
-                "broker-did-not-list-readers",
+                "broker-did-not-list",
                 "broker {brokers} did not list the readers of {topic}",
                 brokers=brokers[number].name,
                 topic=target,
@@ -313,7 +313,7 @@ def _receivers(asking: Asking, addresses: Collection[str], target: str) -> list[
             "mqctl broker list",
         )
         raise Gap.of(Part.GROUPS, error).as_error(
-            problem, remedy, so_far=sentence("nothing-published", "nothing was published")
+            problem, remedy, so_far=sentence("replay-nothing-published", "nothing was published")
         )
     return sorted(frozenset().union(*groups.values.values()))
 
@@ -342,9 +342,9 @@ def _refuse_overtaken(book: Drawer[ReplayRecord], shown: ReplayRecord) -> None:
     known = book.read(shown.id)
     if (known.ended, known.parts, known.in_flight) != (shown.ended, shown.parts, shown.in_flight):
         raise BadInputError(
-            sentence("nothing-published", "nothing was published"),
+            sentence("replay-nothing-published", "nothing was published"),
             reason=sentence(
-                "another-mqctl-gone-replay-since-plan",
+                "another-gone-replay-since",
                 "another mqctl has gone on with replay {shown} since the plan was made",
                 shown=shown.id,
             ),
@@ -364,7 +364,9 @@ def writable_queues(asking: Asking, topic: str) -> tuple[MessageQueue, ...]:
     )
     if not queues:
         raise NotFoundError(
-            sentence("topic-no-queue-can-written", "topic {topic} has no queue that can be written", topic=topic),
+            sentence(
+                "replay-topic-no-queue-written-again", "topic {topic} has no queue that can be written", topic=topic
+            ),
             remedy=command_line("mqctl topic route -t {}", topic),
         )
     return queues

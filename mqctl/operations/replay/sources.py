@@ -73,7 +73,7 @@ def source_of(
         raise UsageError(
             sentence("no-messages-replay-given", "no messages to replay given"),
             remedy=sentence(
-                "give-one-t-topic-limits-skipped",
+                "replay-give-topic-limits-skipped",
                 "give one of -t TOPIC with its limits, --skipped ID and --from-file FILE",
             ),
         )
@@ -84,7 +84,7 @@ def source_of(
     if from_file is not None:
         return _of_file(from_file)
     if (since is None) == (from_offset is None) or (until is not None and to_offset is not None):
-        remedy = sentence("use-since-offset-offset", "use --since or --from-offset, --until or --to-offset")
+        remedy = sentence("replay-use-since-offset-until", "use --since or --from-offset, --until or --to-offset")
         raise UsageError(
             sentence("replay-needs-beginning-end", "the replay needs a beginning and an end"), remedy=remedy
         )
@@ -93,18 +93,21 @@ def source_of(
     if begin is not None and end is not None and end < begin:
         raise UsageError(
             sentence(
-                "lies-before", "{end_words} lies before {begin_words}", end_words=end_words, begin_words=begin_words
+                "replay-lies-before",
+                "{end_words} lies before {begin_words}",
+                end_words=end_words,
+                begin_words=begin_words,
             ),
-            remedy=sentence("end-must-lie-after-beginning", "the end must lie after the beginning"),
+            remedy=sentence("replay-end-must-lie-after", "the end must lie after the beginning"),
         )
-    first = begin_words or sentence("offset", "offset {to_offset}", to_offset=from_offset)
+    first = begin_words or sentence("replay-offset", "offset {to_offset}", to_offset=from_offset)
     last = end_words or (
-        sentence("offset", "offset {to_offset}", to_offset=to_offset)
+        sentence("replay-offset", "offset {to_offset}", to_offset=to_offset)
         if to_offset is not None
-        else sentence("end", "the end")
+        else sentence("replay-end", "the end")
     )
     return Source(
-        words=sentence("from-to", "{topic} from {first} to {last}", topic=topic, first=first, last=last),
+        words=sentence("replay-topic", "{topic} from {first} to {last}", topic=topic, first=first, last=last),
         topics=(str(topic),),
         brokers=frozenset(brokers or ()),
         queue_ids=frozenset(queues or ()),
@@ -147,10 +150,10 @@ def ranges_of(asking: Asking, source: Source, *, every_queue: bool = False) -> t
     }
     if not queues or (given is not None and given - set(queues)):
         raise NotFoundError(
-            sentence("queue-not", "a queue of {source} is not there", source=source.words),
-            remedy=sentence("mqctl-topic-route-shows-what", "mqctl topic route shows what there is"),
+            sentence("replay-queue-not", "a queue of {source} is not there", source=source.words),
+            remedy=sentence("replay-topic-route-shows", "mqctl topic route shows what there is"),
         )
-    ends = all_bounds(asking, queues, sentence("nothing-published", "nothing was published"))
+    ends = all_bounds(asking, queues, sentence("replay-nothing-published", "nothing was published"))
     if source.given is None:
         limits = _limits(asking, source, queues, ends)
     else:
@@ -174,13 +177,13 @@ def _of_store(
     since, until, first, end = limits
     if topic is None or since is not None or until is not None or brokers:
         raise UsageError(
-            sentence("no-messages-store-given", "no messages of the store given"),
+            sentence("replay-no-messages-store-given", "no messages of the store given"),
             remedy=sentence(
-                "use-t-topic-q-offset-offset", "use -t TOPIC, and -q, --from-offset or --to-offset to have fewer"
+                "replay-use-topic-offset", "use -t TOPIC, and -q, --from-offset or --to-offset to have fewer"
             ),
         )
     return Source(
-        words=sentence("store", "{topic} of the store {store}", topic=topic, store=store),
+        words=sentence("replay-store", "{topic} of the store {store}", topic=topic, store=store),
         store=store.resolve(),
         topics=(topic,),
         queue_ids=frozenset(queues or ()),
@@ -211,7 +214,7 @@ def _instant(text: str | None) -> tuple[int | None, str | None]:
     from mqctl.cli.times import parse_instant
 
     moment = parse_instant(text, datetime.now().astimezone())
-    tell(sentence("stands", "mqctl: {text} stands for {moment}", text=text, moment=moment.text))
+    tell(sentence("replay-stands", "mqctl: {text} stands for {moment}", text=text, moment=moment.text))
     return moment.epoch_ms, moment.text
 
 
@@ -224,12 +227,12 @@ def _of_change(change_id: str) -> Source:
     ]
     if not skipped:
         raise UsageError(
-            sentence("change-skipped-nothing", "change {change_id} has skipped nothing", change_id=change_id),
+            sentence("replay-change-skipped-nothing", "change {change_id} has skipped nothing", change_id=change_id),
             remedy=command_line("mqctl offset history -g {}", record.subject),
         )
     return Source(
         words=sentence(
-            "what-change-skipped-group",
+            "change-skipped-group",
             "what change {record} skipped for group {group}",
             record=change_id,
             group=record.subject,
@@ -244,7 +247,7 @@ def _of_file(path: Path) -> Source:
     if not path.is_file():
         raise NotFoundError(
             sentence("no-file", "there is no file {file}", file=path),
-            remedy=sentence("mqctl-offset-skip-writes-one", "mqctl offset skip writes one"),
+            remedy=sentence("replay-offset-skip-writes", "mqctl offset skip writes one"),
         )
     try:
         plan = read_ranges(read_named(path), is_csv=path.suffix == ".csv")
@@ -252,14 +255,14 @@ def _of_file(path: Path) -> Source:
         raise refused(sentence("could-not-read", "could not read {file}", file=path), error) from error
     except (ValueError, TypeError) as error:
         remedy = sentence(
-            "mqctl-offset-skip-writes-one-csv",
+            "replay-offset-skip-writes-csv",
             "mqctl offset skip writes one; CSV columns: topic, broker_name, queue_id, begin_offset, end_offset",
         )
         raise BadInputError(
             sentence("not-replay-plan", "{path} is not a replay plan", path=path), reason=str(error), remedy=remedy
         ) from error
     return Source(
-        words=plan.reason or sentence("queues", "the queues in {path}", path=path.name),
+        words=plan.reason or sentence("replay-queues", "the queues in {path}", path=path.name),
         topics=tuple(sorted({row.topic for row in plan.ranges})),
         given=tuple(
             (MessageQueue(row.topic, row.broker_name, row.queue_id), row.begin_offset, row.end_offset)

@@ -32,7 +32,7 @@ class StoredTopic:
         if not logged:
             raise NotFoundError(
                 sentence(
-                    "no-message-2", "no message of {topic} is in {path}", topic=self._topic, path=self._store.path
+                    "replay-no-message", "no message of {topic} is in {path}", topic=self._topic, path=self._store.path
                 ),
                 remedy="mqctl store verify",
             )
@@ -64,7 +64,7 @@ class StoredTopic:
         if not pieces:
             raise UsageError(
                 sentence("nothing-replay", "there is nothing to replay"),
-                reason=sentence("no-message-lies", "no message of {topic} lies there", topic=self._topic),
+                reason=sentence("replay-no-message-lies", "no message of {topic} lies there", topic=self._topic),
             )
         return tuple(pieces)
 

@@ -90,11 +90,17 @@ def _master_row(broker: BrokerSnapshot, slave_count: int) -> ReplicaRow:
 
 def _shown(sets: SyncState) -> str:
     outside = (
-        [sentence("out", "out: {out_of_sync}", out_of_sync=", ".join(sets.out_of_sync))] if sets.out_of_sync else []
+        [sentence("replication-out", "out: {out_of_sync}", out_of_sync=", ".join(sets.out_of_sync))]
+        if sets.out_of_sync
+        else []
     )
     return joined(
         "; ",
-        [", ".join(sets.in_sync), *outside, sentence("epoch", "epoch {master_epoch}", master_epoch=sets.master_epoch)],
+        [
+            ", ".join(sets.in_sync),
+            *outside,
+            sentence("replication-epoch", "epoch {master_epoch}", master_epoch=sets.master_epoch),
+        ],
     )
 
 
@@ -125,7 +131,7 @@ def _slave_row(
         state=replica.state.value,
         epochs=None if view is None else _epochs(view.epochs),
         epochs_meet_at=_meeting(broker, replica, master),
-        connections=sentence("connects", "connects to {master_address}", master_address=view.master_address)
+        connections=sentence("replication-connects", "connects to {master_address}", master_address=view.master_address)
         if view is not None and view.master_address
         else None,
         silent_ms=None if view is None or view.written_ms is None else max(0, now_ms - view.written_ms),

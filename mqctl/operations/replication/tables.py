@@ -14,7 +14,7 @@ from mqctl.store.directory import StoreDirectory
 from mqctl.text import joined, sentence
 
 _NAMED = 5
-CONSUMER_OFFSETS_TABLE = sentence("consumer-offsets", "consumer offsets")
+CONSUMER_OFFSETS_TABLE = sentence("replication-consumer-offsets", "consumer offsets")
 Entries = Mapping[str, object]
 
 
@@ -38,7 +38,7 @@ def _groups(file: LoadedConfig) -> Entries:
 
 def _delay_offsets(file: LoadedConfig) -> Entries:
     return {
-        sentence("level", "level {level}", level=level): offset
+        sentence("common-level", "level {level}", level=level): offset
         for level, offset in configs.delay_offsets(file).offsets.items()
     }
 
@@ -55,7 +55,7 @@ _TABLES = (
     _Table("topics", configs.TOPICS, ("config/topics", "config/rdb"), _topics),
     _Table("groups", configs.GROUPS, ("config/subscriptionGroups", "config/rdb"), _groups),
     _Table(CONSUMER_OFFSETS_TABLE, configs.CONSUMER_OFFSETS, ("config/consumerOffsets", "config/rdb"), _offsets),
-    _Table(sentence("delay-offsets", "delay offsets"), configs.DELAY_OFFSETS, (), _delay_offsets),
+    _Table(sentence("replication-delay-offsets", "delay offsets"), configs.DELAY_OFFSETS, (), _delay_offsets),
 )
 
 
@@ -82,7 +82,7 @@ def _loaded(store: StoreDirectory, table: _Table) -> LoadedConfig | str:
     if any(database in reasons for database in table.databases):
         return next(reasons[database] for database in table.databases if database in reasons)
     if not (store.path / "config").is_dir():
-        return sentence("no-config-directory-not-copied", "there is no config directory: not copied")
+        return sentence("replication-no-config-directory-not", "there is no config directory: not copied")
     try:
         file = store.config(table.file)
     except MqctlError as error:
@@ -90,7 +90,7 @@ def _loaded(store: StoreDirectory, table: _Table) -> LoadedConfig | str:
     problem = file.state.main_problem
     if file.state.source is FileSource.NONE and problem != "missing":
         return sentence(
-            "config-backup-no-use",
+            "replication-config-backup-no-use",
             "config/{file} and its backup are of no use: {problem}",
             file=table.file,
             problem=problem,
@@ -101,8 +101,8 @@ def _loaded(store: StoreDirectory, table: _Table) -> LoadedConfig | str:
 def _difference(name: str, a: Entries, b: Entries) -> TableDifference:
     only_a, only_b = sorted(a.keys() - b.keys()), sorted(b.keys() - a.keys())
     differ = sorted(key for key in a.keys() & b.keys() if a[key] != b[key])
-    named = [sentence("only", "only in A: {key}", key=key) for key in only_a] + [
-        sentence("only-b", "only in B: {key}", key=key) for key in only_b
+    named = [sentence("replication-key", "only in A: {key}", key=key) for key in only_a] + [
+        sentence("replication-key-only-in-b", "only in B: {key}", key=key) for key in only_b
     ]
     named += [_both(key, a[key], b[key]) for key in differ]
     return TableDifference(
@@ -115,4 +115,4 @@ def _difference(name: str, a: Entries, b: Entries) -> TableDifference:
 
 
 def _both(key: str, a: object, b: object) -> str:
-    return f"{key}: {a} / {b}" if isinstance(a, int) else sentence("differs", "differs: {key}", key=key)
+    return f"{key}: {a} / {b}" if isinstance(a, int) else sentence("replication-differs", "differs: {key}", key=key)

@@ -127,8 +127,8 @@ def _answering(
     if question.no_spark:
         if question.conf or not settings.is_local:
             raise UsageError(
-                sentence("no-spark-reads-process", "--no-spark reads in this process"),
-                remedy=sentence("leave-master-conf-out", "leave --master and --conf out"),
+                sentence("report-no-spark-reads-process", "--no-spark reads in this process"),
+                remedy=sentence("report-leave-master-conf-out", "leave --master and --conf out"),
             )
         from mqctl.spark.engines import PlainEngine
 
@@ -157,15 +157,15 @@ def _of_groups(engine: Engine, wanted: Selection) -> Selection:
             known = ", ".join(sorted(topics)[:10])
             raise NotFoundError(
                 sentence(
-                    "no-consumer-group-offsets",
+                    "report-no-consumer-group-offsets",
                     "no consumer group {group} with offsets in {paths}",
                     group=group,
                     paths=", ".join(wanted.stores),
                 ),
-                reason=sentence("groups-offsets", "groups with offsets: {shown}", shown=known)
+                reason=sentence("report-groups-offsets", "groups with offsets: {shown}", shown=known)
                 if known
-                else sentence("no-group-any", "no group has any there"),
-                remedy=sentence("mqctl-store-describe-shows-what-store", "mqctl store describe shows what a store has"),
+                else sentence("report-no-group-any", "no group has any there"),
+                remedy=sentence("report-store-describe-shows", "mqctl store describe shows what a store has"),
             )
     own = {topic for group in wanted.groups for topic in topics.get(group, ())}
     # Retries and dead letters of a group are its own, whether it has offsets on them or not.
@@ -199,8 +199,8 @@ def bucket_ms(text: str) -> int:
     span_ms = parse_span_ms(text)
     if span_ms < 1000:
         raise UsageError(
-            sentence("bucket-too-short", "--bucket {bucket} is too short", bucket=text),
-            remedy=sentence("use-1s-more", "use 1s or more"),
+            sentence("report-bucket-too-short", "--bucket {bucket} is too short", bucket=text),
+            remedy=sentence("report-use-more", "use 1s or more"),
         )
     return span_ms
 
@@ -236,7 +236,7 @@ def report(
 def tell_unread(unread: Sequence[Unread]) -> ExitCode:
     """Tells what of the stores is missing from the figures; the exit code says so, too."""
     for each in unread:
-        held = sentence("bytes", "{bytes:,} bytes", bytes=each.bytes) if each.bytes else ""
+        held = sentence("report-bytes", "{bytes:,} bytes", bytes=each.bytes) if each.bytes else ""
         log = "its commit log holds " if each.bytes else ""
         more = (
             ""
@@ -247,7 +247,7 @@ def tell_unread(unread: Sequence[Unread]) -> ExitCode:
         if holds:
             tell(
                 sentence(
-                    "not-read-3",
+                    "report-not-read-store",
                     "mqctl: {store}: {part} is not read ({holds}): {reason}",
                     store=each.store,
                     part=each.part,
@@ -258,7 +258,7 @@ def tell_unread(unread: Sequence[Unread]) -> ExitCode:
         else:
             tell(
                 sentence(
-                    "not-read-2-2",
+                    "report-not-read",
                     "mqctl: {store}: {part} is not read: {reason}",
                     store=each.store,
                     part=each.part,
@@ -275,7 +275,7 @@ def tell_skipped(read: Sequence[StoreRead]) -> None:
             spots = ", ".join(map(str, each.damaged_at[:3]))
             tell(
                 sentence(
-                    "bytes-no-sound-records-passed",
+                    "report-no-sound-records-passed",
                     "mqctl: {store}: {skipped_bytes:byte is/are} no sound records and {skipped_bytes:/was/were} passed "
                     "over (at physical offset {spots}); details: `{value}`",
                     store=each.store,
@@ -294,9 +294,9 @@ def require_levels(levels: str | None) -> None:
     if bad is not None:
         raise UsageError(
             sentence("cannot-read-delay-levels", "cannot read the delay levels {levels!r}", levels=levels),
-            reason=sentence("not-number-followed-s-m-h", "{bad!r} is not a number followed by s, m, h or d", bad=bad),
+            reason=sentence("not-number-followed", "{bad!r} is not a number followed by s, m, h or d", bad=bad),
             remedy=sentence(
-                "give-messagedelaylevel-broker-instance-levels-1s",
+                "give-messagedelaylevel-broker-instance",
                 "give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
             ),
         )
@@ -356,12 +356,15 @@ def subscribed(snapshot: Path | None, stores: Sequence[str], brokers: Sequence[s
         names = [name for name in broker_names([named_store(text)[1] for text in stores], given) if name in in_snapshot]
     if len(names) != len(stores):
         raise UsageError(
-            sentence("not-clear-store-belongs-broker", "it is not clear which store belongs to which broker"),
+            sentence("report-not-clear-store-belongs", "it is not clear which store belongs to which broker"),
             reason=sentence(
-                "stores-broker-names", "{stores} stores, {names} broker names", stores=len(stores), names=len(names)
+                "report-stores-broker-names",
+                "{stores} stores, {names} broker names",
+                stores=len(stores),
+                names=len(names),
             ),
             remedy=sentence(
-                "write-store-name-dir-each-snapshot",
+                "report-write-store-name-dir",
                 "write --store NAME=DIR for each; the snapshot knows {in_snapshot}",
                 in_snapshot=", ".join(in_snapshot) or "none",
             ),
@@ -385,7 +388,7 @@ def refuse_unwritable(path: Path | None) -> None:
     if path is not None and not path.parent.is_dir():
         raise StorageError(
             sentence("cannot-write", "cannot write {page}", page=path),
-            reason=sentence("directory-does-not-exist", "its directory does not exist"),
+            reason=sentence("directory-not-exist", "its directory does not exist"),
         )
 
 

@@ -31,20 +31,26 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
         RefusedError: a property that must not change while the broker runs, or holds a secret.
     """
     for name in sorted(_FIXED & set(requested)):
-        problem = sentence("running-broker-cannot-changed", "{name} of a running broker cannot be changed", name=name)
+        problem = sentence(
+            "settings-running-broker-cannot-changed", "{name} of a running broker cannot be changed", name=name
+        )
         raise RefusedError(
             problem,
-            reason=sentence("brokers-identity-place-files", "it is the broker's identity or the place of its files"),
-            remedy=sentence("restart", "restart it"),
+            reason=sentence(
+                "settings-broker-identity-place-files", "it is the broker's identity or the place of its files"
+            ),
+            remedy=sentence("settings-restart", "restart it"),
         )
     for name in sorted(filter(holds_secret, requested)):
         raise RefusedError(
-            sentence("cannot-changed-here", "{name} cannot be changed from here", name=name),
+            sentence("settings-cannot-changed-here", "{name} cannot be changed from here", name=name),
             reason=sentence(
-                "secret-plans-would-show-journals-would",
+                "settings-secret-plans-show-journals",
                 "it is a secret, which plans would show and journals would keep",
             ),
-            remedy=sentence("change-brokers-configuration-file", "change it in the broker's configuration file"),
+            remedy=sentence(
+                "settings-change-broker-configuration-file", "change it in the broker's configuration file"
+            ),
         )
     masters = touched_masters(asking, brokers)
     ask_settings(asking, masters)
@@ -56,13 +62,16 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
                 listed = command_line("mqctl broker config {}", broker.name)
                 near = get_close_matches(name, broker.config, 3)
                 remedy = (
-                    sentence("did-you-mean", "did you mean {near}? {listed}", near=", ".join(near), listed=listed)
+                    sentence("did-mean", "did you mean {near}? {listed}", near=", ".join(near), listed=listed)
                     if near
                     else listed
                 )
                 raise NotFoundError(
                     sentence(
-                        "broker-no-property", "broker {broker} has no property {name}", broker=broker.name, name=name
+                        "settings-broker-no-property",
+                        "broker {broker} has no property {name}",
+                        broker=broker.name,
+                        name=name,
                     ),
                     remedy=remedy,
                 )
@@ -86,12 +95,12 @@ def plan_settings(asking: Asking, requested: Mapping[str, str], brokers: Sequenc
         steps=tuple(steps),
         warnings=(
             sentence(
-                "broker-rewrites-whole-configuration-file-every",
+                "settings-broker-rewrites-whole-configuration",
                 "a broker rewrites its whole configuration file with every property it has, and "
                 "keeps the old one as .bak",
             ),
             sentence(
-                "some-properties-take-effect-only-when", "some properties take effect only when the broker restarts"
+                "settings-some-properties-take-effect", "some properties take effect only when the broker restarts"
             ),
         ),
     )
@@ -111,16 +120,14 @@ def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> Sett
         current = read_setting(asking.cluster, Place(SettingKind.WRITE_PERM, address, name), asking.deadline)
         if current is None:
             problem = sentence(
-                "name-server-does-not-know-topic",
+                "settings-name-server-not-know",
                 "name server {address} does not know a topic of broker {name}",
                 address=address,
                 name=name,
             )
             raise UnreachableError(
                 problem,
-                remedy=sentence(
-                    "nothing-changed-see-mqctl-cluster-list", "nothing was changed; see mqctl cluster list"
-                ),
+                remedy=sentence("settings-nothing-changed-see-cluster", "nothing was changed; see mqctl cluster list"),
             )
         steps.append(
             SettingStep(
@@ -133,19 +140,19 @@ def plan_write_perm(asking: Asking, broker_name: str, *, writable: bool) -> Sett
             )
         )
     lasting = sentence(
-        "lasts-broker-registers-change-new-topic",
+        "settings-lasts-until-broker-registers",
         "it lasts until the broker registers a change, a new topic for instance",
     )
     setting = command_line("mqctl broker set {} --broker {}", f"brokerPermission={6 if writable else 4}", name)
-    permanent = sentence("what-lasts", "{setting} is what lasts", setting=setting)
+    permanent = sentence("settings-lasts", "{setting} is what lasts", setting=setting)
     meaning = (
         sentence(
-            "clients-will-see-every-topic-broker",
+            "settings-clients-see-every-topic",
             "clients will see every topic of the broker as RW-, even one that was not",
         )
         if writable
         else sentence(
-            "producers-stop-sending-when-next-refresh",
+            "settings-producers-stop-sending-when",
             "producers stop sending to it when they next refresh the route (within 30 s); consumers are not affected",
         )
     )

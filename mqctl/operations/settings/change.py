@@ -83,9 +83,9 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
             raise BadInputError(
                 sentence("nothing-changed", "nothing was changed"),
                 reason=sentence(
-                    "somebody-else-changed-since-plan-made", "somebody else changed it since the plan was made"
+                    "settings-somebody-else-changed-since", "somebody else changed it since the plan was made"
                 ),
-                remedy=sentence("look-new-plan-run-again", "look at the new plan and run it again"),
+                remedy=sentence("look-new-plan-run", "look at the new plan and run it again"),
             )
         return now
 
@@ -94,14 +94,14 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
 
     def opened(self, record: SettingRecord) -> str:
         return sentence(
-            "change-3", "mqctl: change {record}; {way_back}", record=record.id, way_back=way_back(record.id)
+            "change-record", "mqctl: change {record}; {way_back}", record=record.id, way_back=way_back(record.id)
         )
 
     def carry_out(self, work: Work[SettingPlan, SettingRecord]) -> None:
         carry_out(self._cluster, self._target.deadline(), work.record, work.save, self._secrets)
         if any(part.state != NOT_MOVED for part in work.record.parts):
             for warning in work.plan.warnings:
-                tell(sentence("note", "mqctl: note: {warning}", warning=warning))
+                tell(sentence("settings-note-warning", "mqctl: note: {warning}", warning=warning))
             for step in work.plan.moving:
                 if step.note is not None:
                     tell(composed("mqctl: {place}: {note}", place=step.place, note=step.note))
@@ -111,7 +111,7 @@ class SettingChange(Change[SettingPlan, SettingRecord]):
 
     def finish(self, record: SettingRecord) -> str:
         return sentence(
-            "run-same-command-again-finished-steps",
+            "settings-run-same-command-again",
             "run the same command again: finished steps are skipped; {way_back}",
             way_back=way_back(record.id),
         )
@@ -182,14 +182,14 @@ def touched_masters(asking: Asking, names: Iterable[str]) -> list[LiveBroker]:
     clusters = sorted({broker.address.cluster for broker in brokers})
     if len(clusters) > 1 and not named:
         raise UsageError(
-            sentence("name-servers-know-several-clusters", "the name servers know several clusters"),
+            sentence("settings-name-servers-know-several", "the name servers know several clusters"),
             reason=", ".join(clusters),
-            remedy=sentence("name-brokers-broker", "name brokers with --broker"),
+            remedy=sentence("settings-name-brokers-broker", "name brokers with --broker"),
         )
     if not brokers:
         raise UsageError(
-            sentence("no-master-among-brokers-named", "no master is among the brokers named"),
-            remedy=sentence("mqctl-broker-list-shows-masters", "mqctl broker list shows which are masters"),
+            sentence("settings-no-master-among-brokers", "no master is among the brokers named"),
+            remedy=sentence("settings-broker-list-shows-masters", "mqctl broker list shows which are masters"),
         )
     return brokers
 

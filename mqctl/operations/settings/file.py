@@ -91,7 +91,7 @@ def load_settings(file: Path) -> SettingsFile:
     except FileNotFoundError as error:
         raise NotFoundError(
             sentence("no-file", "there is no file {file}", file=file),
-            remedy=sentence("mqctl-cluster-export-o-yaml-writes", "mqctl cluster export -o yaml writes one"),
+            remedy=sentence("settings-cluster-export-yaml-writes", "mqctl cluster export -o yaml writes one"),
         ) from error
     except OSError as error:
         raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error
@@ -100,7 +100,7 @@ def load_settings(file: Path) -> SettingsFile:
             sentence("could-not-read", "could not read {file}", file=file),
             reason=str(error),
             remedy=sentence(
-                "mqctl-cluster-export-o-yaml-shows", "mqctl cluster export -o yaml shows what one looks like"
+                "settings-cluster-export-yaml-shows", "mqctl cluster export -o yaml shows what one looks like"
             ),
         ) from error
     return wanted
@@ -155,11 +155,11 @@ def _refuse_two_settings(wanted: SettingsFile) -> None:
                     "several-settings-file", "{noun} {name} has several settings in the file", noun=noun, name=name
                 ),
                 reason=sentence(
-                    "different-brokers-broker-takes-every-setting",
+                    "settings-different-brokers-broker-takes",
                     "they are for different brokers, and --broker takes every setting to the same ones",
                 ),
                 remedy=sentence(
-                    "take-out-file-what-not-meant", "take out of the file what is not meant, or leave --broker out"
+                    "settings-take-out-file-not", "take out of the file what is not meant, or leave --broker out"
                 ),
             )
 
@@ -175,16 +175,20 @@ def _topic_steps(
             if is_system_topic(item.name) or item.name in broker.reserved:
                 raise UsageError(
                     sentence("topic-belongs-brokers", "topic {topic} belongs to the brokers", topic=item.name),
-                    reason=sentence("brokers-refuse-change", "brokers refuse to change it"),
+                    reason=sentence("settings-brokers-refuse-change", "brokers refuse to change it"),
                 )
             _refuse_on_4(
-                broker, sentence("topic-2", "topic {topic}", topic=item.name), ["attributes"] if new.attributes else []
+                broker,
+                sentence("shared-topic", "topic {topic}", topic=item.name),
+                ["attributes"] if new.attributes else [],
             )
             old, note = broker.topics.get(item.name), None
             becomes = new
             if old is not None and fields_of(old) != fields_of(new):
                 if not applied.updates:
-                    left.append(sentence("topic-4", "topic {item} on {broker}", item=item.name, broker=broker.name))
+                    left.append(
+                        sentence("settings-topic", "topic {item} on {broker}", item=item.name, broker=broker.name)
+                    )
                     becomes = old
                 else:
                     becomes, note = _next(asking, broker, old, new)
@@ -215,16 +219,16 @@ def _group_steps(
         new = group_in(item)
         if is_system_group(item.name):
             raise UsageError(
-                sentence("group-belongs-brokers", "group {group} belongs to the brokers", group=item.name),
-                reason=sentence("brokers-mqadmin-rely", "brokers and mqadmin rely on it"),
+                sentence("settings-group-belongs-brokers", "group {group} belongs to the brokers", group=item.name),
+                reason=sentence("settings-brokers-mqadmin-rely", "brokers and mqadmin rely on it"),
             )
         only_five = sorted(_FIVE_ONLY & unusual(new).keys())
         for broker in _where(masters, item, applied):
-            _refuse_on_4(broker, sentence("group", "group {name}", name=item.name), only_five)
+            _refuse_on_4(broker, sentence("group-name", "group {name}", name=item.name), only_five)
             old = broker.groups.get(item.name)
             becomes = new
             if old is not None and old != new and not applied.updates:
-                left.append(sentence("group-3", "group {item} on {broker}", item=item.name, broker=broker.name))
+                left.append(sentence("settings-group", "group {item} on {broker}", item=item.name, broker=broker.name))
                 becomes = old
             if old != becomes:
                 _refuse_policy(becomes)
@@ -237,14 +241,16 @@ def _refuse_policy(config: SubscriptionGroupConfig | None) -> None:
     """Refuses to write, now or for an undo, a retry policy whose numbers neither files nor brokers give."""
     if config is not None and config.retry_policy_type != "CUSTOMIZED":
         raise RefusedError(
-            sentence("group-cannot-written-here", "group {config} cannot be written from here", config=config.name),
+            sentence(
+                "settings-group-cannot-written-here", "group {config} cannot be written from here", config=config.name
+            ),
             reason=sentence(
-                "retry-policy-whose-numbers-would-lost",
+                "settings-retry-policy-whose-numbers",
                 "its retry policy is {policy}, whose numbers would be lost",
                 policy=config.retry_policy_type,
             ),
             remedy=sentence(
-                "take-group-out-file-mqadmin-updatesubgroup",
+                "settings-take-group-out-file",
                 "take the group out of the file; mqadmin updateSubGroup takes the policy too",
             ),
         )
@@ -259,15 +265,15 @@ def _refuse_on_4(broker: LiveBroker, what: str, only_five: Sequence[str]) -> Non
     if only_five and not version.startswith("V5"):
         raise RefusedError(
             sentence(
-                "broker-does-not-know-setting",
+                "settings-broker-not-know-setting-only-five",
                 "broker {broker} does not know the setting {only_five} of {what}",
                 broker=broker.name,
                 only_five=only_five[0],
                 what=what,
             ),
-            reason=sentence("it-is", "it is {version}", version=version),
+            reason=sentence("settings-version", "it is {version}", version=version),
             remedy=sentence(
-                "take-setting-out-file-name-other",
+                "settings-take-setting-out-file",
                 "take the setting out of the file, or name other brokers with --broker",
             ),
         )
@@ -288,11 +294,11 @@ def _unset_modes(wanted: SettingsFile) -> list[str]:
     popping = sorted({item.name for item in wanted.groups if "POP" in wanted.consume_modes.get(item.name, "")})
     if not popping:
         return []
-    more = sentence("more-2", " and {left} more", left=len(popping) - _NAMED) if len(popping) > _NAMED else ""
+    more = sentence("common-more", " and {left} more", left=len(popping) - _NAMED) if len(popping) > _NAMED else ""
     names = f"{', '.join(popping[:_NAMED])}{more}"
     return [
         sentence(
-            "file-says-pop-not-set-mqadmin",
+            "settings-file-says-pop-not",
             "the file says that {names} pop, which is not set by it: mqadmin setConsumeMode does that",
             names=names,
         )
@@ -302,7 +308,7 @@ def _unset_modes(wanted: SettingsFile) -> list[str]:
 def _warnings(left: Sequence[str]) -> list[str]:
     if not left:
         return []
-    more = sentence("more-2", " and {left} more", left=len(left) - _NAMED) if len(left) > _NAMED else ""
+    more = sentence("common-more", " and {left} more", left=len(left) - _NAMED) if len(left) > _NAMED else ""
     stay = (
         sentence("other-settings-stays", "has other settings and stays as it is")
         if len(left) == 1

@@ -46,11 +46,14 @@ def plan_creation(asking: Asking, group: str, requested: Fields, brokers: Sequen
             update = command_line("mqctl group update -g {}", group)
             raise RefusedError(
                 sentence(
-                    "group-already-exists", "group {group} already exists on {broker}", group=group, broker=broker.name
+                    "settings-group-already-exists",
+                    "group {group} already exists on {broker}",
+                    group=group,
+                    broker=broker.name,
                 ),
                 reason=sentence("other-settings", "with other settings"),
                 remedy=sentence(
-                    "name-brokers-lack-broker",
+                    "settings-name-brokers-lack-broker",
                     "{update}; or name the brokers that lack it with --broker",
                     update=update,
                 ),
@@ -70,7 +73,7 @@ def plan_update(asking: Asking, group: str, requested: Fields, brokers: Sequence
         raise UsageError(
             sentence("no-change-given", "no change given"),
             remedy=sentence(
-                "give-least-one-setting-see-mqctl", "give at least one setting; see mqctl group update --help"
+                "settings-give-least-setting-see", "give at least one setting; see mqctl group update --help"
             ),
         )
     holders = _holders(_masters(asking, group, requested, brokers), group)
@@ -106,17 +109,17 @@ def plan_deletion(asking: Asking, group: str, brokers: Sequence[str], *, with_to
         else sentence("unknown-number-messages", "an unknown number of messages")
     )
     stays = sentence(
-        "offsets-stay-broker-group-same-name",
+        "settings-offsets-stay-broker-group",
         "its offsets stay on the broker, and a group of the same name resumes from them",
     )
-    warnings = [sentence("unread", "unread by it: {lag}; {stays}", lag=lag, stays=stays)]
+    warnings = [sentence("settings-unread", "unread by it: {lag}; {stays}", lag=lag, stays=stays)]
     steps = [_step(item, group, item.groups[group], None) for item in holders]
     if with_topics:
         steps += _topic_steps(asking, group, holders, everywhere=not brokers)
     else:
         warnings.append(
             sentence(
-                "retry-dead-letter-topics-stay-topics",
+                "settings-retry-dead-letter-topics",
                 "its retry and dead-letter topics stay; --with-topics deletes them too",
             )
         )
@@ -155,15 +158,17 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
     members = {client for items in memberships.values() for item in items for client in item.client_ids}
     if members:
         raise RefusedError(
-            sentence("group-cannot-deleted", "group {group} cannot be deleted", group=group),
+            sentence("settings-group-cannot-deleted", "group {group} cannot be deleted", group=group),
             reason=sentence(
-                "online-2",
+                "settings-online",
                 "{members} of it online: {members_2}",
                 members=counted(len(members), "member"),
                 members_2=", ".join(sorted(members)[:3]),
             ),
             remedy=sentence(
-                "stop-lists", "stop them; {value} lists them", value=command_line("mqctl group members -g {}", group)
+                "settings-stop-lists",
+                "stop them; {value} lists them",
+                value=command_line("mqctl group members -g {}", group),
             ),
         )
 
@@ -171,8 +176,8 @@ def refuse_with_members(asking: Asking, holders: list[LiveBroker], group: str) -
 def _masters(asking: Asking, group: str, requested: Fields, brokers: Sequence[str]) -> list[LiveBroker]:
     if is_system_group(group):
         raise UsageError(
-            sentence("group-belongs-brokers", "group {group} belongs to the brokers", group=group),
-            reason=sentence("brokers-mqadmin-rely", "brokers and mqadmin rely on it"),
+            sentence("settings-group-belongs-brokers", "group {group} belongs to the brokers", group=group),
+            reason=sentence("settings-brokers-mqadmin-rely", "brokers and mqadmin rely on it"),
         )
     masters = touched_masters(asking, brokers)
     ask_groups(asking, masters, Scope(groups=frozenset({group})))
@@ -184,15 +189,15 @@ def _masters(asking: Asking, group: str, requested: Fields, brokers: Sequence[st
         if not version.startswith("V5"):
             name = min(_FIVE_ONLY & set(requested))
             problem = sentence(
-                "broker-does-not-know-setting-2",
+                "settings-broker-not-know-setting",
                 "broker {broker} does not know the setting {name}",
                 broker=broker.name,
                 name=name,
             )
             raise RefusedError(
                 problem,
-                reason=sentence("it-is", "it is {version}", version=version),
-                remedy=sentence("leave-out-name-others-broker", "leave it out, or name others with --broker"),
+                reason=sentence("settings-version", "it is {version}", version=version),
+                remedy=sentence("settings-leave-out-name-others", "leave it out, or name others with --broker"),
             )
     return masters
 
@@ -215,18 +220,18 @@ def _policy_known(holders: list[LiveBroker], group: str) -> None:
         if policy != "CUSTOMIZED":
             raise RefusedError(
                 sentence(
-                    "group-cannot-changed-here",
+                    "settings-group-cannot-changed-here",
                     "group {group} on {broker} cannot be changed from here",
                     group=group,
                     broker=broker.name,
                 ),
                 reason=sentence(
-                    "retry-policy-whose-numbers-would-lost",
+                    "settings-retry-policy-whose-numbers",
                     "its retry policy is {policy}, whose numbers would be lost",
                     policy=policy,
                 ),
                 remedy=sentence(
-                    "change-mqadmin-updatesubgroup-takes-policy-too",
+                    "settings-change-mqadmin-updatesubgroup-takes",
                     "change it with mqadmin updateSubGroup, which takes the policy too",
                 ),
             )
@@ -270,21 +275,21 @@ def _meanings(requested: Fields) -> list[str]:
     if requested.get("consume_enable") == "false":
         meanings.append(
             sentence(
-                "consumers-receive-nothing-brokers-refuse-pulls",
+                "settings-consumers-receive-nothing-brokers",
                 "its consumers receive nothing: brokers refuse their pulls with NO_PERMISSION (16)",
             )
         )
     if requested.get("retry_queue_count") == "0":
         meanings.append(
             sentence(
-                "without-retry-queues-message-fails-lost",
+                "settings-without-retry-queues-message",
                 "without retry queues a message that fails is lost: no retry, no dead letter",
             )
         )
     if requested.get("retry_max_times") == "0":
         meanings.append(
             sentence(
-                "without-retries-message-fails-once-becomes",
+                "settings-without-retries-message-fails",
                 "without retries a message that fails once becomes a dead letter",
             )
         )

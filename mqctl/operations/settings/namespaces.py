@@ -29,9 +29,9 @@ def namespace_values(asking: Asking, namespace: str) -> tuple[list[NameServerSet
     errors = {at: error for at, error in answers.errors.items() if not isinstance(error, NotFoundError)}
     if not answers.values and not errors and namespace != ORDER_NAMESPACE:  # which is there from the first use on
         raise NotFoundError(
-            sentence("no-namespace", "there is no namespace {namespace}", namespace=namespace),
-            reason=sentence("no-name-server", "no name server has it"),
-            remedy=sentence("mqctl-cluster-set-kv-makes-one", "mqctl cluster set-kv makes one with its first key"),
+            sentence("settings-no-namespace", "there is no namespace {namespace}", namespace=namespace),
+            reason=sentence("settings-no-name-server", "no name server has it"),
+            remedy=sentence("settings-cluster-set-kv-makes", "mqctl cluster set-kv makes one with its first key"),
         )
     rows = [
         NameServerSetting(name_server=address, key=key, value=answers.values[address].table[key])
@@ -52,23 +52,25 @@ def plan_key_values(asking: Asking, namespace: str, values: Mapping[str, str | N
     if namespace == ORDER_NAMESPACE:
         raise UsageError(
             sentence(
-                "rules-where-producers-send",
+                "settings-rules-where-producers-send",
                 "{order_namespace} rules where producers send to",
                 order_namespace=ORDER_NAMESPACE,
             ),
             reason=sentence(
-                "values-checked-against-queues-topic", "its values are checked against the queues of the topic"
+                "settings-values-checked-against-queues", "its values are checked against the queues of the topic"
             ),
-            remedy=sentence("mqctl-topic-order-t-topic-set", "mqctl topic order -t TOPIC --set or --remove"),
+            remedy=sentence("settings-topic-order-set", "mqctl topic order -t TOPIC --set or --remove"),
         )
     if not namespace or "/" in namespace:
         raise UsageError(
-            sentence("no-name-namespace", "{namespace!r} is no name of a namespace", namespace=namespace),
-            remedy=sentence("write-name-without", "write a name without /"),
+            sentence("settings-no-name-namespace", "{namespace!r} is no name of a namespace", namespace=namespace),
+            remedy=sentence("settings-write-name-without", "write a name without /"),
         )
     masters = masters_of(open_brokers(asking))
     if not masters:
-        raise NotFoundError(sentence("no-master-registered", "no master is registered"), remedy="mqctl broker list")
+        raise NotFoundError(
+            sentence("settings-no-master-registered", "no master is registered"), remedy="mqctl broker list"
+        )
     steps = []
     for key, value in values.items():
         subject = f"{namespace}/{key}"

@@ -53,11 +53,14 @@ def plan_creation(asking: Asking, topic: str, request: TopicRequest, brokers: Se
             update = command_line("mqctl topic update -t {}", topic)
             raise RefusedError(
                 sentence(
-                    "topic-already-exists", "topic {topic} already exists on {broker}", topic=topic, broker=broker.name
+                    "settings-topic-already-exists",
+                    "topic {topic} already exists on {broker}",
+                    topic=topic,
+                    broker=broker.name,
                 ),
                 reason=sentence("other-settings", "with other settings"),
                 remedy=sentence(
-                    "name-brokers-lack-broker",
+                    "settings-name-brokers-lack-broker",
                     "{update}; or name the brokers that lack it with --broker",
                     update=update,
                 ),
@@ -123,7 +126,9 @@ def late_messages(asking: Asking, topic: str, plans: Sequence[SettingPlan]) -> l
     readers = topic_use(asking, holders, topic).readers
     use = TopicUse(topic=topic, bounds=bounds(asking, going), readers=readers)
     return [
-        sentence("messages-arrived-removed-queues", "messages arrived in the removed queues: {line}", line=line)
+        sentence(
+            "settings-messages-arrived-removed-queues", "messages arrived in the removed queues: {line}", line=line
+        )
         for line in use.unread()
     ]
 
@@ -152,7 +157,7 @@ def _read_queues(topic: str, settings: Fields) -> int:
     count = decimal(settings.get(_READ_QUEUES), high=MOST_INT32)
     if count is None:
         raise BadInputError(
-            sentence("cannot-read-3", "{item} of {name} cannot be read", item=_READ_QUEUES, name=topic),
+            sentence("cannot-read-item", "{item} of {name} cannot be read", item=_READ_QUEUES, name=topic),
             reason=sentence("must-whole-number", "it must be a whole number"),
         )
     return count
@@ -164,7 +169,7 @@ def _kept(step: SettingStep, use: TopicUse) -> SettingStep:
         return step
     go_on = command_line("mqctl topic update -t {} --queues {}", step.subject, _read_queues(step.subject, step.new))
     note = sentence(
-        "queues-stay-readable-drain",
+        "settings-queues-stay-readable-drain",
         "{left}: the queues stay readable; drain them, then {go_on}",
         left=joined("; ", left),
         go_on=go_on,
@@ -187,7 +192,7 @@ def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_un
     go = composed("{count} {count_2}", count=counted(count, "message"), count_2="goes" if count == 1 else "go")
     warnings = [
         sentence(
-            "mqctl-undo-restores-settings-not-messages",
+            "undo-restores-settings-not",
             "{go} with it; mqctl undo restores its settings, not its messages",
             go=go,
         )
@@ -199,7 +204,7 @@ def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_un
     else:
         warnings.append(
             sentence(
-                "other-brokers-still-route-stays-clients",
+                "settings-other-brokers-still-route",
                 "other brokers still have it: the route stays, and clients that use these brokers are refused",
             )
         )
@@ -207,7 +212,7 @@ def plan_deletion(asking: Asking, topic: str, brokers: Sequence[str], *, drop_un
         groups = ", ".join(keeping)
         warnings.append(
             sentence(
-                "brokers-4-9-keep-offsets-new",
+                "settings-brokers-keep-offsets-new",
                 "brokers of 4.9 keep the offsets of {groups}: a new topic of this name would start from them",
                 groups=groups,
             )
@@ -228,18 +233,18 @@ def refuse_while_used(use: TopicUse, *, drop_unread: bool) -> None:
     subscribed, unread = use.subscribed(), [] if drop_unread else use.unread()
     if not subscribed and not unread:
         return
-    remedies = [sentence("stop-consumers", "stop those consumers")] if subscribed else []
+    remedies = [sentence("settings-stop-those-consumers", "stop those consumers")] if subscribed else []
     if unread:
         delete = command_line("mqctl topic delete -t {} --drop-unread", use.topic)
         remedies.append(
             sentence(
-                "let-groups-drain-deletes-unread",
+                "settings-let-groups-drain-deletes",
                 "let the groups drain it; or {delete} deletes it unread",
                 delete=delete,
             )
         )
     raise RefusedError(
-        sentence("topic-cannot-deleted", "topic {topic} cannot be deleted", topic=use.topic),
+        sentence("settings-topic-cannot-deleted", "topic {topic} cannot be deleted", topic=use.topic),
         reason=joined("; ", [*subscribed, *unread]),
         remedy=joined("; ", remedies),
     )
@@ -285,12 +290,12 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
             had = ";".join(f"{name}:{count}" for name, count in sorted(writable.items()))
             raise UsageError(
                 sentence(
-                    "not-part-order-configuration",
+                    "settings-not-part-order-configuration",
                     "{item!r} is not part of an order configuration of {topic}",
                     item=item,
                     topic=topic,
                 ),
-                reason=sentence("it-has", "it has {had}", had=had),
+                reason=sentence("settings-had", "it has {had}", had=had),
             )
     return SettingPlan(
         kind="topic-order",
@@ -301,7 +306,7 @@ def plan_order(asking: Asking, topic: str, value: str | None) -> SettingPlan:
         steps=tuple(order_steps(asking, topic, value)),
         warnings=(
             sentence(
-                "producers-send-only-queues-lists-once",
+                "settings-producers-send-queues-lists",
                 "producers send only to the queues it lists, once they refresh the route (within 30 "
                 "s); name servers return it only when they run with orderMessageEnable",
             ),
@@ -357,7 +362,7 @@ def _not_reserved(brokers: Sequence[LiveBroker], topic: str) -> None:
     if is_system_topic(topic) or any(topic in broker.reserved for broker in brokers):
         raise UsageError(
             sentence("topic-belongs-brokers", "topic {topic} belongs to the brokers", topic=topic),
-            reason=sentence("brokers-refuse-change", "brokers refuse to change it"),
+            reason=sentence("settings-brokers-refuse-change", "brokers refuse to change it"),
         )
 
 
@@ -370,11 +375,11 @@ def _attributes_known(asking: Asking, brokers: list[LiveBroker], request: TopicR
         if not version.startswith("V5"):
             raise RefusedError(
                 sentence(
-                    "broker-does-not-support-topic-attributes",
+                    "settings-broker-not-support-topic",
                     "broker {broker} does not support topic attributes",
                     broker=broker.name,
                 ),
-                reason=sentence("it-is", "it is {version}", version=version),
+                reason=sentence("settings-version", "it is {version}", version=version),
                 remedy=sentence("leave-out", "leave them out"),
             )
 
@@ -411,7 +416,7 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
     if moves.key_count:
         warnings.append(
             sentence(
-                "would-go-another-queue-sample-if",
+                "settings-go-another-queue-sample",
                 "{kind} that would go to another queue: {moved_count} of {key_count} "
                 "({moved_share:.0%}) in a sample of {message_count}. If order by key matters, stop "
                 "the producers and drain the topic first",
@@ -425,7 +430,7 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
     if moves.placed_count:
         warnings.append(
             sentence(
-                "messages-lie-where-hash-key-puts",
+                "settings-messages-lie-where-hash",
                 "messages that lie where a hash of their key puts them: {placed_count} of "
                 "{message_count}; where producers choose queues by key, nearly all do",
                 placed_count=moves.placed_count,
@@ -437,7 +442,7 @@ def _order_warnings(asking: Asking, topic: str, moves: KeyMoves | None) -> list[
             value = step.old[topic]
             warnings.append(
                 sentence(
-                    "name-server-keeps-order-configuration-producers",
+                    "settings-name-server-keeps-order",
                     "name server {place} keeps the order configuration {value}, which producers follow",
                     place=step.place,
                     value=value,
@@ -454,12 +459,18 @@ def _held_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
     ]
     held = use.message_count(going)
     consumed = sentence(
-        "consumed-all-groups-removed-queues",
+        "settings-consumed-all-groups-removed",
         "consumed by all groups, in the removed queues: {held}",
         held=counted(held, "message"),
     )
     return (
-        [sentence("cannot-replayed-afterwards", "{consumed}; they cannot be replayed afterwards", consumed=consumed)]
+        [
+            sentence(
+                "settings-cannot-replayed-afterwards",
+                "{consumed}; they cannot be replayed afterwards",
+                consumed=consumed,
+            )
+        ]
         if held
         else []
     )
@@ -472,7 +483,7 @@ def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
         if lost & PERM_WRITE:
             warnings.append(
                 sentence(
-                    "producers-can-no-longer-send-notice",
+                    "settings-producers-no-longer-send",
                     "producers can no longer send to {topic} on {name}; they notice within 30 s",
                     topic=use.topic,
                     name=name,
@@ -481,7 +492,7 @@ def _perm_warnings(use: TopicUse, old: dict[str, TopicConfig], new: dict[str, To
         if lost & PERM_READ:
             warnings.append(
                 sentence(
-                    "can-no-longer-read",
+                    "settings-no-longer-read",
                     "{readers} can no longer read {topic} on {name}",
                     readers=counted(len(use.readers), "group"),
                     topic=use.topic,

@@ -32,7 +32,9 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         RefusedError: nothing of it can be taken back; or what it created is used by now.
     """
     otherwise = "mqctl history -o json has the old settings"
-    refuse_other_cluster(asking, record.brokers, sentence("change", "change {record}", record=record.id), otherwise)
+    refuse_other_cluster(
+        asking, record.brokers, sentence("common-change", "change {record}", record=record.id), otherwise
+    )
     brokers = touched_masters(asking, record.brokers)
     steps: list[SettingStep] = []
     for step in reversed(record.parts):
@@ -48,9 +50,9 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
         if step.kind == SettingKind.USER and now is None and old is not None:
             create = command_line("mqctl acl create-user {} --password-file FILE", step.subject)
             raise RefusedError(
-                sentence("user-cannot-restored", "user {subject} cannot be restored", subject=step.subject),
-                reason=sentence("password-not-recorded", "its password is not recorded"),
-                remedy=sentence("again-entries", "{create}; then this again, for its entries", create=create),
+                sentence("settings-user-cannot-restored", "user {subject} cannot be restored", subject=step.subject),
+                reason=sentence("settings-password-not-recorded", "its password is not recorded"),
+                remedy=sentence("settings-again-entries", "{create}; then this again, for its entries", create=create),
             )
         steps.append(
             SettingStep(
@@ -60,7 +62,9 @@ def plan_undo(asking: Asking, record: SettingRecord) -> SettingPlan:
                 subject=step.subject,
                 old=now,
                 new=old,
-                note=sentence("changed-again-since-change-lost", "it was changed again since, and that change is lost")
+                note=sentence(
+                    "settings-changed-again-since-change", "it was changed again since, and that change is lost"
+                )
                 if others
                 else None,
             )
@@ -112,14 +116,12 @@ def _without_password(settings: Fields | None) -> Fields | None:
 def _warnings(record: SettingRecord) -> tuple[str, ...]:
     if any("password" in (part.old or {}) for part in record.parts):
         return (
-            sentence(
-                "old-password-not-recorded-cannot-restored", "the old password is not recorded and cannot be restored"
-            ),
+            sentence("settings-old-password-not-recorded", "the old password is not recorded and cannot be restored"),
         )
     if record.kind == "topic-delete":
         return (
             sentence(
-                "settings-topic-restored-messages-gone", "the settings of the topic are restored; its messages are gone"
+                "settings-topic-restored-messages", "the settings of the topic are restored; its messages are gone"
             ),
         )
     return ()

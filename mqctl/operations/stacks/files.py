@@ -30,7 +30,7 @@ def classifier_of(file: Path | None) -> Classifier:
     if not file.is_file():
         raise NotFoundError(
             sentence("no-file", "there is no file {file}", file=file),
-            remedy=sentence("see-docs-stack-classes-md", "see docs/stack-classes.md"),
+            remedy=sentence("stacks-see-docs-stack-classes", "see docs/stack-classes.md"),
         )
     try:
         content = load_yaml(read_named(file))
@@ -38,9 +38,9 @@ def classifier_of(file: Path | None) -> Classifier:
         raise refused(sentence("could-not-read", "could not read {file}", file=file), error) from error
     except UnreadableYaml as error:
         raise BadInputError(
-            sentence("not-yaml", "{file} is not YAML", file=file),
+            sentence("stacks-not-yaml", "{file} is not YAML", file=file),
             reason=str(error),
-            remedy=sentence("see-docs-stack-classes-md", "see docs/stack-classes.md"),
+            remedy=sentence("stacks-see-docs-stack-classes", "see docs/stack-classes.md"),
         ) from error
     return Classifier(user_rules(content, str(file)))
 
@@ -55,8 +55,8 @@ def save_raw(evidence: StackEvidence, target: Path) -> list[Path]:
     wanted = [instance for instance in evidence.instances if instance.raws]
     if not wanted:
         raise UsageError(
-            sentence("save-nothing-save", "--save has nothing to save"),
-            reason=sentence("stacks-come-files-none-seen", "the stacks come from files, or none were seen"),
+            sentence("stacks-save-nothing", "--save has nothing to save"),
+            reason=sentence("stacks-come-files-none", "the stacks come from files, or none were seen"),
         )
     if len(wanted) == 1 and not target.is_dir():
         files = {target: wanted[0]}
@@ -76,8 +76,8 @@ def _write(file: Path, instance: StackInstance) -> None:
     except FileExistsError as error:
         raise StorageError(
             sentence("could-not-write", "could not write {path}", path=file),
-            reason=sentence("exists", "it exists"),
-            remedy=sentence("name-another-one", "name another one"),
+            reason=sentence("common-exists", "it exists"),
+            remedy=sentence("stacks-name-another", "name another one"),
         ) from error
     except OSError as error:
         reason = error.strerror or str(error)

@@ -80,25 +80,23 @@ class StackRequest:
         named = [name for name, given in sources if given is not None]
         if self.client_id is not None and self.group is None:
             raise UsageError(
-                sentence("client-needs-group", "--client needs its group"),
-                remedy=sentence(
-                    "add-g-group-mqctl-group-members", "add -g GROUP; mqctl group members -g GROUP shows ids"
-                ),
+                sentence("stacks-client-needs-group", "--client needs its group"),
+                remedy=sentence("stacks-add-group-members", "add -g GROUP; mqctl group members -g GROUP shows ids"),
             )
         whose = "--client" if self.client_id is not None else "--group" if self.group is not None else None
         if whose and (not named or (whose == "--client" and self.snapshot is None)):
             named.append(whose)
         if len(named) > 1:
             raise UsageError(
-                sentence("cannot-combined", "{named} cannot be combined", named=" and ".join(named)),
-                remedy=sentence("name-one-source-stacks", "name one source of stacks"),
+                sentence("stacks-cannot-combined", "{named} cannot be combined", named=" and ".join(named)),
+                remedy=sentence("name-source-stacks", "name one source of stacks"),
             )
         if not named:
             remedy = "add --pid PID, -g GROUP (all its instances), --client ID -g GROUP, or --file DUMP"
             raise UsageError(
                 sentence("no-source-stacks-given", "no source of stacks given"),
                 remedy=sentence(
-                    "mqctl-stacks-find-lists-processes-machine",
+                    "stacks-find-lists-processes",
                     "{remedy}; mqctl stacks find lists processes of this machine",
                     remedy=remedy,
                 ),
@@ -284,7 +282,9 @@ class _Process:
         if identities:
             return ()
         whose = (
-            sentence("of", " of {group}", group=self._group) if self._group else ": it is judged by its stacks alone"
+            sentence("common-group", " of {group}", group=self._group)
+            if self._group
+            else ": it is judged by its stacks alone"
         )
         return (f"no broker of {target.source} names a connection of process {self._pid} as a member{whose}",)
 
@@ -409,15 +409,17 @@ def _read_file(file: Path) -> list[StackDump]:
     else:
         raise NotFoundError(
             sentence("no-file", "there is no file {file}", file=file),
-            remedy=sentence("name-saved-dump-stdin", "name a saved dump, or - for stdin"),
+            remedy=sentence("stacks-name-saved-dump-stdin", "name a saved dump, or - for stdin"),
         )
     if not dumps:
         raise BadInputError(
             sentence("holds-no-stacks", "{file} holds no stacks", file=file),
             reason=sentence(
-                "not-output-jstack-jcmd-py-spy",
+                "stacks-not-output-jstack-jcmd",
                 "it is not the output of jstack, jcmd, py-spy or a consumer's running information",
             ),
-            remedy=sentence("jstack-l-pid-dump-py-spy", "jstack -l PID > DUMP, or py-spy dump --json --pid PID > DUMP"),
+            remedy=sentence(
+                "stacks-jstack-pid-dump-py", "jstack -l PID > DUMP, or py-spy dump --json --pid PID > DUMP"
+            ),
         )
     return dumps

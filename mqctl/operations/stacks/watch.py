@@ -41,10 +41,10 @@ class WatchPace:
                 sentence(
                     "every-must-least-ms", "--every must be at least {least_every_ms} ms", least_every_ms=LEAST_EVERY_MS
                 ),
-                remedy=sentence("use-instance-every-5s", "use for instance --every 5s"),
+                remedy=sentence("use-instance-every", "use for instance --every 5s"),
             )
         if self.count is not None and self.count < 1:
-            raise UsageError(sentence("count-must-least-1", "--count must be at least 1"))
+            raise UsageError(sentence("count-must-least", "--count must be at least 1"))
 
 
 def watch_stacks(request: StackRequest, pace: WatchPace, output: Output) -> int:
@@ -58,11 +58,11 @@ def watch_stacks(request: StackRequest, pace: WatchPace, output: Output) -> int:
     if output in (Output.YAML, Output.CSV):
         raise UsageError(
             sentence("stacks-watch-no-form", "stacks watch has no {output} form", output=output),
-            remedy=sentence("use-o-ndjson-one-line-each-2", "use -o ndjson: one line for each pool and round"),
+            remedy=sentence("stacks-use-ndjson-line-each", "use -o ndjson: one line for each pool and round"),
         )
     if request.files:
         raise UsageError(
-            sentence("file-cannot-watched-does-not-change", "--file cannot be watched: it does not change"),
+            sentence("stacks-file-cannot-watched-not", "--file cannot be watched: it does not change"),
             remedy="mqctl stacks dump --file FILE",
         )
     screen = Screen() if output in (Output.TABLE, Output.WIDE) and is_terminal() else None
@@ -149,11 +149,11 @@ def _said(evidence: StackEvidence) -> str:
     known = [pause for pause in pauses if pause is not None]
     if waiting and known:
         return sentence(
-            "waiting-stood-still-ms",
+            "stacks-waiting-stood-still-ms",
             "  {behind} waiting, stood still {known:.1f} ms for it",
             behind=behind,
             known=max(known),
         )
     if waiting:
-        return sentence("waiting", "  {behind} waiting", behind=behind)
-    return sentence("stood-still-ms", "  stood still {known:.1f} ms for it", known=max(known)) if known else ""
+        return sentence("stacks-waiting", "  {behind} waiting", behind=behind)
+    return sentence("stacks-stood-still-ms", "  stood still {known:.1f} ms for it", known=max(known)) if known else ""

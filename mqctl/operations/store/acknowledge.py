@@ -46,7 +46,7 @@ def acknowledge_places(store: Path, wanted: Collection[str], consent: Consent) -
                 effect=sentence("doctor-store-names-no-longer", "doctor --store names it no longer")
                 if place.sound_record_count is None
                 else sentence(
-                    "doctor-store-names-no-longer-2",
+                    "doctor-store-names-no",
                     "doctor --store names its {sound_record_count} no longer",
                     sound_record_count=counted(place.sound_record_count, "sound record"),
                 ),
@@ -83,8 +83,8 @@ def _named(places: Collection[str], wanted: str) -> str:
         if wanted.rstrip("/").endswith(name) or name.rpartition("/")[2] == wanted:
             return name
     raise NotFoundError(
-        sentence("nothing-set-aside", "nothing was set aside as {wanted}", wanted=wanted),
-        reason=sentence("there-is", "there is {places}", places=", ".join(places) or "nothing"),
+        sentence("store-nothing-set-aside", "nothing was set aside as {wanted}", wanted=wanted),
+        reason=sentence("store-places", "there is {places}", places=", ".join(places) or "nothing"),
     )
 
 
@@ -110,6 +110,6 @@ def _write(root: Path, change: StepRecord, save: Save) -> None:
         step.state, step.reason = (
             (CONFIRMED, None)
             if note == text
-            else (NOT_MOVED, sentence("note-reads-otherwise", "its note reads otherwise"))
+            else (NOT_MOVED, sentence("store-note-reads-otherwise", "its note reads otherwise"))
         )
         save()

@@ -24,8 +24,8 @@ def verifier(location: str, *, on_spark: bool, master: str | None, conf: Sequenc
     if not on_spark and master is None:
         if conf:
             raise UsageError(
-                sentence("conf-setting-spark", "--conf is a setting of Spark"),
-                remedy=sentence("add-spark-master-url", "add --spark, or --master URL"),
+                sentence("store-conf-setting-spark", "--conf is a setting of Spark"),
+                remedy=sentence("store-add-spark-master-url", "add --spark, or --master URL"),
             )
         yield verify
         return

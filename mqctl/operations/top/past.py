@@ -75,7 +75,7 @@ def recall_from(cluster: Cluster, wanted: str | None) -> Recall:
         recording = _opened(wanted)
         if recording.cluster != location:
             raise RefusedError(
-                sentence("could-not-draw-past", "could not draw the past from {wanted}", wanted=wanted),
+                sentence("top-could-not-draw-past", "could not draw the past from {wanted}", wanted=wanted),
                 reason=sentence(
                     "holds-recording-not",
                     "it holds the recording of {cluster}, not of {cluster_2}",

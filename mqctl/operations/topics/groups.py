@@ -32,7 +32,7 @@ def group_holders(source: LiveOrSaved, group: str) -> list[LiveBroker]:
             topic = command_line("mqctl topic describe {}", group)
             raise NotFoundError(
                 sentence("no-consumer-group", "there is no consumer group {group}", group=group),
-                reason=sentence("topic", "it is a topic"),
+                reason=sentence("common-topic", "it is a topic"),
                 remedy=topic,
             )
         known = {name for broker in brokers for name in broker.told_groups or broker.groups}
@@ -73,7 +73,7 @@ def missing_members(
             Gap(
                 part=Part.MEMBERS,
                 cause=Cause.LEFT_OUT,
-                reason=sentence("store-does-not-tell-online", "a store does not tell who is online"),
+                reason=sentence("topic-store-not-tell-who", "a store does not tell who is online"),
             )
         ]
     if memberships or source.asking is None or source.asking.cluster.proxies:

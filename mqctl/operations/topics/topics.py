@@ -34,7 +34,7 @@ def topic_holders(source: LiveOrSaved, topic: str) -> list[LiveBroker]:
             group = command_line("mqctl group describe {}", topic)
             raise NotFoundError(
                 sentence("no-topic", "there is no topic {topic}", topic=topic),
-                reason=sentence("consumer-group", "it is a consumer group"),
+                reason=sentence("shared-consumer-group", "it is a consumer group"),
                 remedy=group,
             )
         raise NotFoundError(
@@ -67,7 +67,7 @@ def chosen_queues(rows: list[QueueRow], topic: str, ids: Collection[int] | None)
     if missing:
         there = f"its queues are {min(known)} to {max(known)}" if known else "it has none that could be asked for"
         raise NotFoundError(
-            sentence("topic-no-queue-2", "topic {topic} has no queue {missing}", topic=topic, missing=missing[0]),
+            sentence("topic-no-queue", "topic {topic} has no queue {missing}", topic=topic, missing=missing[0]),
             reason=there,
         )
     return [row for row in rows if row.queue_id in ids]

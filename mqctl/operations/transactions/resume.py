@@ -111,7 +111,9 @@ def _step(asking: Asking, broker: LiveBroker, item: DiscardedTransaction, online
         "{broker}: {unique_key}",
         broker=broker.name,
         unique_key=item.unique_key
-        or sentence("physical-offset", "physical offset {physical_offset}", physical_offset=item.physical_offset),
+        or sentence(
+            "transaction-physical-offset", "physical offset {physical_offset}", physical_offset=item.physical_offset
+        ),
     )
     problem = None
     try:
@@ -119,23 +121,25 @@ def _step(asking: Asking, broker: LiveBroker, item: DiscardedTransaction, online
     except MqctlError as error:
         problem = str(error)
     answers = {
-        None: sentence("unknown-could-answer", "it is unknown who could answer"),
-        0: sentence("no-member-group-online-answer", "no member of the group is online to answer"),
+        None: sentence("transaction-unknown-who-could-answer", "it is unknown who could answer"),
+        0: sentence("transaction-no-member-group-online", "no member of the group is online to answer"),
     }
     return Step(
         subject=subject,
         old=sentence(
-            "given-up-after",
+            "transaction-given-up-after",
             "given up at {discarded_time_ms} after {check_count}",
             discarded_time_ms=instant(item.discarded_time_ms),
             check_count=counted(item.check_count or 0, "check"),
         ),
-        new=sentence("half-message-again-checked-first-time", "half message again, checked from the first time on"),
+        new=sentence("transaction-half-message-again-checked", "half message again, checked from the first time on"),
         effect=sentence(
-            "producer-group",
+            "transaction-producer-group",
             "producer group {producer_group}: {answers}",
             producer_group=item.producer_group,
-            answers=answers.get(online, sentence("online-answer", "{online} online to answer", online=online)),
+            answers=answers.get(
+                online, sentence("transaction-online-answer", "{online} online to answer", online=online)
+            ),
         ),
         problem=problem,
     )
@@ -149,16 +153,16 @@ def _why_not(asking: Asking, broker: LiveBroker, item: DiscardedTransaction) -> 
         return None
     if story.committed:
         return sentence(
-            "committed-resumed-could-delivered-twice", "it was committed: resumed, it could be delivered twice"
+            "transaction-committed-resumed-could-delivered", "it was committed: resumed, it could be delivered twice"
         )
     latest = max(copy.message.physical_offset for copy in story.discarded) if story.discarded else -1
     if item.physical_offset is not None and item.physical_offset < latest:
         return sentence(
-            "given-up-once-more-later-copy", "it was given up once more later; that copy is the one to resume"
+            "transaction-given-up-once-more", "it was given up once more later; that copy is the one to resume"
         )
     if any(copy.message.physical_offset > latest for copy in story.halves):
         return sentence(
-            "resumed-already-waits-answered-since", "it was resumed already, and waits or was answered since"
+            "transaction-resumed-already-waits-answered", "it was resumed already, and waits or was answered since"
         )
     return None
 
@@ -182,7 +186,7 @@ def _resume_one(asking: Asking, wanted: _Resume, part: StepPart) -> None:
     if fresh:
         part.state = CONFIRMED
         part.found = sentence(
-            "half-offset",
+            "transaction-half-offset",
             "half offset {queue_offset}, {check_count}",
             queue_offset=fresh[-1].message.queue_offset,
             check_count=counted(check_count(fresh[-1].message), "check"),
@@ -191,6 +195,6 @@ def _resume_one(asking: Asking, wanted: _Resume, part: StepPart) -> None:
         part.state, part.reason = (
             UNKNOWN,
             sentence(
-                "accepted-no-new-half-message-found", "accepted, but no new half message was found by its unique id yet"
+                "transaction-accepted-but-no-new", "accepted, but no new half message was found by its unique id yet"
             ),
         )

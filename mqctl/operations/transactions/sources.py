@@ -47,8 +47,8 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
     if source.store is not None or source.snapshot is not None:
         if source.namesrv or source.profile or source.brokers:
             raise UsageError(
-                sentence("files-cannot-combined-live-cluster", "files cannot be combined with a live cluster"),
-                remedy=sentence("name-one-source", "name one source"),
+                sentence("transaction-files-cannot-combined-live", "files cannot be combined with a live cluster"),
+                remedy=sentence("name-source", "name one source"),
             )
         quick = source.store is not None and not source.deep
         return read_snapshot(
@@ -57,7 +57,7 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
     if source.at:
         raise UsageError(
             sentence("needs-store", "--at needs --store"),
-            reason=sentence("live-cluster-own-clock", "a live cluster has its own clock"),
+            reason=sentence("transaction-live-cluster-own-clock", "a live cluster has its own clock"),
         )
     from mqctl.snapshot.live.asking import Scope
     from mqctl.snapshot.live.transactions import gather_live_transactions
@@ -68,7 +68,9 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
         asking = asking_of(cluster, target)
         state, brokers = gather_live_transactions(asking, scope, now_ms=round(now.timestamp() * 1000))
     if not brokers:
-        reason = sentence("asked-2", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
+        reason = (
+            sentence("common-asked", "asked for {brokers}", brokers=", ".join(source.brokers)) if source.brokers else ""
+        )
         raise NotFoundError(
             sentence("no-such-master", "there is no such master"), reason=reason, remedy="mqctl broker list"
         )

@@ -67,12 +67,12 @@ def stretch_of(recording: Recording, question: TimelineQuestion) -> LookSpan:
     if not inside:
         raise NotFoundError(
             sentence(
-                "recording-no-answered-look-time",
+                "recording-no-answered-look",
                 "the recording {place} has no answered look in that time",
                 place=recording.place.text,
             ),
             remedy=sentence(
-                "mqctl-timeline-without-since-shows-when",
+                "recording-timeline-without-since-until",
                 "mqctl timeline without --since and --until shows from when to when it goes",
             ),
         )

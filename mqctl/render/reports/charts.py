@@ -143,7 +143,7 @@ def _delay(report: object) -> Drawn:
     assert isinstance(report, DelayReport)
     points = [
         (
-            sentence("level", "level {level}", level=row.level) if row.topic is None else f"timers: {row.topic}",
+            sentence("common-level", "level {level}", level=row.level) if row.topic is None else f"timers: {row.topic}",
             row.time_ms,
             float(row.waiting),
         )

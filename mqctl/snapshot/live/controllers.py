@@ -79,9 +79,9 @@ def _note(
     if info is None:
         group = broker.config.get("controllerAddr", "")
         error = refused or NotFoundError(
-            sentence("sync-state-set-not-known", "The sync state set of {broker} is not known", broker=broker.name),
+            sentence("snapshot-sync-state-set-not", "The sync state set of {broker} is not known", broker=broker.name),
             reason=sentence(
-                "no-controller-names-leader-broker",
+                "snapshot-no-controller-names-leader",
                 "no controller of {group} names a leader or the broker",
                 group=group or "an empty controllerAddr",
             ),

@@ -43,10 +43,14 @@ def by_offset_id(asking: Asking, text: str, brokers: tuple[BrokerAddress, ...]) 
     wanted = OffsetId.parse(text)
     if wanted.host not in {broker.address for broker in brokers}:
         raise NotFoundError(
-            sentence("no-broker-cluster-address", "no broker of this cluster has the address {host}", host=wanted.host),
-            reason=sentence("id-names-address", "the id {text} names that address", text=text),
+            sentence(
+                "snapshot-no-broker-cluster-address",
+                "no broker of this cluster has the address {host}",
+                host=wanted.host,
+            ),
+            reason=sentence("snapshot-id-names-address", "the id {text} names that address", text=text),
             remedy=sentence(
-                "mqctl-broker-list-unique-id-looked", "mqctl broker list; a unique id is looked up with -t TOPIC"
+                "snapshot-broker-list-unique-id", "mqctl broker list; a unique id is looked up with -t TOPIC"
             ),
         )
     message = asking.cluster.ask(wanted.host, messages.message_at(wanted.physical_offset), asking.deadline)
@@ -112,7 +116,7 @@ def _route(asking: Asking, topic: str) -> TopicRouteData:
     try:
         return asking.cluster.name_servers.ask(route(topic), asking.deadline)
     except NotFoundError as error:
-        reason = sentence("name-servers-know-no-route", "the name servers know no route of it")
+        reason = sentence("name-servers-know-no", "the name servers know no route of it")
         remedy = meant(topic, _topic_names(asking), "mqctl topic list --all")
         raise NotFoundError(
             sentence("no-topic", "there is no topic {topic}", topic=topic), reason=reason, remedy=remedy

@@ -128,13 +128,13 @@ def masters_in(where: TopicRouteData) -> list[str]:
 def _silent(address: str, error: MqctlError) -> UnreachableError:
     return UnreachableError(
         sentence(
-            "broker-did-not-list-letters-resent",
+            "snapshot-broker-did-not-list",
             "broker {address} did not list the letters resent before",
             address=address,
         ),
         reason=str(error),
         remedy=sentence(
-            "nothing-sent-choose-fewer-letters-since",
+            "snapshot-nothing-sent-choose-fewer",
             "nothing was sent; choose fewer letters with --since or --key, raise --timeout, or wait for the broker",
         ),
     )

@@ -49,21 +49,21 @@ class GroupLooks:
             shown = on_one_line(", ".join(known)) or "nobody"
             raise NotFoundError(
                 sentence(
-                    "no-instance-group",
+                    "snapshot-no-instance-group",
                     "there is no instance {client_id} of group {group}",
                     client_id=self.client_id,
                     group=self.group,
                 ),
-                reason=sentence("online", "online: {shown}", shown=shown),
+                reason=sentence("common-online", "online: {shown}", shown=shown),
                 remedy=command_line("mqctl group members -g {}", self.group),
             )
         if not known:
             lag = command_line("mqctl group lag -g {}", self.group)
             raise RefusedError(
-                sentence("group-no-stacks", "group {group} has no stacks", group=self.group),
+                sentence("snapshot-group-no-stacks", "group {group} has no stacks", group=self.group),
                 reason=sentence("none-instances-online", "none of its instances is online"),
                 remedy=sentence(
-                    "mqctl-stacks-find-looks-processes-machine",
+                    "snapshot-stacks-find-looks-processes",
                     "{lag}; mqctl stacks find looks for processes of this machine",
                     lag=lag,
                 ),
@@ -88,7 +88,7 @@ class GroupLooks:
             self.gaps[name] = Gap(
                 part=Part.RUNNING_INFO,
                 cause=Cause.SILENT,
-                reason=sentence("left-group-while-asked", "it left the group while it was asked"),
+                reason=sentence("snapshot-left-group-while-asked", "it left the group while it was asked"),
                 subject=GapSubject(group=self.group, client=name),
             )
         gaps += without_stacks(running)

@@ -39,7 +39,7 @@ def topic_use(asking: Asking, holders: list[LiveBroker], topic: str) -> TopicUse
     answers = groups_of_topic(asking, holders, topic)
     for number, error in answers.errors.items():
         problem = sentence(
-            "broker-did-not-list-readers",
+            "broker-did-not-list",
             "broker {brokers} did not list the readers of {topic}",
             brokers=holders[number].name,
             topic=topic,

@@ -80,7 +80,7 @@ def delay_file_state(path: Path, *, levels: str | None) -> DelayState:
     if not path.exists():
         raise NotFoundError(
             sentence("no-file", "there is no file {file}", file=path),
-            remedy=sentence("name-brokers-config-delayoffset-json", "name the broker's config/delayOffset.json"),
+            remedy=sentence("snapshot-name-broker-config-delayoffset", "name the broker's config/delayOffset.json"),
         )
     if file.state.source is FileSource.NONE:
         raise _unreadable(path, file)
@@ -106,10 +106,10 @@ def _level_table(levels: str | None) -> DelayLevelTable:
         raise UsageError(
             sentence("cannot-read-delay-levels", "cannot read the delay levels {levels!r}", levels=levels),
             reason=sentence(
-                "not-number-followed-s-m-h", "{bad!r} is not a number followed by s, m, h or d", bad=table.bad_item
+                "not-number-followed", "{bad!r} is not a number followed by s, m, h or d", bad=table.bad_item
             ),
             remedy=sentence(
-                "give-messagedelaylevel-broker-instance-levels-1s",
+                "give-messagedelaylevel-broker-instance",
                 "give messageDelayLevel as the broker has it, for instance --levels '1s 5s 10s 30s 1m'",
             ),
         )

@@ -62,7 +62,7 @@ def gather_store(
         for part in (Part.VERIFICATION, Part.CLOCKS):
             reading.miss(
                 part,
-                sentence("commit-log-not-read-through-quick", "the commit log was not read through (--quick)"),
+                sentence("snapshot-commit-log-not-read", "the commit log was not read through (--quick)"),
                 cause=Cause.LEFT_OUT,
             )
         for each in unread_log_files(reading.store):
@@ -139,7 +139,7 @@ def _note_unread(reading: Reading, report: VerifyReport) -> None:
             reading.miss(
                 Part.VERIFICATION,
                 sentence(
-                    "no-commit-log-lost-not-copied",
+                    "snapshot-no-commit-log-lost",
                     "there is no commit log: lost, not copied, or kept elsewhere (storePathCommitLog)",
                 ),
             )

@@ -56,7 +56,7 @@ class MessageFinder:
         if offset is not None and not low <= offset < high:
             raise NotFoundError(
                 sentence(
-                    "no-message-offset-queue",
+                    "snapshot-no-message-offset-queue",
                     "no message at offset {offset} of {topic} queue {queue_id}",
                     offset=offset,
                     topic=topic,
@@ -64,7 +64,7 @@ class MessageFinder:
                 ),
                 reason=sentence("holds-offsets", "it holds offsets {low} to {high}", low=low, high=high - 1)
                 if high > low
-                else sentence("empty", "it is empty"),
+                else sentence("snapshot-empty", "it is empty"),
             )
         messages = FoundMessages()
         for _, entries in queue.runs(start, min(high, start + count)):
@@ -77,7 +77,7 @@ class MessageFinder:
         if not known:
             raise NotFoundError(
                 sentence(
-                    "no-message-queue",
+                    "snapshot-no-message-queue",
                     "no message of {topic} queue {queue_id} is in {path}",
                     topic=topic,
                     queue_id=queue_id,
@@ -88,14 +88,14 @@ class MessageFinder:
         if not chosen:
             raise NotFoundError(
                 sentence(
-                    "no-message-offset-queue",
+                    "snapshot-no-message-offset-queue",
                     "no message at offset {offset} of {topic} queue {queue_id}",
                     offset=offset,
                     topic=topic,
                     queue_id=queue_id,
                 ),
                 reason=sentence(
-                    "holds-offsets-2",
+                    "snapshot-holds-offsets",
                     "{path} holds offsets {known} to {known_2}",
                     path=self.store.path,
                     known=min(known),
@@ -131,10 +131,10 @@ class MessageFinder:
         del messages.messages[count:]
         if not messages.messages and not messages.unreadable:
             raise NotFoundError(
-                sentence("no-message-key-2", "no message of {topic} with key {key}", topic=topic, key=key),
-                reason=sentence("index-files-name-none", "the index files name none"),
+                sentence("snapshot-no-message-key", "no message of {topic} with key {key}", topic=topic, key=key),
+                reason=sentence("snapshot-index-files-name-none", "the index files name none"),
                 remedy=sentence(
-                    "check-topic-key-index-may-younger",
+                    "snapshot-check-topic-key-index",
                     "check topic and key; the index may be younger than the message",
                 ),
             )
@@ -156,9 +156,13 @@ class MessageFinder:
                     raise
         if topic is None:
             raise NotFoundError(
-                sentence("no-message-offset-id", "no message with offset id {message_id}", message_id=message_id),
-                reason=sentence("offset-message-id-32-56-hex", "an offset message id has 32 or 56 hex digits"),
-                remedy=sentence("unique-id-name-topic-too-t", "for a unique id name its topic too: -t TOPIC --id ID"),
+                sentence(
+                    "snapshot-no-message-offset-id", "no message with offset id {message_id}", message_id=message_id
+                ),
+                reason=sentence("snapshot-offset-message-id-hex", "an offset message id has 32 or 56 hex digits"),
+                remedy=sentence(
+                    "snapshot-unique-id-name-topic", "for a unique id name its topic too: -t TOPIC --id ID"
+                ),
             )
         return self.by_key(topic, message_id, count)
 
@@ -168,15 +172,17 @@ class MessageFinder:
         stored = result.messages[0].message.store_host
         if stored != wanted.host:
             raise NotFoundError(
-                sentence("no-message-offset-id", "no message with offset id {message_id}", message_id=message_id),
+                sentence(
+                    "snapshot-no-message-offset-id", "no message with offset id {message_id}", message_id=message_id
+                ),
                 reason=sentence(
-                    "id-names-broker-what-stands-stored",
+                    "snapshot-id-names-broker-stands",
                     "the id names broker {host}, what stands there was stored by {stored}",
                     host=wanted.host,
                     stored=stored,
                 ),
                 remedy=sentence(
-                    "look-store-broker-unique-id-needs",
+                    "snapshot-look-store-broker-unique",
                     "look in the store of that broker; a unique id needs its topic: -t TOPIC",
                 ),
             )
@@ -190,11 +196,11 @@ class MessageFinder:
         if queues:
             listed = ", ".join(map(str, queues))
             raise NotFoundError(
-                sentence("topic-no-queue-2", "topic {topic} has no queue {missing}", topic=topic, missing=queue_id),
-                reason=sentence("queues-2", "its queues are {listed}", listed=listed),
+                sentence("topic-no-queue", "topic {topic} has no queue {missing}", topic=topic, missing=queue_id),
+                reason=sentence("snapshot-queues", "its queues are {listed}", listed=listed),
             )
         raise NotFoundError(
-            sentence("no-topic-2", "there is no topic {topic} in {path}", topic=topic, path=self.store.path),
+            sentence("snapshot-no-topic", "there is no topic {topic} in {path}", topic=topic, path=self.store.path),
             remedy=command_line("mqctl store describe --store {}", self.store.path),
         )
 

@@ -33,7 +33,9 @@ def store_pop_shares(reading: Reading, now_ms: int) -> tuple[PopShare, ...]:
         reading.miss(
             Part.POP,
             sentence(
-                "unreadable-pops", "unreadable: {lost} of pops", lost=counted(lost + ledger.unreadable_count, "record")
+                "snapshot-unreadable-pops",
+                "unreadable: {lost} of pops",
+                lost=counted(lost + ledger.unreadable_count, "record"),
             ),
         )
     offsets = {
@@ -59,7 +61,7 @@ def request_modes(reading: Reading) -> MessageRequestModes:
         reading.miss(
             Part.POP,
             sentence(
-                "config-no-table-modes",
+                "snapshot-config-no-table-modes",
                 "config/{request_modes} is no table of modes",
                 request_modes=configs.REQUEST_MODES,
             ),
@@ -75,7 +77,7 @@ def _batches(reading: Reading) -> dict[tuple[str, str, int], OrderInfo]:
         reading.miss(
             Part.POP,
             sentence(
-                "config-no-table-ordered-queues",
+                "snapshot-config-no-table-ordered",
                 "config/{order_infos} is no table of ordered queues",
                 order_infos=configs.ORDER_INFOS,
             ),

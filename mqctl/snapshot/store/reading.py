@@ -92,7 +92,10 @@ class Reading:
                     self.miss(
                         _PARTS[name],
                         sentence(
-                            "config-2", "config/{name} {main_problem}", name=name, main_problem=file.state.main_problem
+                            "snapshot-config",
+                            "config/{name} {main_problem}",
+                            name=name,
+                            main_problem=file.state.main_problem,
                         ),
                     )
         return self._configs[name]
@@ -106,7 +109,7 @@ class Reading:
             self.miss(
                 Part.CONSUMER_OFFSETS,
                 sentence(
-                    "backup-no-use",
+                    "snapshot-backup-no-use",
                     "{state} and its backup are of no use: {main_problem}",
                     state=file.state.name,
                     main_problem=file.state.main_problem,
@@ -168,7 +171,7 @@ class Reading:
             self.miss(
                 part,
                 sentence(
-                    "no-consumequeue-directory-not-copied-built",
+                    "snapshot-no-consumequeue-directory-not",
                     "there is no consumequeue directory: not copied, or to be built from the log",
                 ),
             )

@@ -57,11 +57,13 @@ def count_tags(path: Path, broker_name: str, topics: Iterable[str], names: Itera
     if not samples:
         if store.unreadable:
             raise BadInputError(
-                sentence("cannot-count-tags", "cannot count tags in {path}", path=path),
+                sentence("snapshot-cannot-count-tags", "cannot count tags in {path}", path=path),
                 reason=store.unreadable[0].reason,
             )
         raise NotFoundError(
-            sentence("no-queue-2", "{path} has no queue of {wanted}", path=path, wanted=", ".join(sorted(wanted))),
+            sentence(
+                "snapshot-no-queue", "{path} has no queue of {wanted}", path=path, wanted=", ".join(sorted(wanted))
+            ),
             remedy=command_line("mqctl store describe --store {}", path),
         )
     return samples

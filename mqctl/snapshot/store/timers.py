@@ -70,7 +70,7 @@ def timer_topics(reading: Reading) -> tuple[TimerTopicState, ...]:
         reading.miss(
             Part.DELAY_TIMERS,
             sentence(
-                "commit-log-lacks-timer-log",
+                "snapshot-commit-log-lacks-timer",
                 "the commit log lacks {missing} of the timer log",
                 missing=counted(missing, "message"),
             ),

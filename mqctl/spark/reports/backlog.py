@@ -47,10 +47,10 @@ def backlog_rows(
     """
     if quick and (by in _RECORDS_ONLY or not wanted.store_time_ms.is_everything):
         raise UsageError(
-            sentence("quick-reads-queue-entries-only", "--quick reads queue entries only"),
-            reason=sentence("hold-neither-tags-nor-store-times", "they hold neither tags nor store times"),
+            sentence("spark-quick-reads-queue-entries", "--quick reads queue entries only"),
+            reason=sentence("spark-hold-neither-tags-nor", "they hold neither tags nor store times"),
             remedy=sentence(
-                "leave-quick-out-tag-time-since", "leave --quick out, or --by tag, --by time, --since and --until"
+                "spark-leave-quick-out-tag", "leave --quick out, or --by tag, --by time, --since and --until"
             ),
         )
     require_queues(wanted)

@@ -133,7 +133,7 @@ def _naming(path: Path) -> Iterator[None]:
             sentence("could-not-write", "could not write {path}", path=path),
             reason=error.strerror or str(error),
             remedy=sentence(
-                "set-tmpdir-disk-room-report-keeps",
+                "spark-set-tmpdir-disk-room",
                 "set TMPDIR to a disk with room: a report keeps {itemsize} bytes of each message with a key",
                 itemsize=TRACK.itemsize,
             ),

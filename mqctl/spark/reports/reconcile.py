@@ -116,16 +116,16 @@ def _rows_of(spark: SparkSession, listed: Listed) -> DataFrame:
 
     if "://" not in listed.path and not Path(listed.path).exists():
         raise NotFoundError(
-            sentence("no-file-2", "no file {path}", path=listed.path),
-            remedy=sentence("name-csv-file-header-csv-file", "name a CSV file with a header, as --csv FILE"),
+            sentence("spark-no-file", "no file {path}", path=listed.path),
+            remedy=sentence("spark-name-csv-file-header", "name a CSV file with a header, as --csv FILE"),
         )
     where = listed.path if "://" in listed.path else Path(listed.path).absolute().as_uri()
     frame = spark.read.option("header", "true").option("multiLine", "true").option("escape", '"').csv(where)
     if listed.column not in frame.columns:
         raise UsageError(
-            sentence("no-column", "{path} has no column {column}", path=listed.path, column=listed.column),
-            reason=sentence("columns", "its columns: {columns}", columns=", ".join(frame.columns[:20]) or "none"),
-            remedy=sentence("name-one-column-name", "name one of them as --column NAME"),
+            sentence("spark-no-column", "{path} has no column {column}", path=listed.path, column=listed.column),
+            reason=sentence("spark-columns", "its columns: {columns}", columns=", ".join(frame.columns[:20]) or "none"),
+            remedy=sentence("spark-name-column", "name one of them as --column NAME"),
         )
     cell = f.trim(f.col(f"`{listed.column}`"))
     return frame.select(_filled(cell).alias("key"), f.lit(None).cast("bigint").alias("time_ms"))

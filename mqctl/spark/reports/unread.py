@@ -118,10 +118,10 @@ def require_queues(wanted: Selection) -> None:
     }
     if len(without) == len(wanted.stores):
         raise BadInputError(
-            sentence("read-consume-queues", "read the consume queues of {without}", without=", ".join(without)),
+            sentence("spark-read-consume-queues", "read the consume queues of {without}", without=", ".join(without)),
             reason=joined("; ", dict.fromkeys(without.values())),
             remedy=sentence(
-                "ask-running-broker-instead-mqctl-group",
+                "spark-ask-running-broker-instead",
                 "ask the running broker instead: `mqctl group lag --namesrv`; reports on the commit "
                 "log (skew, order, duplicates, tags, capacity) do not need them",
             ),

@@ -114,9 +114,9 @@ def _listed(location: str) -> Path:
     if not paths:
         raise NotFoundError(
             sentence("could-not-open-store", "could not open the store {path}", path=shown(location)),
-            reason=sentence("no-files-under-address", "there are no files under this address"),
+            reason=sentence("spark-no-files-under-address", "there are no files under this address"),
             remedy=sentence(
-                "give-address-brokers-storepathrootdir", "give the address of the broker's storePathRootDir"
+                "spark-give-address-broker-storepathrootdir", "give the address of the broker's storePathRootDir"
             ),
         )
     directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
@@ -143,10 +143,14 @@ def _listed(location: str) -> Path:
             raise StorageError(
                 sentence("could-not-read", "could not read {file}", file=where),
                 reason=sentence(
-                    "bytes-came", "{data:,} bytes came for {low:,} to {high:,}", data=len(data), low=low, high=high
+                    "spark-bytes-came",
+                    "{data:,} bytes came for {low:,} to {high:,}",
+                    data=len(data),
+                    low=low,
+                    high=high,
                 ),
                 remedy=sentence(
-                    "file-changed-since-listed-run-report",
+                    "spark-file-changed-since-listed",
                     "the file has changed since it was listed: run the report again",
                 ),
             )
@@ -242,7 +246,7 @@ def _opened(location: str) -> _Files:
         remedy = hint or "pip install 'mqctl[spark]'"
         raise ConfigurationError(
             sentence("could-not", "could not {what}", what=problem),
-            reason=sentence("pyarrow-not-installed", "pyarrow is not installed"),
+            reason=sentence("spark-pyarrow-not-installed", "pyarrow is not installed"),
             remedy=remedy,
         ) from error
     with _asking(problem, hint):
@@ -276,8 +280,8 @@ def _asking(what: str, hint: str = "") -> Iterator[None]:
     except FileNotFoundError as error:
         raise NotFoundError(
             sentence("could-not", "could not {what}", what=what),
-            reason=sentence("no-such-files", "there are no such files"),
-            remedy=sentence("check-bucket-host-path", "check bucket, host and path"),
+            reason=sentence("spark-no-such-files", "there are no such files"),
+            remedy=sentence("spark-check-bucket-host-path", "check bucket, host and path"),
         ) from error
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__

