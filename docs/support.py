@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from embedded_broker.remoting.handler_table import BROKER, NAMESRV, callbacks, handlers_of
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.requests import REQUESTS
 
+_SHORT = {"no such interface": "-"}
 _HEAD = """# What the embedded broker supports
 
 Generated from the handlers by `docs/generate.py`; a test sends every code and compares.
@@ -24,6 +28,19 @@ with code 1 and the reason, and so are sends, pulls and pops where a store of an
 """
 
 
+_CLIENTS = """
+## Clients of others
+
+Tried {when}, kind by kind, with the embedded broker as {embedded} and with RocketMQ {real} and its proxy, by
+`python -m tests.interop --real {real} --write`. **works**: on both; a cell that differs names both; -: this client has
+no interface for it; ?: not tried.
+
+Rust's client has no push consumer and receives in a loop. Not in the table: priorities and lite topics, which only
+5.5.0 has and the embedded broker does not.
+
+"""
+
+
 def support() -> str:
     """Returns the whole text."""
     broker, namesrv, sent = handlers_of(BROKER), handlers_of(NAMESRV), callbacks()
@@ -39,4 +56,32 @@ def support() -> str:
             "sent" if code in sent else "",
         ]
         lines.append(f"| {' | '.join(cells)} |\n")
-    return _HEAD + "".join(lines)
+    return _HEAD + "".join(lines) + _clients()
+
+
+def _clients() -> str:
+    """Returns the table of clients, from what the last runs wrote down."""
+    tried = json.loads((Path(__file__).parent / "clients.json").read_text(encoding="utf-8"))
+    cells = {(cell["client"], cell["kind"], cell["side"]): cell for cell in tried["cells"]}
+    sides = (tried["embedded"], tried["real"])
+    dates = sorted({cell["date"] for cell in cells.values()})
+    when = dates[0] if len(dates) == 1 else f"from {dates[0]} to {dates[-1]}"
+    titles = tried["clients"]
+    rows = [["kind of use", *titles.values()], ["---"] * (len(titles) + 1)]
+    notes = []
+    for kind in tried["kinds"]:
+        row = [kind]
+        for client, title in titles.items():
+            both = [cells.get((client, kind, side)) for side in ("embedded", tried["real"])]
+            verdicts = [_SHORT.get(cell["verdict"], cell["verdict"]) if cell else "?" for cell in both]
+            same = len(set(verdicts)) == 1
+            row.append(verdicts[0] if same else f"embedded {verdicts[0]}, real {verdicts[1]}")
+            notes += [
+                f"* {title}, {kind}, {side}: {cell['words'].splitlines()[0]}\n"
+                for side, cell in zip(sides, both, strict=True)
+                if cell and cell["words"]
+            ]
+        rows.append(row)
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    head = _CLIENTS.format(when=when, embedded=tried["embedded"], real=tried["real"])
+    return head + table + ("\n" + "".join(notes) if notes else "")
