@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
@@ -16,34 +16,51 @@ from tests.interop.programs import PROGRAMS
 from tests.real.conftest import require, turn
 from tests.requires import leave_out
 
+Where = tuple[str, str]
+Places = Callable[[Where], Place]
+
 
 @pytest.fixture(scope="module")
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    side, guard = request.param
-    directory = tmp_path_factory.mktemp("place")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
+    """Gives the place of a side and a guard; it stays until another one is asked for, since only one runs at a time."""
     with ExitStack() as stack:
-        if side == EMBEDDED:
-            yield stack.enter_context(embedded(directory, guard))
-        else:
-            require(side)
-            stack.enter_context(turn())
-            yield stack.enter_context(real(directory, side, guard))
+        running: dict[Where, Place] = {}
+
+        def place(where: Where) -> Place:
+            if where not in running:
+                stack.close()
+                running.clear()
+                side, guard = where
+                directory = tmp_path_factory.mktemp("place")
+                if side == EMBEDDED:
+                    running[where] = stack.enter_context(embedded(directory, guard))
+                else:
+                    require(side)
+                    stack.enter_context(turn())
+                    running[where] = stack.enter_context(real(directory, side, guard))
+            return running[where]
+
+        yield place
 
 
 def cells(*sides: str, first: bool = False) -> list[object]:
-    """Returns the cells that a client has an interface for, with their ring: place, client, kind."""
-    return [
-        pytest.param(
-            (side, guard_of(side, kind)),
-            client,
-            kind,
-            id=f"{side}-{client}-{kind.replace(' ', '_')}",
-            marks=pytest.mark.long if side == EMBEDDED and program.ci and not first else pytest.mark.real,
-        )
+    """Returns the cells that a client has an interface for, with their ring: place, client, kind; by places."""
+    found = [
+        ((side, guard_of(side, kind)), client, kind)
         for side in sides
         for client, program in PROGRAMS.items()
         for kind in (program.first if first else KINDS)
         if kind not in program.lacks
+    ]
+    return [
+        pytest.param(
+            where,
+            client,
+            kind,
+            id=f"{where[0]}-{client}-{kind.replace(' ', '_')}",
+            marks=pytest.mark.long if where[0] == EMBEDDED and PROGRAMS[client].ci and not first else pytest.mark.real,
+        )
+        for where, client, kind in sorted(found, key=lambda cell: cell[0])
     ]
 
 
@@ -55,16 +72,20 @@ def tried(place: Place, client: str, kind: str, directory: Path) -> None:
         leave_out(f"client {client}: {error}")
 
 
-@pytest.mark.parametrize(("place", "client", "kind"), cells(EMBEDDED), indirect=["place"])
-def test_it_works_with_the_embedded_broker(place: Place, client: str, kind: str, tmp_path: Path) -> None:
-    tried(place, client, kind, tmp_path)
+@pytest.mark.parametrize(("where", "client", "kind"), cells(EMBEDDED))
+def test_it_works_with_the_embedded_broker(
+    places: Places, where: Where, client: str, kind: str, tmp_path: Path
+) -> None:
+    tried(places(where), client, kind, tmp_path)
 
 
-@pytest.mark.parametrize(("place", "client", "kind"), cells(REAL), indirect=["place"])
-def test_it_works_with_a_real_one(place: Place, client: str, kind: str, tmp_path: Path) -> None:
-    tried(place, client, kind, tmp_path)
+@pytest.mark.parametrize(("where", "client", "kind"), cells(REAL))
+def test_it_works_with_a_real_one(places: Places, where: Where, client: str, kind: str, tmp_path: Path) -> None:
+    tried(places(where), client, kind, tmp_path)
 
 
-@pytest.mark.parametrize(("place", "client", "kind"), cells(EMBEDDED, REAL, first=True), indirect=["place"])
-def test_one_client_of_each_language_in_every_run(place: Place, client: str, kind: str, tmp_path: Path) -> None:
-    tried(place, client, kind, tmp_path)
+@pytest.mark.parametrize(("where", "client", "kind"), cells(EMBEDDED, REAL, first=True))
+def test_one_client_of_each_language_in_every_run(
+    places: Places, where: Where, client: str, kind: str, tmp_path: Path
+) -> None:
+    tried(places(where), client, kind, tmp_path)
