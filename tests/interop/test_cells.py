@@ -45,7 +45,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
 
 def cells(*sides: str, first: bool = False) -> list[object]:
     """Returns the cells that a client has an interface for, with their ring: place, client, kind; by places."""
-    found = [
+    every = [
         ((side, guard_of(side, kind)), client, kind)
         for side in sides
         for client, program in PROGRAMS.items()
@@ -60,7 +60,7 @@ def cells(*sides: str, first: bool = False) -> list[object]:
             id=f"{where[0]}-{client}-{kind.replace(' ', '_')}",
             marks=pytest.mark.long if where[0] == EMBEDDED and PROGRAMS[client].ci and not first else pytest.mark.real,
         )
-        for where, client, kind in sorted(found, key=lambda cell: cell[0])
+        for where, client, kind in sorted(every, key=lambda cell: cell[0])
     ]
 
 
