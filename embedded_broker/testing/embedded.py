@@ -32,6 +32,7 @@ class EmbeddedCluster:
         data_dir: where stores live; None for a throw-away directory in memory.
         version: `4.9.8` (the default) or `5.3.3`, for behaviour that differs.
         virtual_time: time stands still until `advance`.
+        starts_at_ms: the instant at which virtual time begins, epoch milliseconds; None for now.
         as_real: brokers answer sends before the messages can be read, and requests of one connection out of order.
         settings: changes to every broker's settings, by RocketMQ's names.
         namesrv_port, broker_port: fixed ports (see `ClusterSpec`); 0 for any free ones.
@@ -57,6 +58,7 @@ class EmbeddedCluster:
         version: str | None = None,
         time_scale: float = 1.0,
         virtual_time: bool = False,
+        starts_at_ms: int | None = None,
         as_real: bool = False,
         settings: Mapping[str, str] | None = None,
         limits: Limits | None = None,
@@ -78,6 +80,7 @@ class EmbeddedCluster:
             version=version or ("5.3.3" if grpc else "4.9.8"),
             time_scale=time_scale,
             virtual_time=virtual_time,
+            starts_at_ms=starts_at_ms,
             settings={**(settings or {}), **({"asReal": "true"} if as_real else {})},
             limits=limits or Limits(),
             namesrv_port=namesrv_port,

@@ -114,7 +114,13 @@ def test_a_recorded_store_is_continued_as_the_real_broker_continued_it(tmp_path:
     store.rename(data / "broker-a")
     expected = truth()["seen_after_restart"]
     with (
-        EmbeddedCluster(version="5.3.3", virtual_time=True, data_dir=data, settings=RECORDED_SIZES) as cluster,
+        EmbeddedCluster(
+            version="5.3.3",
+            virtual_time=True,
+            starts_at_ms=truth()["state_read_ms"] + 86_400_000,  # all that was popped is visible, and no timer lost
+            data_dir=data,
+            settings=RECORDED_SIZES,
+        ) as cluster,
         Peer(cluster.broker().address) as peer,
     ):
         got: dict[str, list[str]] = {"G1": [], "G2": [], "GF": []}
