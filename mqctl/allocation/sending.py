@@ -104,13 +104,13 @@ def queue_shares(
         raise UsageError(
             sentence(
                 "allocation-keys-each-queues-too",
-                "{keys:,} keys in each of {queues:,} queues are too many to count",
+                "too many to count: {keys:key} in each of {queues:queue}",
                 keys=len(keys),
                 queues=len(queues),
             ),
             reason=sentence(
                 "allocation-most-shares-computed",
-                "at most {most_shares:,} shares are computed",
+                "at most {most_shares:share} can be computed",
                 most_shares=MOST_SHARES,
             ),
             remedy=sentence(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 
 from mqctl import units
@@ -26,8 +25,12 @@ GROUP_COLUMNS = (
     Column("lost_count", "lost", CellKind.COUNT),
     Column("never_committed_count", "never committed", CellKind.COUNT, wide=True),
 )
-_AT_LEAST = {"queue_count": "queues seen", "lag_count": "lag at least", "lag_ms": "lag time at least"}
-"""What sums are called that lack a broker."""
+_AT_LEAST = (
+    Column("queue_count", "queues seen", CellKind.COUNT),
+    Column("lag_count", "lag at least", CellKind.COUNT, none="never committed"),
+    Column("lag_ms", "lag time at least", CellKind.DURATION_MS, none="?"),
+)
+"""Sums that lack a broker."""
 CONSUMER_COLUMNS = (
     Column("in_flight_count", "in flight", CellKind.COUNT, none="?"),
     Column("cached_count", "cached", CellKind.COUNT, none="?"),
@@ -226,7 +229,8 @@ def _group_blocks(
     if any(group.consume_mode is not None for group in groups):
         columns = (*columns, *POP_COLUMNS)
     if in_part:
-        columns = tuple(replace(column, title=_AT_LEAST.get(column.key, column.title)) for column in columns)
+        at_least = {column.key: column for column in _AT_LEAST}
+        columns = tuple(at_least.get(column.key, column) for column in columns)
     telling = [group for group in groups if not (folded and _is_idle_retry(group))] or list(groups)
     known = online or {}
     served = [group for group in telling if group.group in known] if without_offline else []

@@ -10,9 +10,9 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.text import shown_blocks
 from mqctl.render.translation import spoken, words
-from mqctl.text import Text, sentence
+from mqctl.text import Text
 
-_FLAGS = {True: sentence("common-yes", "yes"), False: sentence("common-no", "no")}
+_FLAGS = {True: "yes", False: "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def _cell(value: object, kind: CellKind, lang: Lang) -> str | None:
     if isinstance(value, Text):
         return spoken(value, lang)
     if kind is CellKind.FLAG and isinstance(value, bool):
-        return spoken(_FLAGS[value], lang)
+        return words(_FLAGS[value])
     return words(value) if kind is CellKind.WORDS and isinstance(value, str) else None
 
 

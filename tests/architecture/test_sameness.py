@@ -95,7 +95,7 @@ def test_each_planted_change_is_named(comparison: script.Comparison, own: list[A
     for name in ("mqctl", "embedded_broker"):
         shutil.copytree(REPOSITORY / name, tmp_path / name)
     (tmp_path / "playbooks").symlink_to(REPOSITORY / "playbooks")
-    for path in (tmp_path / "mqctl").rglob("*.py"):
+    for path in (*(tmp_path / "mqctl").rglob("*.py"), *(tmp_path / "mqctl").rglob("*.po")):
         text = path.read_text(encoding="utf-8")
         for old, new in PLANTED.items():
             text = re.sub(old, new, text)

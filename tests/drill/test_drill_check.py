@@ -42,7 +42,7 @@ def test_a_broken_promise_ends_with_2_and_shows_the_lines(mqctl: Run, tmp_path: 
     chinese = ElementTree.fromstring(mqctl("drill", "check", path, "--as", "junit", "--lang", "zh").stdout)
     failure = chinese.find("testcase[@name='lost']/failure")
     assert failure is not None
-    assert "检查 2 处，违反 1 处; lost: g: p 的消息 0 已确认，但从未被消费" in str(failure.get("message"))
+    assert "检查 2 处，违反 1 处；lost: g: p 的消息 0 已确认，但从未被消费" in str(failure.get("message"))
 
 
 def test_a_verdict_says_what_it_could_not_check_in_both_languages(mqctl: Run, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_lag_without_a_broker_is_part_of_the_lag(run: Run) -> None:
     assert "QUEUES SEEN  LAG AT LEAST  LAG TIME AT LEAST" in shown.stdout
     chinese = run("group", "lag", "shipping", lang="zh")
     assert "看到的队列  积压不少于  延迟时间不少于" in chinese.stdout
-    assert "未读取 消费位点, 队列（broker-b）：broker broker-b 没有注册：不知道它的队列里有多少" in chinese.stderr
+    assert "未读取 消费位点、队列（broker-b）：broker broker-b 没有注册：不知道它的队列里有多少" in chinese.stderr
     gaps = {(gap["broker"], gap["part"], gap["cause"]) for gap in run("group", "lag", "-o", "json").json["unavailable"]}
     assert gaps == {("broker-b", part, "unregistered") for part in ("consumer-offsets", "queues")}
     for condition in ("lag<=1", "lag=1", "lag(shipping)<100 and lag_time<1d"):

@@ -145,9 +145,9 @@ def test_n11_a_sentence_tells_a_count_once(code: str) -> None:
 
 # Said of several only: of more than one broker, group, member or moment, and of rates that differ.
 OF_SEVERAL = re.compile(
-    r"findings-alike-of-groups|timeline-(groups|times|page-lines)|event-member-[a-z-]+|remedy-[a-z-]+|request-messages"
-    r"|keys-each-queues-too-many-count|most-shares-computed|first-listed|s-too-short-judge|twice-more-times|times-2"
-    r"|schedule-messages-second-kept|messages-too-many-one-plan|most-sent-again-once-each-looked"
+    r"timeline-(groups|times|page-lines)|event-member-[a-z-]+|remedy-[a-z-]+|delay-first-listed|stacks-times"
+    r"|bench-(too-short-judge|schedule-messages-second-kept|request-messages)|doctor-findings-groups-worst-first"
+    r"|follow-twice-more-times|snapshot-(messages-too-many-plan|most-sent-again-once)"
 )
 IS_COUNT = re.compile(r"count$|^times$|_ms$")
 

@@ -256,7 +256,7 @@ def too_many(request_code: int, address: str, count: int, *, most: int, limit_ms
         ),
         reason=sentence(
             "answer-entries-too-many",
-            "it has {count:entry}, at most {most:,} are read within the {span} of {limit_option}",
+            "it has {count:entry}; {most:,} can be read within the {span} of {limit_option}",
             count=count,
             most=most,
             span=span,

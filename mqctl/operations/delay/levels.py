@@ -72,7 +72,7 @@ def read_delay(source: DelaySource) -> ClusterSnapshot:
         now=now,
         levels=source.levels,
         quick=source.snapshot is None,
-        parts=(Part.DELAY,),
+        parts=(Part.DELAY, Part.STORAGE),  # the latter names a log whose end is cut off
     )
 
 

@@ -52,7 +52,12 @@ def read_transactions(source: TransactionSource) -> ClusterSnapshot:
             )
         quick = source.store is not None and not source.deep
         return read_snapshot(
-            store=source.store, snapshot=source.snapshot, at=source.at, now=now, quick=quick, parts=(Part.TRANSACTIONS,)
+            store=source.store,
+            snapshot=source.snapshot,
+            at=source.at,
+            now=now,
+            quick=quick,
+            parts=(Part.TRANSACTIONS, Part.STORAGE),
         )
     if source.at:
         raise UsageError(

@@ -180,18 +180,15 @@ def test_a_profile_file_is_changed_by_one_command_at_a_time(mqctl: Run, hold: Ho
 
 
 def test_who_waits_for_a_local_cluster_is_told_for_whom_at_once(background: Background, tmp_path: Path) -> None:
-    """The first command has the lock until somebody reads the log that it opens."""
-    log = tmp_path / "mqctl_state_dir" / "local" / "default.log"
-    log.parent.mkdir(parents=True)
-    os.mkfifo(log)
+    """The first command has the lock, and is stopped on its way."""
     up = background(("local", "up", "--memory"))
-    wait_until((log.parent / "default.lock.holder").exists, "the lock is held")
+    wait_until((tmp_path / "mqctl_state_dir" / "local" / "default.lock.holder").exists, "the lock is held")
+    up.send_signal(signal.SIGSTOP)
     down = background(("local", "down"))
     assert down.stderr is not None
     line = down.stderr.readline()
-    with log.open("rb"):
-        assert up.wait(DONE) == 0
-        assert down.wait(DONE) == 0
+    up.send_signal(signal.SIGCONT)
+    assert (up.wait(DONE), down.wait(DONE)) == (0, 0)
     assert "waiting to work on the local cluster default: another mqctl is at it: " in line
     assert f"process {up.pid}, since 20" in line
     assert line.endswith("mqctl local up --memory\n")
