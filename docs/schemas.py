@@ -235,7 +235,12 @@ def _definition(name: str, schema: dict[str, Any]) -> str:
     if fields is None:
         return _entry(name, schema)
     head = msgspec.json.encode(schema).decode().removesuffix("}")
-    return f'"{name}": {head},"properties":{{\n' + ",\n".join(f"  {_entry(*field)}" for field in fields.items()) + "}}"
+    return f'"{name}": {head},"properties":{{\n' + ",\n".join(f"  {_field(*it)}" for it in fields.items()) + "}}"
+
+
+def _field(name: str, value: dict[str, Any]) -> str:
+    """Sets a field on a line, without an empty default: msgspec to 0.22 writes down other ones than later releases."""
+    return _entry(name, {key: item for key, item in value.items() if key != "default" or item not in ([], {})})
 
 
 def _entry(name: str, value: object) -> str:
