@@ -146,7 +146,7 @@ def held_alone(
                 )
             )
         mine = Holder(who=who(), pid=os.getpid(), since_s=datetime.now(UTC).timestamp())
-        write_whole(note, msgspec.json.encode(mine, enc_hook=encoded), durable=False)
+        write_whole(note, msgspec.json.encode(mine, enc_hook=encoded), sweep="*.holder", durable=False)
         yield
     finally:
         with suppress(OSError):  # what was done under the lock is done; the next holder says that this note was left
