@@ -74,28 +74,7 @@ def read_snapshot(
     Raises:
         UsageError: two sources, or none, or an option that does not fit the source.
     """
-    if store is not None and snapshot is not None:
-        raise UsageError(
-            sentence("store-snapshot-cannot-combined", "--store and --snapshot cannot be combined"),
-            remedy=sentence("name-source", "name one source"),
-        )
-    if (store or snapshot) is not None and live is not None and live.with_stacks:
-        raise UsageError(
-            sentence("cli-stacks-needs-live-cluster", "--stacks needs a live cluster"),
-            reason=sentence(
-                "cli-snapshot-stacks-saved-store",
-                "a snapshot has the stacks that were saved with it, a store has none",
-            ),
-            remedy=sentence("cli-snapshot-save-stacks-file", "mqctl snapshot save --stacks FILE saves them"),
-        )
-    if (store or snapshot) is not None and live is not None and live.window_ms:
-        raise UsageError(
-            sentence("cli-window-needs-live-cluster", "--window needs a live cluster"),
-            reason=sentence(
-                "cli-snapshot-looks-saved-store", "a snapshot has the looks that were saved with it, a store has one"
-            ),
-            remedy=sentence("cli-snapshot-save-window-file", "mqctl snapshot save --window 60s FILE saves two"),
-        )
+    _refuse_mixed_sources(store, snapshot, live)
     if snapshot is not None:
         _refuse_store_options(
             at,
@@ -142,6 +121,32 @@ def next_source(snapshot: ClusterSnapshot, namesrv: str | None, profile: str | N
     if snapshot.origin.kind is not OriginKind.LIVE or snapshot.origin.archive is not None:
         return None
     return cluster_target(namesrv, profile, None).option
+
+
+def _refuse_mixed_sources(store: Path | None, snapshot: Path | None, live: LiveOptions | None) -> None:
+    """Raises UsageError: two sources, or an option of live clusters beside files."""
+    if store is not None and snapshot is not None:
+        raise UsageError(
+            sentence("store-snapshot-cannot-combined", "--store and --snapshot cannot be combined"),
+            remedy=sentence("name-source", "name one source"),
+        )
+    if (store or snapshot) is not None and live is not None and live.with_stacks:
+        raise UsageError(
+            sentence("cli-stacks-needs-live-cluster", "--stacks needs a live cluster"),
+            reason=sentence(
+                "cli-snapshot-stacks-saved-store",
+                "a snapshot has the stacks that were saved with it, a store has none",
+            ),
+            remedy=sentence("cli-snapshot-save-stacks-file", "mqctl snapshot save --stacks FILE saves them"),
+        )
+    if (store or snapshot) is not None and live is not None and live.window_ms:
+        raise UsageError(
+            sentence("cli-window-needs-live-cluster", "--window needs a live cluster"),
+            reason=sentence(
+                "cli-snapshot-looks-saved-store", "a snapshot has the looks that were saved with it, a store has one"
+            ),
+            remedy=sentence("cli-snapshot-save-window-file", "mqctl snapshot save --window 60s FILE saves two"),
+        )
 
 
 def _refuse_store_options(
