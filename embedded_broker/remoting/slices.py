@@ -22,7 +22,12 @@ from mqctl.protocol.frame import RemotingCommand
 if TYPE_CHECKING:
     from embedded_broker.remoting.server import ServerConnection
 
-SLICE_SECONDS = 0.005
+SLICE_SECONDS = 0.008
+"""Longer than a thread waits before it asks for the interpreter (`sys.getswitchinterval`, 5 ms).
+
+With shorter slices a client in this process starves: whenever the loop polls it lets the interpreter go for an instant,
+which begins the wait of the others anew, and takes it back before one of them woke up.
+"""
 _MOST_WAITING = 1_000
 
 Steps = Generator[None, None, RemotingCommand | None]
