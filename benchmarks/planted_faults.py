@@ -68,21 +68,21 @@ FAULTS = (
         "if row > len(positions) or int(positions[row]) != position",
         "a timer slot that points behind the timer log crashes the command",
     ),
-    # diagnosis
+    # rules
     Fault(
-        "mq2_subscriptions.mixed_clients",
+        "subscriptions.mixed_clients",
         "if len(languages) > 1:",
         "if len(languages) > 2:",
         "a group with clients of two languages gets no finding",
     ),
     Fault(
-        "mq1_writes.slow_writes",
+        "writes.slow_writes",
         "list(slow)[-1]",
         "list(slow)[0]",
         "the finding names the fastest of the slow writes as the worst",
     ),
     Fault(
-        "backlog_bound._worked",
+        "bound._worked",
         "return out_tps * self.consume_ms / 1000 / self.batch",
         "return out_tps * self.consume_ms / self.batch",
         "idle consumers count as busy: milliseconds are taken for seconds",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from mqctl.diagnosis import diagnose
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.member import GroupMembership, HeldQueue, Member, MessageModel, RunningInfo, Subscription
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
@@ -16,6 +15,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.route import BrokerEndpoint, NameServerView, RouteQueues, TopicRoute
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.rules import diagnose
 
 BROKERS, GROUPS, TOPICS, QUEUES, MEMBERS = 2, 2_000, 5_000, 4, 3
 NOW = 1_795_218_000_000

@@ -10,15 +10,14 @@ from typing import Any
 import msgspec
 
 from docs import man
-from docs.rule_worlds import WORLDS
 from docs.schemas import DIALECT, LIVE, SCHEMAS
 from docs.settings import purpose
 from mqctl.cli import catalog
 from mqctl.cli.option_table import parameters
-from mqctl.diagnosis import RULES
-from mqctl.diagnosis.audience import GroupKind, TopicKind
 from mqctl.main import load_command
 from mqctl.render.finding_texts import explain, title
+from mqctl.rules import RULES
+from mqctl.rules.engine.audience import GroupKind, TopicKind
 
 
 def site_pages() -> dict[str, str]:
@@ -72,8 +71,7 @@ def rules() -> str:
                 others = ", ".join(str(kind) for kind in every if kind not in judged)
                 named = ", ".join(str(kind) for kind in every if kind in judged)
                 parts.append(f"Judges {what}: {named}{f'; not: {others}' if others else ''}.")
-        speaks, silent = WORLDS[rule.code]
-        parts += ["", f"- Speaks: {speaks}.", f"- Silent: {silent}."]
+        parts += ["", f"- Speaks: {rule.texts.speaks}.", f"- Silent: {rule.texts.silent}."]
     return "\n".join([*parts, ""])
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mqctl.allocation.key_forecast import key_forecast
 from mqctl.allocation.key_order import KeyedMessage
-from mqctl.diagnosis.backlog_rates import Movement, QueueFlow
+from mqctl.lag.rates import Movement, QueueFlow
 from mqctl.model.lang import Lang
 from mqctl.model.queue import MessageQueue
 from mqctl.model.retry_ladder import RetryLadder

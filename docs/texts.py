@@ -18,9 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from mqctl.cli.usage_texts import OF_PARSER  # noqa: E402 - the checkout goes before an installed copy
-from mqctl.diagnosis import RULES  # noqa: E402
 from mqctl.local.scenario_files import load_scenario, scenario_names  # noqa: E402
 from mqctl.render.translation import CATALOGUE, read_catalogue  # noqa: E402
+from mqctl.rules import RULES  # noqa: E402
 from mqctl.text import Text, word_key  # noqa: E402
 
 PACKAGE = ROOT / "mqctl"

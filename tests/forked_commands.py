@@ -32,7 +32,7 @@ from pathlib import Path
 from tests import network_notes, rooms_entered
 from tests.store import failing_disk
 
-_ROOMS = ("model", "protocol", "store", "client", "diagnosis", "plan", "allocation", "filter", "stacks")
+_ROOMS = ("model", "protocol", "store", "client", "rules", "lag", "plan", "allocation", "filter", "stacks")
 _UPPER_ROOMS = (
     "snapshot",
     "execute",

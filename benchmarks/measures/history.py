@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from benchmarks.measures.sources import room_of
 
 SUBJECT = 72
-LAYERS = frozenset({"mqctl/commands", "mqctl/operations", "mqctl/render", "mqctl/diagnosis"})
+LAYERS = frozenset({"mqctl/commands", "mqctl/operations", "mqctl/render", "mqctl/diagnosis", "mqctl/rules"})
 """One feature lies in several of these."""
 _DECLARED = re.compile(r'^\+(?:\s*|@(?:cluster_)?rule\()"(MQ\d{3})",$', re.MULTILINE)
 
@@ -51,7 +51,7 @@ def rooms(commits: list[Commit]) -> dict[str, float]:
     return {
         "commits": len(touched),
         "rooms of a commit, median": statistics.median(touched) if touched else 0,
-        "commits that touch commands, operations, render or diagnosis": len(layers),
+        "commits that touch commands, operations, render or rules": len(layers),
         "of these two or more of them": sum(count > 1 for count in layers),
     }
 

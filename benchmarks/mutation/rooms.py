@@ -34,7 +34,7 @@ ROOMS = {
     "model": Room(("mqctl/model",), ("tests/model",)),
     "plan": Room(("mqctl/plan",), ("tests/plan",)),
     "protocol": Room(("mqctl/protocol",), ("tests/protocol",)),
-    "rules": Room(("mqctl/diagnosis",), ("tests/diagnosis",)),
+    "rules": Room(("mqctl/rules",), ("tests/rules",)),
     "store": Room(("mqctl/store",), ("tests/store",)),
     "broker-log": Room(("embedded_broker/log",), ("tests/embedded_broker", "-k", "log or store or queue")),
     "broker-tables": Room(("embedded_broker/tables",), ("tests/embedded_broker", "-k", "table or attribute or config")),

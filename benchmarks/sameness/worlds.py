@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 from mqctl.errors import UnreachableError
 from mqctl.recording.writer import LookTime
 from mqctl.snapshot.archive import save_snapshot
-from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
-from tests.diagnosis.twins import TWINS
 from tests.incidents.corpus import INCIDENTS
 from tests.incidents.incident import State
 from tests.recording.worlds import at, broker, look, writer
+from tests.rules.snapshots import DOUBLE_FAULTS, FAULTS, cluster
+from tests.rules.twins import TWINS
 
 ARCHIVE = Path(__file__).with_name("worlds.tar.xz")
 MEMBERS = {"one@1": "10.0.0.1:1", "two@1": "10.0.0.2:1"}

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.simulation import StrategyResult
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.model.room_rule import RoomRule
 
 ALL = "all"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.strategies import (
     Average,
     AverageByCircle,
@@ -16,6 +15,7 @@ from mqctl.allocation.strategies import (
 )
 from mqctl.errors import UsageError
 from mqctl.model.queue import MessageQueue
+from mqctl.model.room_rule import RoomRule
 from mqctl.text import sentence
 
 NAMES = ("avg", "circle", "hash", "nearby", "nearby:circle", "nearby:hash", "room", "config")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.strategies import AllocationError, Average, AverageByCircle, ConsistentHash, NearbyRoom, Strategy
 from mqctl.allocation.views import View, ownership, sorted_clients
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.member import GroupMembership, RunningInfo
 from mqctl.model.queue import MessageQueue
+from mqctl.model.room_rule import RoomRule
 from mqctl.model.snapshot import ClusterSnapshot
 
 UNKNOWN = "?"

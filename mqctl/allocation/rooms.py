@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from mqctl.errors import UsageError
 from mqctl.model.config import PERM_WRITE
-from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.model.room_rule import RoomOf, RoomRule
 from mqctl.model.route import TopicRoute
 from mqctl.text import sentence
-
-RoomOf = Callable[[str], str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class RoomRule:
-    """How the names of brokers and clients tell their room; None or an empty text means they do not.
-
-    Attributes:
-        text: the rule as it was written.
-    """
-
-    text: str
-    broker_room: RoomOf
-    client_room: RoomOf
 
 
 def room_rule(text: str, mapping: Mapping[str, str] | None = None) -> RoomRule:

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from mqctl.allocation.key_order import hash_place
-from mqctl.allocation.rooms import RoomRule, selectable_queues
+from mqctl.allocation.rooms import selectable_queues
 from mqctl.allocation.simulation import Layout
 from mqctl.allocation.views import sorted_queues
 from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.model.room_rule import RoomRule
 from mqctl.text import sentence
 
 MOST_SHARES = 1_000_000

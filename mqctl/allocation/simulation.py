@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mqctl.allocation.kafka import KafkaAssignor, kafka_owners
-from mqctl.allocation.rooms import RoomRule, selectable_queues
+from mqctl.allocation.rooms import selectable_queues
 from mqctl.allocation.strategies import Strategy
 from mqctl.allocation.views import QueueOwnership, View, ownership, sorted_clients, sorted_queues
 from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.queue import MessageQueue
+from mqctl.model.room_rule import RoomRule
 from mqctl.text import sentence
 
 

@@ -17,7 +17,6 @@ from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.limit import LimitOption, limited
 from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
 from mqctl.cli.times import parse_span_ms
-from mqctl.diagnosis.expectations import hold
 from mqctl.errors import UsageError
 from mqctl.model.command_line import shell_words
 from mqctl.model.expectation import CheckResult, CheckState, Expectations, exit_code, worst
@@ -36,6 +35,7 @@ from mqctl.operations.checks.one_line import (
     WithoutOption,
 )
 from mqctl.render.checks import CheckFormat, check_document, formatted, with_next
+from mqctl.rules.engine.expectations import hold
 from mqctl.text import sentence
 
 if TYPE_CHECKING:

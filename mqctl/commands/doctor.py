@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mqctl import units
-from mqctl.allocation.rooms import RoomRule
 from mqctl.cli.connection.target import NamesrvOption, ProfileOption, ProxyOption, TimeoutOption, cluster_target
 from mqctl.cli.emit import Output, emit, tell
 from mqctl.cli.options.common import (
@@ -46,22 +45,23 @@ from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.cli.options.spark import ConfOption, OptionalMasterOption
 from mqctl.cli.sources.named import require_broker, require_group, require_topic
 from mqctl.cli.sources.snapshot_source import LiveOptions, next_source, read_snapshot
-from mqctl.diagnosis import Diagnosis, Settings, diagnose
-from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
-from mqctl.diagnosis.coverage import coverage, earned, with_standing
-from mqctl.diagnosis.known import Judged, set_aside
-from mqctl.diagnosis.scope import groups_of, of_topics, topics_of, within
 from mqctl.errors import UsageError
+from mqctl.lag.advice import BacklogAdvice, backlog_advice
 from mqctl.model.command_line import shell_words
 from mqctl.model.finding import Severity
 from mqctl.model.lang import Lang
 from mqctl.model.names import is_retry_topic
 from mqctl.model.origin import OriginKind
+from mqctl.model.room_rule import RoomRule
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.known_states import load_known
 from mqctl.render.document import Document
 from mqctl.render.findings import diagnosis_document
 from mqctl.render.summary import verdict_again
+from mqctl.rules import Diagnosis, Settings, diagnose
+from mqctl.rules.engine.coverage import coverage, earned, with_standing
+from mqctl.rules.engine.known import Judged, set_aside
+from mqctl.rules.engine.scope import groups_of, of_topics, topics_of, within
 from mqctl.text import sentence
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from mqctl.allocation.rooms import room_rule
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.clock import ClientClock
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.diagnosis import Settings, diagnose
-from mqctl.diagnosis.scope import within
 from mqctl.local.scenario import ClusterDeclared, DoctorRun, Expected
 from mqctl.model.finding import Finding
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.rules import Settings, diagnose
+from mqctl.rules.engine.scope import within
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_live
 from mqctl.snapshot.live.stacks import with_later_stacks

@@ -113,7 +113,7 @@ class Finding:
 
 
 class Reason(StrEnum):
-    """Reasons for which something is not judged; `mqctl.diagnosis.why_words` has the sentence of each."""
+    """Reasons for which something is not judged; `mqctl.rules.engine.why_words` has the sentence of each."""
 
     GAP = "gap"
     GAP_IN = "gap_in"

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from mqctl import units
 from mqctl.allocation.key_forecast import KeyForecast
-from mqctl.diagnosis.backlog_advice import BacklogAdvice
-from mqctl.diagnosis.backlog_rates import Drain, Movement, Outlook, QueueFlow
-from mqctl.diagnosis.backlog_words import BOUNDS, CURES, cause_said
-from mqctl.diagnosis.causes import cause_of, numbers_of
+from mqctl.lag.advice import BacklogAdvice
+from mqctl.lag.rates import Drain, Movement, Outlook, QueueFlow
+from mqctl.lag.words import BOUNDS, CURES, cause_said
 from mqctl.model.finding import Confidence
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.findings_alike import with_mode
 from mqctl.render.remedies import remedy_tables
+from mqctl.rules.engine.causes import cause_of, numbers_of
 from mqctl.text import printable, sentence
 
 _ADVICE_COLUMNS = (

@@ -8,7 +8,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column
 
 if TYPE_CHECKING:
-    from mqctl.diagnosis.backlog_advice import BacklogAdvice
+    from mqctl.lag.advice import BacklogAdvice
 
 LINE_COLUMNS = (
     Column("group", "group"),

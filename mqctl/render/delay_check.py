@@ -23,7 +23,7 @@ from mqctl.render.document import Document, Table
 from mqctl.render.findings import DiagnosisReport, diagnosis_document
 
 if TYPE_CHECKING:
-    from mqctl.diagnosis import Diagnosis
+    from mqctl.rules import Diagnosis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

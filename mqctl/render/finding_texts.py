@@ -7,16 +7,16 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mqctl.diagnosis.backlog_words import BOUNDS, CURES, NEXT_OF_CAUSE, REMEDIES, cause_said
-from mqctl.diagnosis.finding_words import finding_value
+from mqctl.lag.words import BOUNDS, CURES, NEXT_OF_CAUSE, REMEDIES, cause_said
 from mqctl.model.command_line import command_line
+from mqctl.model.finding_words import finding_value
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.text import composed, sentence
 from mqctl.units import Stand
 
 if TYPE_CHECKING:  # who says no finding needs no rules
-    from mqctl.diagnosis.rule import RuleTexts
     from mqctl.model.finding import Finding, Value
+    from mqctl.rules.engine.rule import RuleTexts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def evidence_text(finding: Finding) -> list[str]:
 
 
 def _texts(code: str) -> RuleTexts:
-    from mqctl.diagnosis import RULES
+    from mqctl.rules import RULES
 
     return RULES[code].texts
 

@@ -10,9 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from mqctl import units
-from mqctl.diagnosis.group_view import group_views
-from mqctl.diagnosis.playbooks import arguments
-from mqctl.diagnosis.why_words import reason
+from mqctl.allocation.group_view import group_views
 from mqctl.model.command_line import command_line, shell_words
 from mqctl.model.finding import Finding, NotJudged
 from mqctl.model.gap import Part
@@ -38,13 +36,15 @@ from mqctl.render.recorded import recorded_lines
 from mqctl.render.standing import standing_lines
 from mqctl.render.summary import offline_line, summary_lines
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes
+from mqctl.rules.engine.playbooks import arguments
+from mqctl.rules.engine.why_words import reason
 from mqctl.text import printable, sentence
 
 if TYPE_CHECKING:
-    from mqctl.diagnosis import Diagnosis
-    from mqctl.diagnosis.backlog_advice import BacklogAdvice
-    from mqctl.diagnosis.coverage import Covered
-    from mqctl.diagnosis.known import KnownState
+    from mqctl.lag.advice import BacklogAdvice
+    from mqctl.rules import Diagnosis
+    from mqctl.rules.engine.coverage import Covered
+    from mqctl.rules.engine.known import KnownState
 
 FINDING_COLUMNS = (
     Column("severity", "severity", CellKind.SEVERITY),
@@ -210,7 +210,7 @@ class DiagnosisReport:
 
 
 def _online_groups(snapshot: ClusterSnapshot, diagnosis: Diagnosis) -> int | None:
-    from mqctl.diagnosis import RULES
+    from mqctl.rules import RULES
 
     gathered = any(Part.MEMBERS in RULES[code].needs for code in diagnosis.rules_run)
     return len(group_views(snapshot)) if gathered and snapshot.origin.kind is OriginKind.LIVE else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from mqctl.diagnosis.backlog_advice import BacklogAdvice
+from mqctl.lag.advice import BacklogAdvice
 from mqctl.model.lang import Lang
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import Document, Paragraphs, Table

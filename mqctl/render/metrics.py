@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from math import nan
 
-from mqctl.diagnosis.gone_brokers import out_of_reach
 from mqctl.model.gap import Part
 from mqctl.model.lag import GroupLag, QueueLag, group_lags, queue_lags
 from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
@@ -20,6 +19,7 @@ from mqctl.model.runtime import read_runtime
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.render.metric_families import Family, Sample
 from mqctl.render.metrics_detail import Detail, client_families, pop_families, queue_families, within_bounds
+from mqctl.rules.engine.gone_brokers import out_of_reach
 
 _MS = 1000
 _LAG, _MEMBERS = "mqctl_group_lag_messages", "mqctl_group_members"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqctl.diagnosis.backlog_advice import BacklogAdvice
-from mqctl.diagnosis.backlog_rates import QueueFlow
-from mqctl.diagnosis.group_view import queue_names
+from mqctl.allocation.group_view import queue_names
+from mqctl.lag.advice import BacklogAdvice
+from mqctl.lag.rates import QueueFlow
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Table
 from mqctl.text import sentence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqctl import units
-from mqctl.diagnosis.backlog_advice import BacklogAdvice
-from mqctl.diagnosis.backlog_remedies import Remedy
-from mqctl.diagnosis.backlog_words import EFFECTS, NEEDED, REASONS, REMEDIES
+from mqctl.lag.advice import BacklogAdvice
+from mqctl.lag.remedies import Remedy
+from mqctl.lag.words import EFFECTS, NEEDED, REASONS, REMEDIES
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Table
 from mqctl.text import printable, sentence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from mqctl.diagnosis.thread_judging import JudgedInstance
 from mqctl.model.dump import StackFrame
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.said import Said, said
+from mqctl.rules.judge_stacks import JudgedInstance
 from mqctl.stacks.group import Motion, StackGroup, StackReport
 from mqctl.stacks.normal import shown_frame
 from mqctl.stacks.rules import StackClass

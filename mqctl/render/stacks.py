@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 
-from mqctl.diagnosis.thread_judging import JudgedInstance
 from mqctl.model.counts import counted
 from mqctl.model.finding import Finding
 from mqctl.model.gap import Gap
@@ -16,6 +15,7 @@ from mqctl.render.findings import finding_block, finding_row
 from mqctl.render.findings_alike import FindingRow, with_mode
 from mqctl.render.said import Said, said
 from mqctl.render.stack_rows import PoolRow, StackGroupRow, StackInstanceRow, instance_row
+from mqctl.rules.judge_stacks import JudgedInstance
 from mqctl.stacks.names import Role
 from mqctl.stacks.processes import members_of_one_process
 from mqctl.stacks.rules import StackClass

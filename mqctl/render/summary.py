@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from mqctl.diagnosis.group_view import group_views, known_groups
+from mqctl.allocation.group_view import group_views, known_groups
 from mqctl.model.finding import Severity
 from mqctl.model.gap import Part
 from mqctl.model.snapshot import ClusterSnapshot

@@ -13,7 +13,7 @@ from mqctl.render.transactions import LOOP_COLUMNS, CheckLoopRow, loop_columns, 
 from mqctl.text import sentence
 
 if TYPE_CHECKING:
-    from mqctl.diagnosis import Diagnosis
+    from mqctl.rules import Diagnosis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 
-from mqctl.diagnosis.why_words import reason
 from mqctl.model.finding import NotJudged
 from mqctl.model.lazy_dataclass import dataclass
+from mqctl.rules.engine.why_words import reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from mqctl.allocation.carrying import Capacity, Mode, client_loads
 from mqctl.allocation.simulation import Layout, StrategyResult, numbered_layout, simulate
 from mqctl.allocation.strategies import Average
-from mqctl.diagnosis.backlog_advice import BacklogAdvice, backlog_advice
-from mqctl.diagnosis.backlog_bound import Bound
-from mqctl.diagnosis.backlog_remedies import Effect
-from mqctl.diagnosis.settings import Settings
+from mqctl.lag.advice import BacklogAdvice, backlog_advice
+from mqctl.lag.bound import Bound
+from mqctl.lag.remedies import Effect
 from mqctl.model.member import RunningInfo, TopicRates
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import ConsumerOffsetState, QueueState
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.model.thresholds import Settings
 from tests.allocation.group_events import Group, consumed
-from tests.diagnosis.live_faults import after
-from tests.diagnosis.live_snapshots import BROKERS, LIVE, held, member, membership, running
+from tests.rules.live_faults import after
+from tests.rules.live_snapshots import BROKERS, LIVE, held, member, membership, running
 
 SPAN_MS = 30_000
 MORE = (1, 2, 4)

@@ -147,17 +147,17 @@ def repository(tmp_path: Path) -> Path:
     rule = '@rule(\n    "{}",\n)\ndef {}(): ...\n'
     old, new = rule.format("MQ101", "old"), rule.format("MQ102", "new")
     commits: list[tuple[str, dict[str, str]]] = [
-        ("Begin", {"mqctl/diagnosis/mq1.py": old, "mqctl/render/a.py": "", "tests/test_a.py": ""}),
+        ("Begin", {"mqctl/rules/mq1.py": old, "mqctl/render/a.py": "", "tests/test_a.py": ""}),
         (
             "A rule",
             {
-                "mqctl/diagnosis/mq1.py": old + new,
+                "mqctl/rules/mq1.py": old + new,
                 "mqctl/render/a.py": "MQ102",
                 "tests/test_a.py": "MQ102",
                 "CHANGELOG.md": "MQ102",
             },
         ),
-        ("A move", {"mqctl/diagnosis/mq2.py": old + new, "mqctl/diagnosis/mq1.py": ""}),
+        ("A move", {"mqctl/rules/mq2.py": old + new, "mqctl/rules/mq1.py": ""}),
         ("x" * 73, {"mqctl/store/deep/b.py": "1", "mqctl/store/c.py": "1"}),
         ("y" * 72, {"README.md": "1"}),
     ]
@@ -175,8 +175,8 @@ def test_rooms_and_subjects_of_commits(repository: Path) -> None:
     assert [sorted(commit.rooms) for commit in commits] == [
         ["."],
         ["mqctl/store"],
-        ["mqctl/diagnosis"],
-        [".", "mqctl/diagnosis", "mqctl/render", "tests"],
+        ["mqctl/rules"],
+        [".", "mqctl/render", "mqctl/rules", "tests"],
     ]
     assert list(history.rooms(commits).values()) == [4, 1, 2, 1]
     assert history.subjects(commits) == 1

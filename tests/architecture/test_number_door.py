@@ -42,7 +42,7 @@ _NUMBERS_ALREADY = {
         "consumer/lite_pull.py", "consumer/popping.py", "consumer/simple_consumer.py", "identity.py",
         "remoting/clock.py", "remoting/deadline.py",
     ),
-    "mqctl/diagnosis": ("mq1_brokers.py", "mq4_retries.py"),
+    "mqctl/rules": ("mq1/brokers.py", "mq4/retries.py"),
     "mqctl/drill": ("client.py",),
     "mqctl/execute": ("replay.py",),
     "mqctl/model": ("access.py",),

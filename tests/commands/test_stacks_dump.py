@@ -18,8 +18,8 @@ from mqctl.render.stacks import StackDumpReport
 from mqctl.snapshot.archive import save_snapshot
 from mqctl.stacks.parse import read_dumps
 from tests.conftest import REPOSITORY, Outcome
-from tests.diagnosis import stack_faults
-from tests.diagnosis.live_snapshots import LIVE
+from tests.rules import stack_faults
+from tests.rules.live_snapshots import LIVE
 from tests.stacks.samples import DUMPS
 
 Run = Callable[..., Outcome]

@@ -6,7 +6,7 @@ import re
 from html import unescape
 
 from docs.picture import PICTURE, drawn, shown
-from mqctl.diagnosis import RULES
+from mqctl.rules import RULES
 from tests.conftest import REPOSITORY
 from tests.docs import markdown
 from tests.docs.markdown import CommandLine

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from embedded_broker import EmbeddedCluster
-from mqctl.diagnosis import Settings, diagnose
 from mqctl.model.finding import Severity
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
-from tests.diagnosis.live_snapshots import MINUTE
-from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, Fault, cluster, offset, queue
-from tests.diagnosis.twins import TWINS
+from mqctl.rules import Settings, diagnose
+from tests.rules.live_snapshots import MINUTE
+from tests.rules.snapshots import DOUBLE_FAULTS, FAULTS, Fault, cluster, offset, queue
+from tests.rules.twins import TWINS
 
 State = BrokerSnapshot | ClusterSnapshot
 _PLACES = 2

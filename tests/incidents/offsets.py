@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.diagnosis.live_faults import _newcomer
 from tests.incidents.incident import Incident, named, shown
+from tests.rules.live_faults import _newcomer
 
 INCIDENTS: tuple[Incident, ...] = (
     named(8, "apache/rocketmq#4774", "negative lag after a topic was created anew: offsets were kept", "MQ404"),

@@ -14,17 +14,17 @@ from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.diagnosis import Settings
 from mqctl.model.message import DELAY
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.rules import Settings
 from mqctl.snapshot.live.gatherer import gather_live
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.store.config_files import delay_offsets, read_config
 from tests.client.consuming import wait_until
-from tests.diagnosis.live_snapshots import MINUTE
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.incidents.incident import Incident, Stage, named
+from tests.rules.live_snapshots import MINUTE
 
 _PROBES = 12
 _SCALE = 60.0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.diagnosis.live_faults import _with_slave
-from tests.diagnosis.live_snapshots import LIVE
-from tests.diagnosis.setting_faults import SCENES as SETTINGS
 from tests.incidents.incident import Incident, named
+from tests.rules.live_faults import _with_slave
+from tests.rules.live_snapshots import LIVE
+from tests.rules.setting_faults import SCENES as SETTINGS
 
 # Without symptoms: a group that nobody sees has none.
 _UNSEEN = next(scene for code, _, scene, _ in SETTINGS if code == "MQ418")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.diagnosis import RULES
+from mqctl.rules import RULES
 from tests.incidents.corpus import INCIDENTS
 from tests.incidents.incident import Incident, Stage, accusations, is_named
 

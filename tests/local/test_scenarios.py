@@ -11,13 +11,13 @@ from typing import Any
 import psutil
 import pytest
 
-from mqctl.diagnosis.playbooks import PLAYBOOKS
-from mqctl.diagnosis.rule import RULES
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.local.scenario import DoctorRun
 from mqctl.local.scenario_files import load_scenario, read_scenario, scenario_names
 from mqctl.local.stage import Stage
 from mqctl.render.scenarios import RunningScenario, ScenarioRow, running_document
+from mqctl.rules.engine.playbooks import PLAYBOOKS
+from mqctl.rules.engine.rule import RULES
 from tests.conftest import Outcome
 from tests.requires import need_extra
 from tests.rings import rest_is_long

@@ -16,8 +16,6 @@ import pytest
 from docs.playbook_scripts import scripts
 from mqctl.cli.catalog import BY_PATH
 from mqctl.cli.times import parse_span_ms
-from mqctl.diagnosis import RULES, Settings
-from mqctl.diagnosis.playbooks import PLAYBOOKS
 from mqctl.errors import UsageError
 from mqctl.main import load_command
 from mqctl.model.finding import Finding, Subject, SubjectKind
@@ -28,6 +26,8 @@ from mqctl.playbook import template
 from mqctl.playbook.parameters import bound
 from mqctl.playbook.places import load_playbook, slugs
 from mqctl.render.findings import playbook_command
+from mqctl.rules import RULES, Settings
+from mqctl.rules.engine.playbooks import PLAYBOOKS
 from tests.conftest import REPOSITORY
 from tests.each import each
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from mqctl.diagnosis import diagnose
 from mqctl.errors import UnreachableError
 from mqctl.recording.history import past_of
 from mqctl.recording.past import with_looks_before
 from mqctl.recording.reader import open_recording
 from mqctl.recording.writer import LookTime
+from mqctl.rules import diagnose
 from tests.conftest import Outcome
 from tests.recording.worlds import MINUTE_MS, at, broker, cluster, look, writer
 

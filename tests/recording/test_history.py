@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.diagnosis import diagnose
 from mqctl.model.snapshot import BrokerSnapshot
 from mqctl.recording.history import past_of
 from mqctl.recording.reader import open_recording
+from mqctl.rules import diagnose
 from tests.conftest import Outcome
-from tests.diagnosis.live_snapshots import LIVE
 from tests.recording.worlds import DAY_MS, HOUR_MS, at, broker, look, writer
+from tests.rules.live_snapshots import LIVE
 
 pytestmark = pytest.mark.slow
 

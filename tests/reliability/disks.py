@@ -33,7 +33,6 @@ from tempfile import TemporaryDirectory
 from embedded_broker import EmbeddedCluster
 from embedded_broker.broker import Broker
 from embedded_broker.log.settings import ASYNC_FLUSH, SYNC_FLUSH
-from mqctl.diagnosis import diagnose
 from mqctl.errors import StorageError
 from mqctl.model.damage import DamageCode, DamageGrade
 from mqctl.protocol.codes import ResponseCode
@@ -45,6 +44,7 @@ from mqctl.protocol.requests_client import (
     QueryConsumerOffset,
     UpdateConsumerOffset,
 )
+from mqctl.rules import diagnose
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.recovery import RecordScan

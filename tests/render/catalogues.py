@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 
 from docs import texts
-from mqctl.diagnosis import RULES
-from mqctl.diagnosis.rule import RuleTexts
 from mqctl.model.finding import Finding
 from mqctl.model.lang import Lang
 from mqctl.render.finding_texts import FindingTexts, sentences
 from mqctl.render.translation import CATALOGUE, read_catalogue, spoken
+from mqctl.rules import RULES
+from mqctl.rules.engine.rule import RuleTexts
 
 CHINESE = read_catalogue(CATALOGUE.read_text(encoding="utf-8"))
 KNOWN = texts.sources()

@@ -11,16 +11,16 @@ from itertools import product
 import typer
 
 from mqctl.cli.catalog import BY_PATH
-from mqctl.diagnosis import RULES, diagnose
-from mqctl.diagnosis.finding_words import finding_value
 from mqctl.main import load_command
 from mqctl.model.finding import Evidence, Finding, Severity, Subject, SubjectKind
+from mqctl.model.finding_words import finding_value
 from mqctl.model.lang import Lang
 from mqctl.render.finding_texts import evidence_text, sentences
+from mqctl.rules import RULES, diagnose
 from mqctl.text import composed
-from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
 from tests.each import each
 from tests.render.catalogues import finding_texts, rule_texts
+from tests.rules.snapshots import DOUBLE_FAULTS, FAULTS, cluster
 
 ALL_FAULTS = [*FAULTS, *(fault for fault, _ in DOUBLE_FAULTS)]
 LANGS = list(Lang)

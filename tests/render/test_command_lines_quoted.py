@@ -17,8 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqctl.cli import catalog
-from mqctl.diagnosis import diagnose
-from mqctl.diagnosis.expecting import Checked, result
 from mqctl.main import load_command
 from mqctl.model.command_line import command_line, shell_words
 from mqctl.model.expectation import CheckState
@@ -28,10 +26,12 @@ from mqctl.model.origin import OriginKind
 from mqctl.render.checks import _NEXT, with_next
 from mqctl.render.findings import playbook_command
 from mqctl.render.translation import CATALOGUE, read_catalogue
+from mqctl.rules import diagnose
+from mqctl.rules.engine.expecting import Checked, result
 from tests.conftest import REPOSITORY
-from tests.diagnosis.snapshots import DOUBLE_FAULTS, FAULTS, cluster
 from tests.render.catalogues import finding_texts, rule_texts
 from tests.render.test_texts import TEMPLATES
+from tests.rules.snapshots import DOUBLE_FAULTS, FAULTS, cluster
 from tests.shells_reading import SHELLS, words_read
 
 HOSTILE = (

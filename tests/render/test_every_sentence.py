@@ -10,9 +10,7 @@ from string import Formatter
 
 import pytest
 
-from mqctl.diagnosis import RULES, why_words
-from mqctl.diagnosis.backlog_words import BOUNDS, REMEDIES
-from mqctl.diagnosis.why_words import reason
+from mqctl.lag.words import BOUNDS, REMEDIES
 from mqctl.local.scenario_files import load_scenario, scenario_names
 from mqctl.model.finding import Confidence, Evidence, Finding, Reason, Severity, Subject, SubjectKind, Value, Why
 from mqctl.model.lang import Lang
@@ -20,6 +18,9 @@ from mqctl.model.timeline import EventKind, TimelineEvent
 from mqctl.render.finding_texts import explain, title
 from mqctl.render.timeline import event_sentence
 from mqctl.render.translation import spoken
+from mqctl.rules import RULES
+from mqctl.rules.engine import why_words
+from mqctl.rules.engine.why_words import reason
 from mqctl.text import filled
 from tests.each import each
 from tests.render.catalogues import CHINESE, ENGLISH, finding_texts, rule_texts

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mqctl.diagnosis.judging import diagnose
 from mqctl.model.queue_state import ConsumerOffsetState
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.findings import diagnosis_document
 from mqctl.render.summary import verdict_again
+from mqctl.rules.engine.judging import diagnose
 from mqctl.text import printable
-from tests.diagnosis.live_snapshots import LIVE, MINUTE, NOW
+from tests.rules.live_snapshots import LIVE, MINUTE, NOW
 
 
 def _behind(group: str, minutes: int) -> ConsumerOffsetState:

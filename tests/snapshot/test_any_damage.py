@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mqctl.diagnosis import diagnose
 from mqctl.errors import MqctlError
 from mqctl.render.finding_texts import sentences
+from mqctl.rules import diagnose
 from mqctl.snapshot.archive import load_snapshot, save_snapshot
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.snapshot.store.lag import gather_lag

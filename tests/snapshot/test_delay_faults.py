@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Finding
+from mqctl.rules import diagnose
 from mqctl.snapshot.store.gatherer import gather_store
 from tests.store.builder import StoreBuilder, message
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Finding, Severity
+from mqctl.rules import diagnose
 from mqctl.snapshot.store.gatherer import gather_store
 from tests.store.builder import StoreBuilder, message
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.diagnosis import Diagnosis, diagnose
 from mqctl.errors import BadInputError, NotFoundError
 from mqctl.model.gap import Part
 from mqctl.model.lag import LagEvidence, QueueLag, group_lags, queue_lags
 from mqctl.model.origin import ObservedFrom, OriginKind
 from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
 from mqctl.model.storage_state import CheckpointStatus
+from mqctl.rules import Diagnosis, diagnose
 from mqctl.snapshot.archive import load_snapshot, save_snapshot
 from mqctl.snapshot.store.gatherer import gather_delay_file, gather_store
 from mqctl.snapshot.store.lag import gather_lag

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mqctl.diagnosis import diagnose
 from mqctl.model.gap import Part
 from mqctl.model.message import Message
 from mqctl.model.transaction_state import TransactionState
+from mqctl.rules import diagnose
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.snapshot.store.reading import Reading
 from mqctl.snapshot.store.transactions import transaction_state

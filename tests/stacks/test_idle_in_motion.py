@@ -12,7 +12,7 @@ from mqctl.model.lag import LagState, QueueLag
 from mqctl.model.member import HeldQueue, RunningInfo
 from mqctl.model.queue import MessageQueue
 from mqctl.stacks.verdict import ConsumerFacts, StackVerdict
-from tests.diagnosis.stack_faults import IDLE_POOL
+from tests.rules.stack_faults import IDLE_POOL
 from tests.stacks.test_verdict import judge
 
 NOW = 1_795_218_000_000

@@ -15,7 +15,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.stacks.group import report_threads
 from mqctl.stacks.parse import read_dumps
 from mqctl.stacks.verdict import ConsumerFacts, StackLimits, StackVerdict, verdict
-from tests.diagnosis.stack_faults import IDLE_POOL, ONE_AT_WORK, busy, threads
+from tests.rules.stack_faults import IDLE_POOL, ONE_AT_WORK, busy, threads
 
 NOW = 1_795_218_000_000
 HTTP = busy("RUNNABLE", "java.net.SocketInputStream.socketRead0(Native Method)", "okhttp3.Call.run(C.kt:1)")

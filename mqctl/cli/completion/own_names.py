@@ -81,7 +81,7 @@ def _playbooks() -> Named:
 
 
 def _rules() -> Named:
-    from mqctl.diagnosis import RULES
+    from mqctl.rules import RULES
 
     return [(code, rule.texts.title) for code, rule in RULES.items()]
 

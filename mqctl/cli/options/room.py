@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from mqctl.allocation.rooms import RoomRule, room_rule
+from mqctl.allocation.rooms import room_rule
 from mqctl.errors import ConfigurationError, UsageError
+from mqctl.model.room_rule import RoomRule
 from mqctl.store.plain_files import read_named
 from mqctl.text import sentence
 

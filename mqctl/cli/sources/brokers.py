@@ -82,7 +82,7 @@ def gaps_of(state: ClusterSnapshot, parts: Collection[Part]) -> list[Gap]:
 
 def unregistered_gaps(state: ClusterSnapshot, part: Part) -> list[Gap]:
     """Returns what a snapshot lacks of a part because brokers that belong to the cluster are not registered."""
-    from mqctl.diagnosis.gone_brokers import out_of_reach
+    from mqctl.rules.engine.gone_brokers import out_of_reach
 
     return [Gap.of_unregistered(name, part) for name in out_of_reach(state)]
 

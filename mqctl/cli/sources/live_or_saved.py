@@ -122,7 +122,7 @@ class LiveOrSaved:
     def missing(self, addresses: Iterable[BrokerAddress]) -> list[SeenBroker]:
         """Notes the brokers that are registered, and returns those that ought to be and are not."""
         if self.saved is not None:
-            from mqctl.diagnosis.gone_brokers import gone_brokers
+            from mqctl.rules.engine.gone_brokers import gone_brokers
 
             return [gone.seen for gone in gone_brokers(self.saved) if gone.seen and (gone.belongs or gone.recent)]
         if self.target is None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from random import Random
 
-from mqctl.allocation.rooms import RoomRule, room_rule, selectable_queues
+from mqctl.allocation.rooms import room_rule, selectable_queues
 from mqctl.client.message.outgoing import OutgoingMessage
 from mqctl.errors import UsageError
 from mqctl.model.java_hash import java_string_hash
 from mqctl.model.queue import MessageQueue
+from mqctl.model.room_rule import RoomRule
 from mqctl.text import sentence
 
 QueueSelector = Callable[[Sequence[MessageQueue], OutgoingMessage], MessageQueue]

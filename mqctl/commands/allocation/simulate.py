@@ -8,7 +8,6 @@ from pathlib import Path
 
 from mqctl.allocation.carrying import Capacity, Load, Mode, client_loads, room_loads
 from mqctl.allocation.kafka import KafkaAssignor
-from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.simulation import (
     LayoutChange,
     StrategyResult,
@@ -24,6 +23,7 @@ from mqctl.cli.options import simulation as options
 from mqctl.cli.options.common import NoColorOption, OutputOption, SnapshotOption
 from mqctl.cli.options.room import RoomRuleOption, rule_of
 from mqctl.errors import UsageError
+from mqctl.model.room_rule import RoomRule
 from mqctl.operations.allocation.sends import Sends, sampled_keys, sends_of
 from mqctl.operations.allocation.what_if import (
     Beginning,

@@ -10,12 +10,12 @@ import typer
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
-from mqctl.diagnosis import RULES
-from mqctl.diagnosis.audience import GroupKind, TopicKind
 from mqctl.errors import NotFoundError
 from mqctl.render.document import Document, Paragraphs
 from mqctl.render.finding_texts import explain, title
 from mqctl.render.rules import RuleExplained, facts
+from mqctl.rules import RULES
+from mqctl.rules.engine.audience import GroupKind, TopicKind
 from mqctl.text import composed, sentence
 
 EXAMPLES = ("mqctl rules explain MQ701", "mqctl rules explain MQ701 --lang zh")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
-from mqctl.diagnosis import RULES
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Table
 from mqctl.render.finding_texts import title
+from mqctl.rules import RULES
 
 EXAMPLES = ("mqctl rules list", "mqctl rules list -o json", "mqctl rules explain MQ701")
 

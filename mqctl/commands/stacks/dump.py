@@ -158,8 +158,8 @@ def _print_collapsed(evidence: StackEvidence, *, everything: bool) -> int:
 
 
 def _judged(evidence: StackEvidence, classifier: Classifier, view: StackView) -> Document:
-    from mqctl.diagnosis.thread_judging import judge_evidence
     from mqctl.render.stacks import stack_document
+    from mqctl.rules.judge_stacks import judge_evidence
 
     return stack_document(
         judge_evidence(evidence, classifier),

@@ -15,9 +15,9 @@ from mqctl.cli.options.common import (
 )
 from mqctl.cli.options.doctor import time_scale_of
 from mqctl.cli.sources.snapshot_source import next_source
-from mqctl.diagnosis import Settings, diagnose
 from mqctl.operations.transactions.sources import TransactionSource, read_transactions
 from mqctl.render.transaction_check import check_document
+from mqctl.rules import Settings, diagnose
 
 EXAMPLES = ("mqctl transaction check", "mqctl transaction check --store /backup/store -o json")
 RULES = ("MQ72*",)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mqctl.allocation.choice import strategy_of
+from mqctl.allocation.group_view import GroupView, tags_of, wanted_text
 from mqctl.allocation.release import Owners, TagForecast, forecast_losses, safe_steps
 from mqctl.allocation.simulation import Layout, simulate
 from mqctl.allocation.tag_loss import Tags
 from mqctl.allocation.views import sorted_clients
-from mqctl.diagnosis.group_view import GroupView, tags_of, wanted_text
 from mqctl.errors import NotFoundError, RefusedError, UsageError
 from mqctl.filter.tags import parse_tags
 from mqctl.model.command_line import command_line

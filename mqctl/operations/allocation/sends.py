@@ -8,7 +8,6 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mqctl.allocation.rooms import RoomRule
 from mqctl.allocation.sending import (
     Choosing,
     ProducerChoice,
@@ -22,6 +21,7 @@ from mqctl.allocation.simulation import Layout
 from mqctl.errors import UsageError
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT64, decimal
+from mqctl.model.room_rule import RoomRule
 from mqctl.operations.allocation.what_if import Beginning
 from mqctl.store.plain_files import read_named
 from mqctl.text import sentence

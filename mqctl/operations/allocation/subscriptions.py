@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
+from mqctl.allocation.group_view import GroupView, group_views, known_groups, losses_of, refusing_brokers, wanted_text
 from mqctl.allocation.observed import observed_allocation
-from mqctl.diagnosis.group_view import GroupView, group_views, known_groups, losses_of, refusing_brokers, wanted_text
 from mqctl.errors import UsageError
 from mqctl.model.gap import Gap, Part
 from mqctl.model.names import is_retry_topic

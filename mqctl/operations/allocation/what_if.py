@@ -14,7 +14,7 @@ from mqctl.allocation.carrying import UNKNOWN, Capacity, Mode
 from mqctl.allocation.choice import strategy_of
 from mqctl.allocation.kafka import KafkaAssignor
 from mqctl.allocation.observed import observed_allocation
-from mqctl.allocation.rooms import RoomRule, inferred_rule, writable_queues
+from mqctl.allocation.rooms import inferred_rule, writable_queues
 from mqctl.allocation.simulation import Layout, LayoutChange, NewRoom, numbered_layout
 from mqctl.allocation.strategies import Strategy
 from mqctl.errors import MqctlError, NotFoundError, UsageError
@@ -22,6 +22,7 @@ from mqctl.model.gap import Part
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.numbers import MOST_INT32, decimal
 from mqctl.model.queue import MessageQueue
+from mqctl.model.room_rule import RoomRule
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.plan.topic_changes import MAX_QUEUES
 from mqctl.store.plain_files import read_named
@@ -317,8 +318,8 @@ def _usual(capacities: Sequence[Capacity]) -> Capacity:
 
 def _arriving(state: ClusterSnapshot, group: str, topic: str, layout: Layout) -> dict[MessageQueue, float]:
     """Measures what arrives between two looks; with one look takes what each member passes now, over its queues."""
-    from mqctl.diagnosis.backlog_rates import queue_flows
-    from mqctl.diagnosis.settings import Settings
+    from mqctl.lag.rates import queue_flows
+    from mqctl.model.thresholds import Settings
 
     flows = queue_flows(state, Settings())
     measured = {flow.queue: flow.in_tps for flow in flows if flow.group == group and flow.in_tps is not None}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from mqctl.diagnosis.known import KnownState
 from mqctl.errors import ConfigurationError, NotFoundError
 from mqctl.protocol.yaml_text import UnreadableYaml, decode_yaml
+from mqctl.rules.engine.known import KnownState
 from mqctl.store.plain_files import read_named, refused
 from mqctl.text import sentence
 

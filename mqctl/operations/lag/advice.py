@@ -17,7 +17,7 @@ from mqctl.text import sentence
 
 if TYPE_CHECKING:  # who asks for no advice does not wait for it
     from mqctl.cli.sources.snapshot_source import LiveOptions
-    from mqctl.diagnosis.backlog_advice import BacklogAdvice
+    from mqctl.lag.advice import BacklogAdvice
     from mqctl.model.snapshot import ClusterSnapshot
 
 AdviseOption = Annotated[
@@ -58,10 +58,10 @@ def advised(who: Advised, window: str | None, output: Output, *, wanted: bool) -
     from mqctl.cli.sources.brokers import unregistered_gaps
     from mqctl.cli.sources.snapshot_source import LiveOptions, read_snapshot
     from mqctl.cli.times import parse_span_ms
-    from mqctl.diagnosis.backlog_advice import backlog_advice
-    from mqctl.diagnosis.causes import knows_members
-    from mqctl.diagnosis.settings import Settings
+    from mqctl.lag.advice import backlog_advice
+    from mqctl.model.thresholds import Settings
     from mqctl.render.advice import advice_document
+    from mqctl.rules.engine.causes import knows_members
 
     if not wanted:
         raise UsageError(

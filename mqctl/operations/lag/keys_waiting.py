@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from mqctl.allocation.key_forecast import key_forecast
 from mqctl.cli.connection.target import ClusterTarget
-from mqctl.diagnosis.backlog_advice import BacklogAdvice
-from mqctl.diagnosis.backlog_remedies import of_keys
 from mqctl.errors import MqctlError
+from mqctl.lag.advice import BacklogAdvice
+from mqctl.lag.remedies import of_keys
 from mqctl.model.gap import Gap, GapSubject, Part
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.messages.key_samples import live_sample

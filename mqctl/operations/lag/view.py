@@ -367,9 +367,9 @@ def snapshot_view(file: Path, request: LagRequest) -> LagView:
 
 def saved_lag(snapshot: ClusterSnapshot) -> list[LagEvidence]:
     """Takes the part of a snapshot that lag needs, and who held the queues then."""
-    from mqctl.diagnosis.gone_brokers import out_of_reach
     from mqctl.model.consumption import Consumption, QueueOwners, addresses_of
     from mqctl.model.queue import MessageQueue
+    from mqctl.rules.engine.gone_brokers import out_of_reach
 
     wanted = (Part.QUEUES, Part.CONSUMER_OFFSETS)
     clients: dict[str, set[str]] = {}

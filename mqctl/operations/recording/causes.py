@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mqctl.diagnosis import Settings, diagnose
-from mqctl.diagnosis.judging import SYMPTOMS
 from mqctl.errors import NotFoundError
 from mqctl.model.finding import Finding, Severity
 from mqctl.model.lang import Lang
@@ -15,6 +13,8 @@ from mqctl.recording.past import with_looks_before
 from mqctl.recording.reader import Recording
 from mqctl.render.finding_texts import sentences
 from mqctl.render.settings import HistoryEntry
+from mqctl.rules import Settings, diagnose
+from mqctl.rules.engine.judging import SYMPTOMS
 
 _WINDOW_MS = 120_000
 _NEAR_MS = 300_000

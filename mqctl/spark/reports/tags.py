@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from mqctl.diagnosis.group_view import group_views, losses_of
+from mqctl.allocation.group_view import group_views, losses_of
 from mqctl.model.queue import MessageQueue
 from mqctl.model.queue_state import TagSample
 from mqctl.model.report_rows_state import LostTag, TagQueue, TagShare

@@ -18,7 +18,6 @@ from mqctl.client.admin.cluster import Cluster
 from mqctl.client.admin.nameserver import delete_kv, put_kv, route
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.question import Question
-from mqctl.diagnosis import Diagnosis, Settings, diagnose
 from mqctl.errors import NotFoundError
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.queue import MessageQueue
@@ -26,6 +25,7 @@ from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.protocol.bodies_client import ProcessQueueInfo
 from mqctl.protocol.bodies_cluster import KVTable
 from mqctl.protocol.properties import format_settings
+from mqctl.rules import Diagnosis, Settings, diagnose
 from mqctl.snapshot.live.asking import Scope
 from mqctl.snapshot.live.gatherer import gather_live
 from tests.client.consuming import wait_until

@@ -12,13 +12,13 @@ from mqctl.client.admin.broker_queries import all_consumer_offsets
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.admin.nameserver import cluster_info, wipe_write_permission
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.diagnosis import Settings
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.protocol.bodies_client import HeartbeatData, ProducerData
 from mqctl.protocol.bodies_cluster import BrokerData, ClusterInfo, ConsumerOffsetTable
 from mqctl.protocol.codes import Language
 from mqctl.protocol.requests_client import Heartbeat
 from mqctl.protocol.requests_namesrv import UpdateNamesrvConfig
+from mqctl.rules import Settings
 from tests.embedded_broker.messages import send
 from tests.embedded_broker.wire import Peer
 from tests.live.doctor.stage import BROKERS, LATER_MS, Act, Fault, Stage, all_of, prove, staged

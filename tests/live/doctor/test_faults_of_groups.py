@@ -11,7 +11,6 @@ import pytest
 from embedded_broker import Answer, EmbeddedCluster
 from mqctl.allocation.rooms import room_rule
 from mqctl.client.admin.broker_changes import put_group
-from mqctl.diagnosis import RULES, Settings
 from mqctl.model.config import SubscriptionGroupConfig, TopicConfig
 from mqctl.model.gap import Part
 from mqctl.model.origin import OriginKind
@@ -19,6 +18,7 @@ from mqctl.model.queue import MessageQueue
 from mqctl.protocol.bodies_client import ConsumeStatus, SubscriptionData
 from mqctl.protocol.bodies_cluster import SubscriptionGroupTable, TopicConfigTable
 from mqctl.protocol.bodies_stats import TopicOffset, TopicStatsTable
+from mqctl.rules import RULES, Settings
 from tests.live.doctor import test_faults_of_addresses as addresses
 from tests.live.doctor import test_faults_of_brokers as brokers
 from tests.live.doctor import test_faults_of_settings as settings

@@ -11,9 +11,9 @@ import pytest
 from embedded_broker import Answer, EmbeddedCluster
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.diagnosis import diagnose
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.protocol.codes import RequestCode
+from mqctl.rules import diagnose
 from mqctl.snapshot.live.members_again import look_at_members
 from tests.live.conftest import Run
 from tests.live.doctor.stage import LATER_MS, TWO, Stage, codes, numbers, staged

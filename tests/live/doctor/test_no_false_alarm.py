@@ -12,10 +12,10 @@ from mqctl.client.admin.broker_changes import put_group
 from mqctl.client.admin.cluster import Cluster
 from mqctl.client.consumer.push_consumer import PushConsumer
 from mqctl.client.remoting.deadline import Deadline
-from mqctl.diagnosis import diagnose
 from mqctl.model.config import SubscriptionGroupConfig
 from mqctl.model.finding import Reason
 from mqctl.model.queue import MessageQueue
+from mqctl.rules import diagnose
 from mqctl.snapshot.live.gatherer import gather_live
 from tests.client.consuming import Heard, quick, quick_client, wait_until
 from tests.live.doctor.stage import BROKERS, LATER_MS, ONE, TWO, Stage, codes, staged

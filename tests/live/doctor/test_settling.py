@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from embedded_broker import EmbeddedCluster
-from mqctl.diagnosis import diagnose
 from mqctl.model.finding import Reason
+from mqctl.rules import diagnose
 from tests.live.conftest import Run
 from tests.live.doctor import test_faults_of_groups as of_groups
 from tests.live.doctor import test_faults_of_settings as of_settings

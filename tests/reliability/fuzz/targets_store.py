@@ -13,8 +13,8 @@ import numpy as np
 from embedded_broker.clock import VirtualClock
 from embedded_broker.log.settings import StoreSettings
 from embedded_broker.log.store import Storage
-from mqctl.diagnosis import diagnose
 from mqctl.protocol.bodies_client import HeartbeatData  # noqa: F401 - bodies that config readers share
+from mqctl.rules import diagnose
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.snapshot.store.lag import gather_lag
 from mqctl.store.checkpoint import parse_checkpoint

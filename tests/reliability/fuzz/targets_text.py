@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mqctl.cli.connection.profiles import load_profiles
-from mqctl.diagnosis import diagnose
 from mqctl.errors import MqctlError
 from mqctl.execute.journal import Journal
 from mqctl.filter.lint import lint
@@ -27,6 +26,7 @@ from mqctl.operations.stacks.files import classifier_of
 from mqctl.plan.plan_file import read_plan
 from mqctl.plan.range_file import read_ranges
 from mqctl.playbook.reading import read_playbook
+from mqctl.rules import diagnose
 from mqctl.snapshot.archive import load_snapshot, save_snapshot
 from mqctl.snapshot.store.gatherer import gather_store
 from mqctl.stacks.classify import Classifier

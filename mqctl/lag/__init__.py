@@ -1,0 +1,1 @@
+"""What bounds the consumption of a backlog, how long it takes, and what helps."""

@@ -1,0 +1,1 @@
+"""What all rules stand on: how they are declared and found, judged, left out and explained."""

@@ -1,0 +1,179 @@
+"""Declared expectations of consumer groups, held against a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mqctl.model.counts import counted
+from mqctl.model.expectation import CheckResult, CheckState, GroupExpectation
+from mqctl.model.gap import Gap, Part
+from mqctl.model.lag import GroupLag, group_lags, queue_lags
+from mqctl.model.member import GroupMembership
+from mqctl.model.names import DLQ_PREFIX, RETRY_PREFIX, is_system_group
+from mqctl.model.names_alike import is_pattern
+from mqctl.model.queue_state import QueueState
+from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.rules.engine.expecting import Checked, amount, exact, meant_by, none_like, result, span_text, unknown
+from mqctl.rules.engine.gone_brokers import GoneBroker
+from mqctl.text import composed, sentence
+
+
+def hold_groups(
+    snapshot: ClusterSnapshot, declared: Sequence[GroupExpectation], gone: Sequence[GoneBroker] = ()
+) -> Iterator[CheckResult]:
+    """Yields the results of each group that is declared, by name or by pattern.
+
+    Args:
+        gone: brokers that ought to be registered and are not: groups may have queues on them.
+    """
+    looked = _Looked(snapshot, [Gap.of_unregistered(item.name, Part.QUEUES) for item in gone])
+    named = {item.group for item in declared}
+    for item in declared:
+        meant = meant_by(item.group, item.without, looked.groups, named)
+        dead = meant_by(item.group, item.without, looked.only_dead, named) if is_pattern(item.group) else []
+        if not (meant or dead) or (looked.lag_gaps and is_pattern(item.group)):
+            yield none_like("group", item.group, *looked.lag_gaps[:1])
+        for name in meant:
+            yield from _one(looked, replace(item, group=name))
+        for name in dead:
+            yield from _one(looked, replace(item, group=name, lag_count=None, lag_ms=None))
+
+
+class _Looked:
+    """A snapshot by group: thousands of groups are asked for one by one.
+
+    Attributes:
+        groups: applications' groups with offsets or members; one that only has settings never consumed.
+        only_dead: groups of which nothing is left but dead letters: no lag, and nobody online.
+        lag_gaps, members_gap: what keeps sums and counts from being known.
+    """
+
+    def __init__(self, snapshot: ClusterSnapshot, gone: Sequence[Gap] = ()) -> None:
+        self._gone = list(gone)
+        self.now_ms = snapshot.origin.observed_at_ms
+        self.brokers = snapshot.brokers
+        self.earlier = None if snapshot.earlier is None else _Looked(snapshot.earlier)
+        self.lags: dict[str, list[GroupLag]] = {}
+        for lag in group_lags(row for broker in self.brokers for row in queue_lags(broker, self.now_ms)):
+            self.lags.setdefault(lag.group, []).append(lag)
+        self.members: dict[str, list[GroupMembership]] = {}
+        self._letters: dict[str, list[QueueState]] = {}
+        for broker in self.brokers:
+            for entry in broker.memberships:
+                self.members.setdefault(entry.group, []).append(entry)
+            for queue in broker.queues:
+                if queue.topic.startswith(DLQ_PREFIX):
+                    self._letters.setdefault(queue.topic.removeprefix(DLQ_PREFIX), []).append(queue)
+        self.groups = {name for name in self.lags.keys() | self.members.keys() if not is_system_group(name)}
+        self.only_dead = {name for name, queues in self._letters.items() if any(item.max_offset for item in queues)}
+        self.only_dead -= self.groups
+        self.lag_gaps = self._gaps(Part.CONSUMER_OFFSETS, Part.QUEUES)
+        gaps = (gap for broker in self.brokers for gap in broker.unavailable if gap.part is Part.MEMBERS)
+        self.members_gap = next(gaps, None)
+
+    def _gaps(self, *parts: Part) -> list[Gap]:
+        return [*(gap for broker in self.brokers for part in parts if (gap := broker.lacks(part))), *self._gone]
+
+    def dead_letters(self, group: str, *, held: bool) -> tuple[int, Gap | str | None]:
+        """Returns how many dead letters are held, or where their queues end; and why that is not known."""
+        if not self.brokers:
+            return 0, sentence("no-broker-registered", "no broker is registered")
+        if gaps := self._gaps(Part.QUEUES):
+            return 0, gaps[0]
+        return sum(queue.max_offset - (queue.min_offset if held else 0) for queue in self._letters.get(group, ())), None
+
+
+def _one(looked: _Looked, expected: GroupExpectation) -> Iterator[CheckResult]:
+    subject = Checked("group", expected.group)
+    if expected.lag_count is not None or expected.lag_ms is not None:
+        yield from _lag(looked, expected, subject)
+    members = looked.members.get(expected.group, [])
+    gap = looked.members_gap
+    if expected.members_min is not None or expected.members_max is not None:
+        clients = {client for item in members for client in item.client_ids}
+        yield _members(subject, len(clients), expected, gap)
+    for topic, expression in expected.subscribes.items():
+        held = {
+            tuple(sorted(item.tags)) or (item.expression,)
+            for entry in members
+            for item in entry.subscriptions
+            if item.topic == topic
+        }
+        wanted = tuple(sorted(part.strip() for part in expression.split("||")))
+        shown = "; ".join(sorted(" || ".join(item) for item in held)) or "nothing"
+        said = f"brokers filter {topic} by {shown}, declared {expression}"
+        if not members and gap is not None:
+            yield unknown("subscribes", subject, gap)
+        else:
+            yield exact("subscribes", subject, held == {wanted}, said)
+    yield from _dead_letters(looked, expected, subject)
+
+
+def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Iterator[CheckResult]:
+    gaps = looked.lag_gaps
+    # Of what is equal an application's topic is named, not the group's own retries.
+    lags = sorted(looked.lags.get(expected.group, []), key=lambda lag: lag.topic.startswith(RETRY_PREFIX))
+    if not lags:
+        unheard = "" if expected.group in looked.groups else ", and nobody is online: check the name"
+        reason = gaps[0] if gaps else f"it has no offsets{unheard}"
+        for name, limit in (("lag", expected.lag_count), ("lag_time", expected.lag_ms)):
+            if limit is not None:
+                yield unknown(name, subject, reason)
+        return
+    for name, limit, values, unit in (
+        ("lag", expected.lag_count, [lag.lag_count for lag in lags], ""),
+        ("lag_time", expected.lag_ms, [lag.lag_ms for lag in lags], "ms"),
+    ):
+        if limit is None:
+            continue
+        known = [value for value in values if value is not None]
+        most = max(known, default=None)
+        topic = lags[values.index(most)].topic if most is not None else ""
+        said = (
+            f"{span_text(most or 0)} behind on {topic}"
+            if unit
+            else composed("{most} behind on {topic}", most=counted(round(most or 0), "message"), topic=topic)
+        )
+        checked = None if most is None else amount(name, subject, most, limit, said, unit=unit)
+        if checked is None or (checked.state is not CheckState.CRITICAL and (gaps or len(known) < len(values))):
+            yield unknown(name, subject, gaps[0] if gaps else "not known for every topic")
+        else:
+            yield checked
+
+
+def _members(subject: Checked, count: int, expected: GroupExpectation, gap: Gap | None) -> CheckResult:
+    least, most = expected.members_min, expected.members_max
+    wanted = " and ".join(
+        part for part in (f"at least {least}" if least is not None else "", f"at most {most}" if most else "") if part
+    )
+    good = (least is None or count >= least) and (most is None or count <= most)
+    if not good and gap is not None and (most is None or count <= most):
+        return unknown("members", subject, gap)
+    state = CheckState.OK if good else CheckState.CRITICAL
+    said = f"{count} online, declared {wanted}"
+    return result("members", subject, state, said, value=count)
+
+
+def _dead_letters(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Iterator[CheckResult]:
+    if expected.dead_letter_count is not None:
+        count, gap = looked.dead_letters(expected.group, held=True)
+        if gap is not None:
+            yield unknown("dead_letters", subject, gap)
+        else:
+            yield amount("dead_letters", subject, count, expected.dead_letter_count, counted(count, "dead letter"))
+    if expected.dead_letter_growth is not None:
+        if looked.earlier is None:
+            yield unknown("dead_letter_growth", subject, "needs two looks: add --window")
+            return
+        now, gap = looked.dead_letters(expected.group, held=False)
+        then, earlier_gap = looked.earlier.dead_letters(expected.group, held=False)
+        why = gap or earlier_gap
+        if why is not None:
+            yield unknown("dead_letter_growth", subject, why)
+            return
+        window_ms = looked.now_ms - looked.earlier.now_ms
+        said = composed(
+            "{now} came within {span_text}", now=counted(now - then, "dead letter"), span_text=span_text(window_ms)
+        )
+        yield amount("dead_letter_growth", subject, now - then, expected.dead_letter_growth, said)

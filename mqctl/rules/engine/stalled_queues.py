@@ -1,0 +1,55 @@
+"""Queues that stand still in a consumer's cache: whether its threads hang, or work on others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqctl.allocation.group_view import GroupView
+from mqctl.model.member import HeldQueue, RunningInfo
+from mqctl.model.queue import MessageQueue
+from mqctl.rules.engine.rule import ClusterCase
+
+
+def pushed_instances(case: ClusterCase) -> Iterator[tuple[GroupView, RunningInfo]]:
+    """Yields the members that are pushed to. One that pulls says nothing of when it last consumed, and may pause."""
+    for view in case.views:
+        if view.pulls:
+            continue
+        for _, info in sorted(view.running.items()):
+            yield view, info
+
+
+def unfinished_queues(case: ClusterCase, info: RunningInfo) -> list[HeldQueue]:
+    """Returns the queues that hold messages of which none was finished for a minute."""
+    limit_ms = case.settings.scaled(case.settings.blocked_ms)
+    return [
+        held
+        for held in info.queues
+        if held.cached_count
+        and not held.dropped
+        and held.last_consume_time_ms
+        and case.now_ms - held.last_consume_time_ms > limit_ms
+    ]
+
+
+def works_elsewhere(case: ClusterCase, info: RunningInfo, unfinished: list[HeldQueue], idle_ms: int) -> bool:
+    """Tells whether all threads work, on other queues: then none hangs, and what is cached waits its turn.
+
+    What has waited longer than full caches take waits for nothing.
+    """
+    if info.orderly and not all(held.locked for held in unfinished):
+        return False
+    newest_ms = max(held.last_consume_time_ms for held in info.queues)
+    moves = case.now_ms - newest_ms <= case.settings.scaled(case.settings.blocked_ms)
+    return moves and info.all_threads_work and idle_ms <= info.full_caches_ms(case.settings.cache_limit_count)
+
+
+def queues_in_turn(case: ClusterCase) -> set[tuple[str, MessageQueue]]:
+    """Returns each group with its queues that stand still only because the threads of their owner work on others."""
+    return {
+        (view.group, held.queue)
+        for view, info in pushed_instances(case)
+        if (unfinished := unfinished_queues(case, info))
+        and works_elsewhere(case, info, unfinished, case.now_ms - min(held.last_consume_time_ms for held in unfinished))
+        for held in unfinished
+    }

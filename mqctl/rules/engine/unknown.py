@@ -1,0 +1,108 @@
+"""What the rules are known to hold for: releases of brokers, engines, kinds of topics and groups; all else is no OK.
+
+What members, queues and offsets are, a release does not change. How brokers count, what their settings default to, how
+they keep transactions, popped messages, access and files does change: a rule that looks at those is judged only on
+releases and engines that it was tried on. What an attribute that nobody knows makes of a topic or of a group is
+anybody's guess: nothing is judged of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from mqctl.model.finding import Reason, Subject, Why
+from mqctl.model.gap import Part
+from mqctl.model.numbers import decimal
+from mqctl.model.snapshot import BrokerSnapshot, ClusterSnapshot
+from mqctl.rules.engine.rule import Release, Rule
+
+_CHANGES_WITH_RELEASES = frozenset(
+    {Part.RUNTIME, Part.CONFIG, Part.REPLICATION, Part.CONTROLLERS, Part.POP, Part.TRANSACTIONS, Part.ACCESS}
+    | {Part.DELAY_TIMERS, Part.NEWEST, Part.PROBE, Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS}
+)
+# As brokers name theirs (MQVersion.getVersionDesc, 4.9.8 and 5.5.0): V5_1_4, V4_0_0_SNAPSHOT, V3_1_8_1.
+_RELEASE = re.compile(r"V(\d{1,4})_(\d{1,4})_(\d{1,4})(?:_\w{1,32})?", re.ASCII)
+# BrokerRole, FlushDiskType and StoreType of 5.5.0. How a broker that names another keeps messages is not known.
+_SETTINGS = {
+    "brokerRole": {"async_master", "sync_master", "slave"},
+    "flushDiskType": {"sync_flush", "async_flush"},
+    "storeType": {"default", "defaultrocksdb"},
+}
+# TopicAttributes and TopicMessageType of 5.3.3. LITE and PRIORITY of later ones consume in other ways than by queues
+# and offsets of members, which no rule knows yet.
+_TOPIC_ATTRIBUTES = {
+    "message.type": {"UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"},
+    "cleanup.policy": {"DELETE", "COMPACTION"},
+    "queue.type": {"SimpleCQ", "BatchCQ"},
+    "reserve.time": None,
+}
+# SubscriptionGroupAttributes of 5.4.0: how often POP looks at its retry topic, which changes nothing that is judged.
+_GROUP_ATTRIBUTES = {"priority.factor": None}
+_Known = Mapping[str, set[str] | None]
+
+
+def release_of(version: str) -> Release | None:
+    """Returns the release that a broker names; None where no release of RocketMQ is named so."""
+    matched = _RELEASE.fullmatch(version)
+    if matched is None:
+        return None
+    major, minor, patch = (decimal(part) for part in matched.groups())
+    return None if major is None or minor is None or patch is None else (major, minor, patch)
+
+
+def changes_with_releases(rule: Rule) -> bool:
+    """Tells whether a rule looks at anything that another release, or another engine, may mean otherwise."""
+    return not _CHANGES_WITH_RELEASES.isdisjoint(rule.needs)
+
+
+def of_broker(broker: BrokerSnapshot, proven_to: Release) -> Why | None:
+    """Returns why a rule that was tried up to a release, and looks at what changes with releases, does not judge a
+    broker; None where its release and its engine are known. Files name no release."""
+    newest = ".".join(map(str, proven_to))
+    if broker.version is not None:
+        release = release_of(broker.version)
+        if release is None:
+            return Why(Reason.ODD_RELEASE, {"release": broker.version, "newest": newest})
+        if release > proven_to:
+            return Why(Reason.NEWER_RELEASE, {"release": ".".join(map(str, release)), "newest": newest})
+    for name, known in _SETTINGS.items():
+        value = broker.config.get(name)
+        if value is not None and value.lower() not in known:
+            return Why(Reason.ODD_SETTING, {"setting": name, "value": value})
+    return None
+
+
+class UnknownKinds:
+    """Topics and groups of a snapshot with attributes that no rule knows."""
+
+    def __init__(self, snapshot: ClusterSnapshot) -> None:
+        self._snapshot = snapshot
+
+    @cached_property
+    def topics(self) -> dict[str, Why]:
+        """Topics with an attribute, or the value of one, that is not known, and which."""
+        every = ((item.name, item.attributes) for broker in self._snapshot.brokers for item in broker.topics)
+        return _odd(every, _TOPIC_ATTRIBUTES)
+
+    @cached_property
+    def groups(self) -> dict[str, Why]:
+        """The same of groups."""
+        every = ((item.name, item.attributes) for broker in self._snapshot.brokers for item in broker.groups)
+        return _odd(every, _GROUP_ATTRIBUTES)
+
+    def why(self, subject: Subject) -> Why | None:
+        """Returns why nothing is judged of a subject; None where its topic and its group are known."""
+        return self.topics.get(subject.topic or "") or self.groups.get(subject.group or "")
+
+
+def _odd(every: Iterable[tuple[str, Mapping[str, str]]], known: _Known) -> dict[str, Why]:
+    odd: dict[str, Why] = {}
+    for name, attributes in every:
+        for key, value in attributes.items():
+            plain = key.removeprefix("+")
+            values = known.get(plain, set())
+            if values is not None and value not in values:
+                odd.setdefault(name, Why(Reason.ODD_ATTRIBUTE, {"attribute": plain, "value": value}))
+    return odd

@@ -1,0 +1,1 @@
+"""MQ2: subscriptions and the identity of clients. A file is a theme; each registers its rules when it is imported."""

@@ -1,0 +1,1 @@
+"""MQ4: offsets, backlog and retries. A file is a theme; each registers its rules when it is imported."""

@@ -1,0 +1,1 @@
+"""MQ5: order. A file is a theme; each registers its rules when it is imported."""
