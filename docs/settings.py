@@ -40,7 +40,7 @@ VARIABLES = {
 EXIT_MEANINGS = {
     ExitCode.OK: "done; a judging command found nothing",
     ExitCode.WARNING: "a judging command found at worst a warning",
-    ExitCode.CRITICAL: "a judging command found an error or worse",
+    ExitCode.ERROR: "a judging command found an error or worse",
     ExitCode.UNKNOWN: "a judging command could not see enough to judge; an answer lacks a broker that is gone",
     ExitCode.USAGE: "the command line is wrong",
     ExitCode.BAD_INPUT: "input that allows no answer at all: a directory that is no store, a file that is no snapshot",

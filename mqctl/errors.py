@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     WARNING = 1
-    CRITICAL = 2
+    ERROR = 2
     UNKNOWN = 3
     USAGE = 64
     BAD_INPUT = 65

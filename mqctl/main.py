@@ -22,7 +22,7 @@ _CONTEXT = {"help_option_names": _HELP, "max_content_width": 100}
 _ROOT_HELP = "Operations and diagnostics for Apache RocketMQ."
 _ROOT_EPILOG = (
     "`mqctl commands` lists them all, `mqctl COMMAND -h` shows examples. Judging commands end with 0 fine, 1 warning, "
-    "2 critical, 3 unknown."
+    "2 error or worse, 3 unknown."
 )
 
 

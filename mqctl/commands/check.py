@@ -88,7 +88,7 @@ def command(
     """Check a cluster against a file of expectations, or against options alone; for CI and monitoring.
 
     Ends with 0 when all hold, 1 for warnings only, 2 when something does not hold, 3 when something is unknown and the
-    rest holds. A number is critical above its limit; `{warning: A, critical: B}` gives both. A pattern means all groups
+    rest holds. A number above its limit is an error; `{warning: A, error: B}` gives both. A pattern means all groups
     or topics like it, but for those in `except` and those declared by themselves. A broker that is gone does not hold,
     and what waits in its queues is unknown: one that members, an order configuration or the profile counts on, or that
     was there within a day (--brokers N says how many there are). For example:
@@ -96,16 +96,16 @@ def command(
     \b
       cluster: DefaultCluster
       brokers: [broker-a, broker-b]
-      disk: {warning: 0.75, critical: 0.9}
+      disk: {warning: 0.75, error: 0.9}
       delay_overdue: 1m
       slaves: 1
-      slave_behind: {warning: 1000000, critical: 268435456}
+      slave_behind: {warning: 1000000, error: 268435456}
       topics:
         orders: {queues: 8, perm: RW-, silent_for: 10m}
       groups:
         order-service:
           lag: 10000
-          lag_time: {warning: 1m, critical: 5m}
+          lag_time: {warning: 1m, error: 5m}
           members: {min: 2}
           subscribes: {orders: "paid || refunded"}
           dead_letters: 0

@@ -104,7 +104,7 @@ class Ended(Generic[R]):
     def exit_code(self) -> ExitCode:
         """0 all confirmed, 1 some part was not done, 2 stopped in the middle, 3 unconfirmed."""
         if self.stopped is not None:
-            return ExitCode.CRITICAL
+            return ExitCode.ERROR
         return exit_code(self.record) or (ExitCode.WARNING if self.late else ExitCode.OK)
 
 

@@ -15,20 +15,20 @@ class CheckState(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    CRITICAL = "critical"
+    ERROR = "error"
     UNKNOWN = "unknown"
 
 
-_GRAVITY = (CheckState.OK, CheckState.WARNING, CheckState.UNKNOWN, CheckState.CRITICAL)
-_EXIT = {CheckState.OK: 0, CheckState.WARNING: 1, CheckState.CRITICAL: 2, CheckState.UNKNOWN: 3}
+_GRAVITY = (CheckState.OK, CheckState.WARNING, CheckState.UNKNOWN, CheckState.ERROR)
+_EXIT = {CheckState.OK: 0, CheckState.WARNING: 1, CheckState.ERROR: 2, CheckState.UNKNOWN: 3}
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that a number may be before it is a warning, and before it is critical; None where there is none."""
+    """The most that a number may be before it is a warning, and before it is an error; None where there is none."""
 
     warning: float | None = None
-    critical: float | None = None
+    error: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,7 @@ _EXIT_CODES = {
     Ending.DONE: ExitCode.OK,
     Ending.ATTENTION: ExitCode.WARNING,
     Ending.UNDECIDED: ExitCode.WARNING,
-    Ending.UNEXPECTED: ExitCode.CRITICAL,
+    Ending.UNEXPECTED: ExitCode.ERROR,
     Ending.REFUSED: ExitCode.REFUSED,
     Ending.TIMED_OUT: ExitCode.TIMEOUT,
     Ending.OTHER_CLUSTER: ExitCode.BAD_INPUT,

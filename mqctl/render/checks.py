@@ -38,10 +38,10 @@ _READ = 50
 _NAGIOS = {
     CheckState.OK: "OK",
     CheckState.WARNING: "WARNING",
-    CheckState.CRITICAL: "CRITICAL",
+    CheckState.ERROR: "CRITICAL",
     CheckState.UNKNOWN: "UNKNOWN",
 }
-_NUMBER = {CheckState.OK: 0, CheckState.WARNING: 1, CheckState.CRITICAL: 2, CheckState.UNKNOWN: 3}
+_NUMBER = {CheckState.OK: 0, CheckState.WARNING: 1, CheckState.ERROR: 2, CheckState.UNKNOWN: 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class CheckReport:
 
 def check_document(results: Sequence[CheckResult], state: CheckState, observed_at_ms: int) -> Document:
     """Shows what did not hold first, and of numbers that which is farthest beyond its limit."""
-    order = (CheckState.CRITICAL, CheckState.UNKNOWN, CheckState.WARNING, CheckState.OK)
+    order = (CheckState.ERROR, CheckState.UNKNOWN, CheckState.WARNING, CheckState.OK)
     rows = sorted(results, key=lambda item: (order.index(item.state), -_share_of_limit(item)))
     return Document(
         schema="check/1",
@@ -70,7 +70,7 @@ def check_document(results: Sequence[CheckResult], state: CheckState, observed_a
 
 
 def _share_of_limit(item: CheckResult) -> float:
-    limit = item.limit.warning if item.limit.critical is None else item.limit.critical
+    limit = item.limit.warning if item.limit.error is None else item.limit.error
     return 0 if item.value is None or limit is None else item.value / max(limit, 1)
 
 
@@ -167,7 +167,7 @@ def _counts(results: Sequence[CheckResult]) -> str:
 def junit(results: Sequence[CheckResult], name: str) -> str:
     """A test case for each expectation; what is unknown is an error, a warning a failure of its own type."""
     counts = Counter(item.state for item in results)
-    failures = counts[CheckState.WARNING] + counts[CheckState.CRITICAL]
+    failures = counts[CheckState.WARNING] + counts[CheckState.ERROR]
     suite = ElementTree.Element(
         "testsuite",
         name=name,
@@ -202,7 +202,7 @@ def nagios(results: Sequence[CheckResult], state: CheckState) -> str:
 def _perfdata(item: CheckResult) -> str:
     label = printable(f"{item.subject} {item.check}").replace("'", "").replace("=", "_")
     unit = "ms" if item.unit == "ms" else ""
-    limits = (item.limit.warning, item.limit.critical)
+    limits = (item.limit.warning, item.limit.error)
     warning, critical = ("" if value is None else f"{value:g}" for value in limits)
     return f"'{label}'={item.value:g}{unit};{warning};{critical}"
 
@@ -212,9 +212,9 @@ def _one_line(text: str) -> str:
 
 
 def prometheus(results: Sequence[CheckResult]) -> str:
-    """States (0 ok, 1 warning, 2 critical, 3 unknown) and the numbers behind them, in the text format 0.0.4."""
+    """States (0 ok, 1 warning, 2 error, 3 unknown) and the numbers behind them, in the text format 0.0.4."""
     lines = [
-        "# HELP mqctl_check_state 0 ok, 1 warning, 2 critical, 3 unknown",
+        "# HELP mqctl_check_state 0 ok, 1 warning, 2 error, 3 unknown",
         "# TYPE mqctl_check_state gauge",
         *(f"mqctl_check_state{{{_labels(item)}}} {_NUMBER[item.state]}" for item in results),
         "# HELP mqctl_check_value what was found; milliseconds, shares or counts",
@@ -236,7 +236,7 @@ def _escaped(text: str) -> str:
 
 def github(results: Sequence[CheckResult], name: str) -> str:
     """An annotation for each expectation that does not hold; GitHub Actions shows them beside the run."""
-    kinds = {CheckState.WARNING: "warning", CheckState.CRITICAL: "error", CheckState.UNKNOWN: "error"}
+    kinds = {CheckState.WARNING: "warning", CheckState.ERROR: "error", CheckState.UNKNOWN: "error"}
     bad = [item for item in results if item.state is not CheckState.OK]
     lines = [f"::{kinds[item.state]} title={_property(_title(item))}::{_said(item)}" for item in bad]
     return "\n".join([*lines, f"::notice title={name}::{_data(_counts(results))}"]) + "\n"

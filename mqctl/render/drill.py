@@ -23,12 +23,12 @@ _COLUMNS = (
 )
 _EXITS = {
     DrillState.KEPT: ExitCode.OK,
-    DrillState.VIOLATED: ExitCode.CRITICAL,
+    DrillState.VIOLATED: ExitCode.ERROR,
     DrillState.NOT_JUDGED: ExitCode.UNKNOWN,
 }
 _STATES = {
     DrillState.KEPT: CheckState.OK,
-    DrillState.VIOLATED: CheckState.CRITICAL,
+    DrillState.VIOLATED: CheckState.ERROR,
     DrillState.NOT_JUDGED: CheckState.UNKNOWN,
 }
 
@@ -64,7 +64,7 @@ def verdict_document(verdict: DrillVerdict) -> Document:
         lasted=units.duration(verdict.lasted_ms),
     )
     lines = [_summary(verdict), traffic, *unjudged(verdict), *_unchecked(verdict)]
-    severity = {DrillState.VIOLATED: "critical", DrillState.NOT_JUDGED: "unknown"}.get(verdict.state, "ok")
+    severity = {DrillState.VIOLATED: "error", DrillState.NOT_JUDGED: "unknown"}.get(verdict.state, "ok")
     blocks: list[Paragraphs | Table] = [Paragraphs(lines, severity=severity), Table(_COLUMNS, verdict.promises)]
     blocks += [Paragraphs(evidence_lines(each)) for each in verdict.breaches]
     return Document(
@@ -182,7 +182,7 @@ def _result(count: PromiseCount, breaches: Sequence[Breach]) -> CheckResult:
     return CheckResult(
         check=count.promise,
         subject=f"drill {count.promise}",
-        state=CheckState.CRITICAL if count.outside else CheckState.OK,
+        state=CheckState.ERROR if count.outside else CheckState.OK,
         message=joined("; ", [summary, *shown]) if count.outside else summary,
         value=count.outside,
     )

@@ -22,7 +22,7 @@ from mqctl.render.translation import spoken
 from mqctl.text import key_of, printable, sentence
 
 _COMMAND = "; mqctl "
-_CSS_OF = {"ok": "fine", "warning": "warning", "critical": "error", "unknown": "warning"}
+_CSS_OF = {"ok": "fine", "warning": "warning", "error": "error", "fatal": "error", "unknown": "warning"}
 _STYLE = """
 .finding { border-left: .3rem solid; padding: .1rem .7rem; margin: .7rem 0; break-inside: avoid; }
 .finding h3 { margin: 0; } .finding h3 b { font-size: .78rem; text-transform: uppercase; margin-right: .4rem; }

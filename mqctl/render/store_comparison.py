@@ -157,7 +157,7 @@ class StoreComparison:
     def exit_code(self) -> ExitCode:
         """0 equal, 1 one has less or tables differ, 2 the logs differ, 3 not all could be compared."""
         if self.state == "different":
-            return ExitCode.CRITICAL
+            return ExitCode.ERROR
         if self.state in ("nothing-in-common", "file-missing") or self.unread_tables:
             return ExitCode.UNKNOWN
         is_same = (

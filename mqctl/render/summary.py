@@ -25,7 +25,8 @@ _FIRST = "doctor-first"
 VERDICTS = {
     "ok": sentence("verdict-ok", "OK"),
     "warning": sentence("verdict-warning", "WARNING"),
-    "critical": sentence("verdict-critical", "CRITICAL"),
+    "error": sentence("verdict-error", "ERROR"),
+    "fatal": sentence("verdict-fatal", "FATAL"),
     "unknown": sentence("verdict-unknown", "UNKNOWN"),
 }
 

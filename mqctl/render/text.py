@@ -43,7 +43,7 @@ _RIGHT = frozenset(
     }
 )
 _SEVERITY_STYLE = {"fatal": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
-_SEVERITY_STYLE |= {"critical": "bold red", "unknown": "yellow", "ok": "green"}
+_SEVERITY_STYLE |= {"unknown": "yellow", "ok": "green"}
 # ECMA-48, select graphic rendition.
 _STYLE_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 

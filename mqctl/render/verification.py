@@ -64,7 +64,7 @@ class Verification:
 def verification_exit(damages: Sequence[Damage], unread: Sequence[UnreadPart]) -> ExitCode:
     """Returns 2 for damage, 1 for the traces of a crash, 3 when a part could not be read, else 0."""
     if any(damage.grade is DamageGrade.DAMAGE for damage in damages):
-        return ExitCode.CRITICAL
+        return ExitCode.ERROR
     traces = (damage.code in _CRASH_TRACES and damage.grade is DamageGrade.EXPECTED for damage in damages)
     if any(traces):
         return ExitCode.WARNING

@@ -27,7 +27,7 @@ def test_slaves_of_5_5_0_that_lose_offsets_are_named_with_their_defect(
     def is_judged() -> bool:
         words = ("doctor", "--only", "MQ139", "-n", real.namesrv, "--timeout", "60s", "-o", "json")
         answers.append(mqctl(*words).json)
-        return answers[-1]["verdict"] in ("error", "critical")
+        return answers[-1]["verdict"] in ("error", "fatal")
 
     with flowing(real, "flow", "fast", rate=20):
         wait(is_judged, real.members, "the slave without offsets is named", COPIED_S)

@@ -156,7 +156,7 @@ def test_next_of_every_check_names_the_subject_itself(shell: str, tmp_path: Path
             if "broker" in template and kind != "broker":
                 continue
             for name in HOSTILE:
-                (item,) = with_next([result(check, Checked(kind, name), CheckState.CRITICAL, "")], live)
+                (item,) = with_next([result(check, Checked(kind, name), CheckState.ERROR, "")], live)
                 assert item.subject == f"{kind} {name}" and item.name == name
                 lines.append(item.next_command or "")
                 names.append(name if re.search(r"\{(name|broker)\}", template) else None)

@@ -52,5 +52,5 @@ def test_a_diagnosis_longer_than_a_screen_ends_with_its_verdict_and_what_to_do_f
     assert verdict_again(short) is short
     long = replace(short, blocks=[*short.blocks, Paragraphs(["more"] * 40)])
     again = verdict_again(long).blocks[-1].lines  # type: ignore[union-attr]
-    assert again[0].startswith("CRITICAL: ")
+    assert again[0].startswith("ERROR: ")
     assert [*again] == [line for line in short.blocks[0].lines if line in again]  # type: ignore[union-attr]

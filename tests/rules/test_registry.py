@@ -56,7 +56,7 @@ def test_exit_codes_follow_the_worst_finding() -> None:
     assert (warned.verdict, warned.exit_code(), warned.exit_code(Severity.ERROR)) == ("warning", 1, 0)
     worse = replace(HEALTHY, storage=abort, consumer_offsets=(offset("G", "Pay", 0, 40),))
     diagnosis = diagnose(cluster(worse))
-    assert (diagnosis.verdict, diagnosis.exit_code(Severity.FATAL)) == ("critical", 2)
+    assert (diagnosis.verdict, diagnosis.exit_code(Severity.FATAL)) == ("fatal", 2)
     assert diagnosis.findings[0].code == "MQ402"
 
 

@@ -34,7 +34,7 @@ def test_the_page_fits_and_its_charts_are_drawn(report: Path, viewport: dict[str
         first = page.locator("#findings li").first.bounding_box()
         assert first is not None
         assert first["y"] < viewport["height"], "findings come first"
-        assert page.locator("p.verdict").inner_text().startswith("CRITICAL: ")
+        assert page.locator("p.verdict").inner_text().startswith("ERROR: ")
         page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         boxes = page.evaluate(

@@ -69,14 +69,14 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("topic traffic", "50 of ", "--limit all", most=60),
         step(
             "doctor",
-            "CRITICAL",
+            "FATAL",
             "first: mqctl ",
             "MQ401",
             "worst first",
             "more (-o json for all)",
             "nobody online: 2,002",
             code=2,
-            leaves=("CRITICAL: ", "first: mqctl "),
+            leaves=("FATAL: ", "first: mqctl "),
         ),
     ),
     "which groups are behind": (
@@ -185,7 +185,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
         step("group lag svc-1999 --until lag<1 --timeout 5s", "in time (still waiting: 82)", code=75, most=10),
     ),
     "check in CI": (
-        step("check -g 'svc-*' --except 'svc-1*' --max-lag 10", "CRITICAL", "next: mqctl playbook", code=2, most=70),
+        step("check -g 'svc-*' --except 'svc-1*' --max-lag 10", "ERROR", "next: mqctl playbook", code=2, most=70),
         step("check -g 'svc-*' --max-lag 10", "lag: 1,", " of 2,000 do not hold", code=2, most=58),
         step("check -g 'svc-1*' --lag 10", "next: mqctl check -g 'svc-1*' --max-lag 10", code=64, most=2),
         step(f"check {_SLOW} --max-lag 10", "no file", f"mqctl check -g {_SLOW}", code=64, most=2),
@@ -228,7 +228,7 @@ TASKS: dict[str, tuple[Step, ...]] = {
             "INV-0",
             "3 dead letters",
             "as early as these were (failures: 1); the group's own limit",
-            "mqctl dlq resend audit --to '%RETRY%audit'",
+            "mqctl dlq resend audit --to %RETRY%audit",
             most=12,
         ),
         step("dlq resend audit", "3 to send", "nothing was sent", most=12),
@@ -370,9 +370,9 @@ def test_a_page_of_a_live_cluster_and_of_a_snapshot_needs_no_recording(
     page, saved = tmp_path / "ticket.html", tmp_path / "night.snap"
     hold(ask("ticket"), step("ticket", "next: mqctl doctor --html FILE", code=64, most=2))
     groups = (_SLOW, "billing", "svc-0003", "audit")
-    hold(ask("doctor", *groups, "--html", page), step("doctor --html", "CRITICAL", "wrote", code=2, most=50))
+    hold(ask("doctor", *groups, "--html", page), step("doctor --html", "FATAL", "wrote", code=2, most=50))
     text = page.read_text()
-    assert 'class="verdict error">CRITICAL: ' in text
+    assert 'class="verdict error">FATAL: ' in text
     assert text.index("cluster DefaultCluster") < text.index('class="verdict') < text.index('class="finding fatal"')
     for wanted in (f"groups {_SLOW}, billing", "2 brokers: broker-a, broker-b", "MQ203", "MQ401", "MQ406"):
         assert wanted in text

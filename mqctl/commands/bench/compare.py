@@ -40,5 +40,5 @@ def command(
 
     comparison = compare_runs(read_run(before), read_run(after), threshold=threshold)
     emit(comparison_document(comparison), output)
-    codes = {BenchVerdict.WORSE: ExitCode.CRITICAL, BenchVerdict.UNCLEAR: ExitCode.UNKNOWN}
+    codes = {BenchVerdict.WORSE: ExitCode.ERROR, BenchVerdict.UNCLEAR: ExitCode.UNKNOWN}
     return codes.get(comparison.verdict, ExitCode.OK)

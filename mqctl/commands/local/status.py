@@ -41,4 +41,4 @@ def command(
     rows = [local_row(state) for state in clusters]
     emit(local_document(rows), output)
     states = {row.state for row in rows}
-    return ExitCode.CRITICAL if "dead" in states else ExitCode.WARNING if "degraded" in states else ExitCode.OK
+    return ExitCode.ERROR if "dead" in states else ExitCode.WARNING if "degraded" in states else ExitCode.OK

@@ -105,5 +105,5 @@ def command(
             )
         )
     if result.lost:
-        return ExitCode.CRITICAL
+        return ExitCode.ERROR
     return ExitCode.WARNING if result.surplus else ExitCode.OK

@@ -67,7 +67,7 @@ def command(
     document = subscription_document("subscription.check/1", report, archive=state.origin.archive)
     answer(limited(document, output, limit), gaps, output, minor=unregistered_gaps(state, Part.GROUPS))
     if report.consistent is False or report.refused_by:
-        return ExitCode.CRITICAL
+        return ExitCode.ERROR
     return ExitCode.OK if report.consistent and not gaps else ExitCode.UNKNOWN
 
 
@@ -77,5 +77,5 @@ def _all(state: ClusterSnapshot, output: Output, limit: str | None, *, folded: b
     answer(document, gaps, output, minor=unregistered_gaps(state, Part.GROUPS))
     verdicts = {row.verdict for row in rows}
     if verdicts & {"differ", "refused"}:
-        return ExitCode.CRITICAL
+        return ExitCode.ERROR
     return ExitCode.OK if "same" in verdicts and "unknown" not in verdicts and not gaps else ExitCode.UNKNOWN

@@ -19,13 +19,15 @@ Number = int | float | str
 
 
 class _Limits(msgspec.Struct, forbid_unknown_fields=True):
-    """`{warning: A, critical: B}`, instead of one number that is critical.
+    """`{warning: A, error: B}`, instead of one number above which it is an error.
 
     Attributes:
-        warning, critical: the most that is allowed before it is one.
+        warning, error: the most that is allowed before it is one.
+        critical: the same as `error`, for who writes it as Nagios does.
     """
 
     warning: Number | None = None
+    error: Number | None = None
     critical: Number | None = None
 
 
@@ -89,7 +91,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
         topics, groups: expectations by name.
         delay_overdue: how late a message of a delay level may be.
         slaves: how many slaves each broker must have at least.
-        slave_behind: bytes that a slave may be behind its master; one that does not follow it is critical anyway.
+        slave_behind: bytes that a slave may be behind its master; one that does not follow it is an error anyway.
     """
 
     version: int = 1
@@ -184,10 +186,13 @@ def _limit(most: Most | None, read: Callable[[Number], float]) -> Limit | None:
     if most is None:
         return None
     if not isinstance(most, _Limits):
-        return Limit(critical=read(most))
+        return Limit(error=read(most))
+    if most.error is not None and most.critical is not None:
+        raise ConfigurationError(sentence("check-error-and-critical", "a limit has both error and critical: they are one"))
+    error = most.critical if most.error is None else most.error
     return Limit(
         warning=None if most.warning is None else read(most.warning),
-        critical=None if most.critical is None else read(most.critical),
+        error=None if error is None else read(error),
     )
 
 

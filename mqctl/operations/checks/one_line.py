@@ -99,10 +99,10 @@ class OneLine:
                 GroupExpectation(
                     group=group,
                     without=tuple(self.without or ()),
-                    lag_count=None if self.max_lag is None else Limit(critical=self.max_lag),
-                    lag_ms=None if self.max_lag_time is None else Limit(critical=parse_span_ms(self.max_lag_time)),
+                    lag_count=None if self.max_lag is None else Limit(error=self.max_lag),
+                    lag_ms=None if self.max_lag_time is None else Limit(error=parse_span_ms(self.max_lag_time)),
                     members_min=self.members_min,
-                    dead_letter_count=None if self.max_dead_letters is None else Limit(critical=self.max_dead_letters),
+                    dead_letter_count=None if self.max_dead_letters is None else Limit(error=self.max_dead_letters),
                 )
                 for group in self.groups or ()
             ),

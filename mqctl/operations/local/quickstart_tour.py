@@ -22,7 +22,7 @@ from mqctl.render.scenarios import HEALTHY, meanings, scale_text
 from mqctl.text import sentence
 
 SCENARIO = "quickstart"
-_JUDGED = frozenset({ExitCode.OK, ExitCode.WARNING, ExitCode.CRITICAL})
+_JUDGED = frozenset({ExitCode.OK, ExitCode.WARNING, ExitCode.ERROR})
 _RULE = "prefix:-"
 _NEXT = (
     ("mqctl quickstart --keep", "the same, and the cluster stays up"),

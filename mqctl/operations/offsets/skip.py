@@ -70,7 +70,7 @@ def skip(
                 following=following,
             )
         )
-        return replace(done, code=ExitCode.CRITICAL)
+        return replace(done, code=ExitCode.ERROR)
     tell(
         sentence(
             "offset-skipped",

@@ -163,7 +163,7 @@ def _verdict(sentences: Sequence[Stated]) -> str:
         for word, css in (("error", "error"), ("warning", "warning"))
     ]
     worst = next((css for _, count, css in counts if count), "fine")
-    verdict = {"error": "CRITICAL", "warning": "WARNING", "fine": "OK"}[worst]
+    verdict = {"error": "ERROR", "warning": "WARNING", "fine": "OK"}[worst]
     parts = ", ".join(counted(count, word) for word, count, _ in counts if count) or "nothing stands out"
     return f'<p class="verdict {worst}">{verdict}: {_text(parts)}</p>'
 

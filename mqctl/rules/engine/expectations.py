@@ -41,7 +41,7 @@ def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult
     results: list[CheckResult] = []
     if snapshot.without_brokers:
         said = "the name servers answer and list no broker"
-        results.append(result("registered", Checked("name servers"), CheckState.CRITICAL, said))
+        results.append(result("registered", Checked("name servers"), CheckState.ERROR, said))
     gone = brokers_missed(snapshot, expected)
     results += [_not_registered(item) for item in gone if item.name not in expected.brokers]
     if expected.cluster is not None:
@@ -82,7 +82,7 @@ def brokers_missed(snapshot: ClusterSnapshot, expected: Expectations) -> list[Go
 
 def _not_registered(gone: GoneBroker) -> CheckResult:
     message = f"{why_missed(gone)}: its queues are out of reach"
-    state = CheckState.CRITICAL if gone.belongs else CheckState.UNKNOWN
+    state = CheckState.ERROR if gone.belongs else CheckState.UNKNOWN
     return result("registered", Checked("broker", gone.name), state, message)
 
 
@@ -90,7 +90,7 @@ def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     known = sorted({broker.cluster for broker in snapshot.brokers if broker.cluster})
     if known == [name]:
         return result("cluster", Checked("cluster", name), CheckState.OK, "it is the one")
-    state = CheckState.CRITICAL if known else CheckState.UNKNOWN
+    state = CheckState.ERROR if known else CheckState.UNKNOWN
     said = f"the brokers belong to {', '.join(known)}" if known else "no broker reports its cluster"
     return result("cluster", Checked("cluster", name), state, said)
 
@@ -99,12 +99,12 @@ def _broker(snapshot: ClusterSnapshot, name: str) -> CheckResult:
     entries = [broker for broker in snapshot.brokers if broker.name == name]
     subject = Checked("broker", name)
     if not entries:
-        return result("answers", subject, CheckState.CRITICAL, "it is not registered")
+        return result("answers", subject, CheckState.ERROR, "it is not registered")
     gap = next((gap for broker in entries if (gap := broker.lacks(Part.RUNTIME))), None)
     if gap is not None and gap.said_no:
         return unknown("answers", subject, gap)  # it is there; our keys are what is wrong
     if gap is not None:
-        return result("answers", subject, CheckState.CRITICAL, gap.reason)
+        return result("answers", subject, CheckState.ERROR, gap.reason)
     return result("answers", subject, CheckState.OK, "it answers")
 
 
@@ -148,7 +148,7 @@ def _topic(snapshot: ClusterSnapshot, expected: TopicExpectation) -> Iterator[Ch
         if gap is not None:
             yield unknown("exists", subject, gap)
         else:
-            yield result("exists", subject, CheckState.CRITICAL, "there is none")
+            yield result("exists", subject, CheckState.ERROR, "there is none")
         return
     if expected.queue_count is not None:
         count = sum(config.read_queue_count for config in configs)

@@ -136,7 +136,7 @@ def _lag(looked: _Looked, expected: GroupExpectation, subject: Checked) -> Itera
             else composed("{most} behind on {topic}", most=counted(round(most or 0), "message"), topic=topic)
         )
         checked = None if most is None else amount(name, subject, most, limit, said, unit=unit)
-        if checked is None or (checked.state is not CheckState.CRITICAL and (gaps or len(known) < len(values))):
+        if checked is None or (checked.state is not CheckState.ERROR and (gaps or len(known) < len(values))):
             yield unknown(name, subject, gaps[0] if gaps else "not known for every topic")
         else:
             yield checked
@@ -150,7 +150,7 @@ def _members(subject: Checked, count: int, expected: GroupExpectation, gap: Gap 
     good = (least is None or count >= least) and (most is None or count <= most)
     if not good and gap is not None and (most is None or count <= most):
         return unknown("members", subject, gap)
-    state = CheckState.OK if good else CheckState.CRITICAL
+    state = CheckState.OK if good else CheckState.ERROR
     said = f"{count} online, declared {wanted}"
     return result("members", subject, state, said, value=count)
 

@@ -37,7 +37,7 @@ def _count(slaves: list[Replica], name: str, count: int) -> CheckResult:
     said = f"{following} of {len(slaves)} registered slaves follow, declared {count}"
     if following < count <= following + silent:
         return unknown("slaves", subject, said)
-    state = CheckState.OK if following >= count else CheckState.CRITICAL
+    state = CheckState.OK if following >= count else CheckState.ERROR
     return result("slaves", subject, state, said, value=following)
 
 
@@ -47,7 +47,7 @@ def _behind(snapshot: ClusterSnapshot, replica: Replica, limit: Limit) -> CheckR
         return result(
             "slave_behind",
             subject,
-            CheckState.CRITICAL,
+            CheckState.ERROR,
             _ILL[replica.state],
             value=replica.behind_bytes,
             unit="bytes",

@@ -65,15 +65,15 @@ def none_like(noun: str, pattern: str, why: Gap | None = None) -> CheckResult:
 
 def amount(check: str, subject: Checked, value: float, limit: Limit, said: str, *, unit: str = "") -> CheckResult:
     state = CheckState.OK
-    if limit.critical is not None and value > limit.critical:
-        state = CheckState.CRITICAL
+    if limit.error is not None and value > limit.error:
+        state = CheckState.ERROR
     elif limit.warning is not None and value > limit.warning:
         state = CheckState.WARNING
     return result(check, subject, state, said, value=value, unit=unit, limit=limit)
 
 
 def exact(check: str, subject: Checked, good: bool, said: str) -> CheckResult:  # noqa: FBT001 - the one thing it is about
-    state = CheckState.OK if good else CheckState.CRITICAL
+    state = CheckState.OK if good else CheckState.ERROR
     return result(check, subject, state, said)
 
 

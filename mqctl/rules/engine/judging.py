@@ -46,7 +46,7 @@ class Diagnosis:
     rules_run: tuple[str, ...]
 
     def exit_code(self, fail_on: Severity = Severity.WARNING) -> int:
-        """Returns 0 fine, 1 warning, 2 critical, or 3 when nothing was found but evidence is missing.
+        """Returns 0 fine, 1 warning, 2 error or worse, or 3 when nothing was found but evidence is missing.
 
         Args:
             fail_on: milder findings do not count.
@@ -58,8 +58,11 @@ class Diagnosis:
 
     @property
     def verdict(self) -> str:
-        """`ok`, `warning`, `critical` or `unknown`."""
-        return ("ok", "warning", "critical", "unknown")[self.exit_code()]
+        """`ok`, `unknown`, or the severity of the worst finding, from a warning on."""
+        worst = max((item.severity for item in self.findings), key=lambda it: it.rank, default=Severity.INFO)
+        if worst.exit_code:
+            return str(worst)
+        return "unknown" if self.not_judged else "ok"
 
 
 def diagnose(

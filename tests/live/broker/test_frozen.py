@@ -163,13 +163,13 @@ def test_doctor_live_and_saved_finds_it_and_judges_the_others(frozen: Frozen, tm
 
 def test_checks_leave_open_what_it_kept_back_and_hold_the_others(frozen: Frozen, tmp_path: Path) -> None:
     file = tmp_path / "checks.yaml"
-    file.write_text("slaves: 1\nslave_behind: {warning: 1000, critical: 100000}\n")
+    file.write_text("slaves: 1\nslave_behind: {warning: 1000, error: 100000}\n")
     results = frozen.json("check", file, ends=2)["results"]
     assert {(item["check"], item["subject"]): item["state"] for item in results} == {
         ("slaves", "broker broker-a"): "unknown",
-        ("slaves", "broker broker-c"): "critical",
+        ("slaves", "broker broker-c"): "error",
         ("slave_behind", "broker broker-a (1)"): "unknown",
-        ("slave_behind", "broker broker-c (1)"): "critical",
+        ("slave_behind", "broker broker-c (1)"): "error",
     }
     (message,) = (item["message"] for item in results if item["subject"] == "broker broker-a (1)")
     assert frozen.address in message

@@ -92,7 +92,7 @@ def test_what_a_slave_lacks_is_told_in_bytes_and_by_the_age_of_the_first_message
 def test_lists_checks_and_metrics_carry_what_slaves_lack(mqctl: Run, pair: EmbeddedCluster, tmp_path: Path) -> None:
     at = ("--namesrv", pair.namesrv)
     file = tmp_path / "checks.yaml"
-    file.write_text("slaves: 1\nslave_behind: {warning: 1000, critical: 100000}\n")
+    file.write_text("slaves: 1\nslave_behind: {warning: 1000, error: 100000}\n")
     assert mqctl("check", file, *at).exit_code == 0
     before = end(pair.broker("broker-a"))
     slave = lost(pair)

@@ -31,7 +31,7 @@ topics:
   Pay: {queues: 4, perm: RW-, silent_for: 1h}
 groups:
   G:
-    lag: {warning: 3, critical: 100}
+    lag: {warning: 3, error: 100}
     lag_time: 1h
     dead_letters: 0
 """
@@ -59,7 +59,7 @@ def test_what_holds_and_what_is_a_warning(live: Run, file: Path) -> None:
     assert set(outcome_states.values()) == {"ok"}
     assert {"broker broker-a disk", "broker broker-b delay_overdue", "topic Pay silent_for"} <= outcome_states.keys()
     lag = next(row for row in outcome.json["results"] if row["check"] == "lag")
-    assert (lag["value"], lag["limit"]) == (4, {"warning": 3, "critical": 100})
+    assert (lag["value"], lag["limit"]) == (4, {"warning": 3, "error": 100})
     assert check(live, file, GOOD.replace("warning: 3", "warning: 30")).exit_code == 0
 
 
@@ -71,9 +71,9 @@ topics: {Pay: {queues: 5, perm: R--}, nope: {queues: 1}}
 groups: {G: {lag: 3, members: {min: 1}, subscribes: {Pay: A}}}
 """
     outcome = check(live, file, text, "-o", "json")
-    assert (outcome.exit_code, set(states(outcome).values())) == (2, {"critical"})
+    assert (outcome.exit_code, set(states(outcome).values())) == (2, {"error"})
     table = check(live, file, text)
-    assert table.stdout.startswith("CRITICAL: 8 expectations, 8 critical")
+    assert table.stdout.startswith("ERROR: 8 expectations, 8 error")
     for row in outcome.json["results"]:  # each says what to type, where a playbook is the way that playbook
         assert f"next: {row['next_command']}" in table.stdout
         words = shlex.split(row["next_command"])[1:]
@@ -94,7 +94,7 @@ def test_members_and_subscriptions_of_a_group_that_runs(live: Run, cluster: Embe
         same = check(live, file, 'groups: {G: {members: 1, subscribes: {Pay: "A||B"}}}', "-o", "json")
         other = check(live, file, 'groups: {G: {members: {max: 0, min: 0}, subscribes: {Pay: "A"}}}', "-o", "json")
     assert (same.exit_code, set(states(same).values())) == (0, {"ok"}), same.stdout
-    assert states(other)["group G subscribes"] == "critical"
+    assert states(other)["group G subscribes"] == "error"
 
 
 def test_what_could_not_be_asked_is_unknown_unless_it_is_broken_anyway(
@@ -105,7 +105,7 @@ def test_what_could_not_be_asked_is_unknown_unless_it_is_broken_anyway(
     broken = check(live, file, "groups: {G: {lag: 1}}", "--timeout", "3s", "-o", "json")
     cluster.clear_faults()
     assert (unknown.exit_code, states(unknown)) == (3, {"group G lag": "unknown"})
-    assert (broken.exit_code, states(broken)) == (2, {"group G lag": "critical"})
+    assert (broken.exit_code, states(broken)) == (2, {"group G lag": "error"})
 
 
 def test_a_group_without_offsets_and_growth_without_a_second_look_are_unknown(live: Run, file: Path) -> None:
@@ -156,7 +156,7 @@ def test_nagios(live: Run, file: Path) -> None:
     outcome = check(live, file, BAD, "--as", "nagios")
     first, *rest = outcome.stdout.splitlines()
     assert outcome.exit_code == 2
-    assert first.startswith("MQCTL CRITICAL - 4 expectations, 1 ok, 2 critical, 1 unknown | ")
+    assert first.startswith("MQCTL CRITICAL - 4 expectations, 1 ok, 2 error, 1 unknown | ")
     assert "'group G lag'=4;;1" in first
     assert len(rest) == 3
 
@@ -172,7 +172,7 @@ def test_prometheus(live: Run, file: Path) -> None:
 def test_github(live: Run, file: Path) -> None:
     lines = check(live, file, BAD, "--as", "github").stdout.splitlines()
     said, _, further = lines[0].partition("%0A")
-    assert said == "::error title=group G lag::critical: 4 messages behind on Pay"
+    assert said == "::error title=group G lag::error: 4 messages behind on Pay"
     assert further.startswith("next: mqctl playbook run backlog -p group=G --namesrv ")
     assert lines[-1].startswith("::notice title=mqctl check::4 expectations")
 
@@ -214,8 +214,8 @@ topics:
 """
     outcome_states = states(check(live, file, text, "-o", "json"))
     assert outcome_states == {
-        "group late-one lag": "critical",
-        "group late-two lag": "critical",
+        "group late-one lag": "error",
+        "group late-two lag": "error",
         "group late-but-known lag": "ok",
         "topic Pay perm": "ok",
         "topic N* exists": "unknown",
@@ -226,12 +226,12 @@ topics:
     ("words", "code", "found"),
     [
         (("--group", "G", "--max-lag", 4), 0, {"group G lag": "ok"}),
-        (("--group", "G", "--max-lag", 3), 2, {"group G lag": "critical"}),
-        (("-g", "G", "--max-lag", 4, "--require-members"), 2, {"group G lag": "ok", "group G members": "critical"}),
+        (("--group", "G", "--max-lag", 3), 2, {"group G lag": "error"}),
+        (("-g", "G", "--max-lag", 4, "--require-members"), 2, {"group G lag": "ok", "group G members": "error"}),
         (("-g", "G*", "--max-lag-time", "1h"), 0, {"group G lag_time": "ok"}),
         (("-g", "*", "--except", "G", "--max-lag", 4), 3, {"group * exists": "unknown"}),
         (("-g", "G", "--max-dead-letters", 0, "--brokers", 2), 0, {"cluster brokers brokers": "ok"}),
-        (("--brokers", 3), 2, {"cluster brokers brokers": "critical"}),
+        (("--brokers", 3), 2, {"cluster brokers brokers": "error"}),
     ],
 )
 def test_one_line_is_enough(live: Run, words: tuple[object, ...], code: int, found: dict[str, str]) -> None:

@@ -78,7 +78,7 @@ def test_a1_checks_snapshots_and_metrics_do_not_either(asked: Run, gone: None, t
     file.write_text("disk: 0.9\ngroups:\n  G: {dead_letters: 0}\n")
     outcome = asked("check", file, "-o", "json")
     states = {item["check"]: item["state"] for item in outcome.json["results"]}
-    assert (outcome.exit_code, states) == (2, {"registered": "critical", "dead_letters": "unknown"})
+    assert (outcome.exit_code, states) == (2, {"registered": "error", "dead_letters": "unknown"})
     scraped = asked("export", "prometheus", "--once")
     assert scraped.exit_code != 0
     assert "mqctl_up 0.0" in scraped.stdout

@@ -78,7 +78,7 @@ def test_nothing_else_runs_when_lines_of_answers_are_pasted(
 
 def test_commands_in_answers_name_the_group_as_one_word(live: Run, cluster: EmbeddedCluster, tmp_path: Path) -> None:
     checked = live("check", "--group", "*", "--max-lag", "0", "-o", "json").json["results"]
-    assert {row["name"]: row["kind"] for row in checked if row["state"] == "critical"} == dict.fromkeys(NAMES, "group")
+    assert {row["name"]: row["kind"] for row in checked if row["state"] == "error"} == dict.fromkeys(NAMES, "group")
     by_name = {row["name"]: row["next_command"] for row in checked if row["name"] in NAMES}
     findings = [row for row in live("doctor", "-o", "json").json["findings"] if row["names"].get("group") in NAMES]
     assert {row["names"]["group"] for row in findings} == {*NAMES}
