@@ -75,6 +75,7 @@ from mqctl.render.stacks import StackDumpReport
 from mqctl.render.step_plans import StepReport
 from mqctl.render.store_comparison import StoreComparison
 from mqctl.render.subscriptions import ReleaseReport, SubscriptionCheckAll, SubscriptionReport
+from mqctl.render.supported import Supported
 from mqctl.render.top import TopFrame
 from mqctl.render.topics import GroupsOfTopic, Route, TopicDescription, TopicListReport, TopicStats
 from mqctl.render.traffic import Traffic
@@ -195,6 +196,7 @@ SCHEMAS: dict[str, type] = {
     "version/1": VersionReport,
     "rules.explain/1": RuleExplained,
     "rules.list/1": RuleList,
+    "version.supported/1": Supported,
     "snapshot.show/1": ClusterSnapshot,
     "store.cat/1": MessageList,
     "store.describe/1": ClusterSnapshot,

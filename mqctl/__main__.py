@@ -66,7 +66,7 @@ def _leave_threads(code: int) -> None:
 
 def _run(arguments: list[str]) -> int:
     _prepare_streams()
-    if arguments == ["--version"]:
+    if arguments in (["--version"], ["-V"]):
         from mqctl import __version__
 
         return _answer_with(f"mqctl {__version__}\n")

@@ -105,6 +105,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(("cluster", "set-kv"), "Set or delete keys in a namespace of the name servers, by plan.", "changes"),
     Entry(("commands",), "List every command, or what replaces mqadmin's."),
     Entry(("completion",), "Print the completion script of a shell."),
+    Entry(("version",), "Show the version of mqctl, and with --supported what it knows."),
     Entry(("delay", "backlog"), "Show what waits on each delay level."),
     Entry(("delay", "check"), "Check delay offsets against the schedule queues."),
     Entry(("delay", "levels"), "Show the delay levels and where each stands."),
@@ -224,7 +225,7 @@ ENTRIES: tuple[Entry, ...] = (
 )
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Begin": ("quickstart", "local", "profile", "completion", "commands", "explain"),
+    "Begin": ("quickstart", "local", "profile", "completion", "commands", "explain", "version"),
     "What is wrong": (
         "doctor",
         "playbook",

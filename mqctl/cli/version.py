@@ -1,4 +1,4 @@
-"""`mqctl --version -o json`: the version, and what scripts and tickets ask along with it."""
+"""`mqctl version` and `mqctl --version -o json`: the version, and what scripts and tickets ask along with it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,13 @@ def tell_version(arguments: Sequence[str]) -> None:
             sentence("cli-version-stands-alone-format", "--version stands alone, or with -o FORMAT"),
             remedy=f"mqctl --version -o {'|'.join(known)}",
         )
+    emit(version_document(), Output(words[1]))
+
+
+def version_document() -> Document:
+    """Returns the version of mqctl, and what goes with it."""
     system = f"{platform.system().lower()}-{platform.machine()}"
     report = VersionReport(version=__version__, python=platform.python_version(), system=system, forms=FORMS)
     columns = (Column("version", "version"), Column("python", "python"), Column("system", "system"))
     table = Table(columns, [report])
-    emit(Document(schema="version/1", value=report, records=[report], blocks=[table]), Output(words[1]))
+    return Document(schema="version/1", value=report, records=[report], blocks=[table])

@@ -35,7 +35,7 @@ from mqctl.render.findings_alike import (
 from mqctl.render.recorded import recorded_lines
 from mqctl.render.standing import standing_lines
 from mqctl.render.summary import offline_line, summary_lines
-from mqctl.render.unjudged import NotJudgedCause, not_judged_causes
+from mqctl.render.unjudged import NotJudgedCause, not_judged_causes, unproven_lines
 from mqctl.rules.engine.playbooks import arguments
 from mqctl.rules.engine.why_words import reason
 from mqctl.text import printable, sentence
@@ -330,7 +330,11 @@ def diagnosis_document(
     report.movements.extend(map(backlog_line, backlogs))
     pairs = list(zip(rows, diagnosis.findings, strict=True))
     apart = [[item] for item in pairs] if explain else _joined(snapshot, pairs, source)
-    headline = [*_headline(snapshot, report, apart, groups), *standing_lines(snapshot, groups, source)]
+    headline = [
+        *_headline(snapshot, report, apart, groups),
+        *unproven_lines(diagnosis.not_judged, len(diagnosis.rules_run)),
+        *standing_lines(snapshot, groups, source),
+    ]
     blocks: list[Table | Paragraphs] = [Paragraphs(headline)]
     online = None if report.online_group_count is None else {view.group for view in group_views(snapshot)}
     blocks += _finding_blocks(apart, online, source, explain=explain)

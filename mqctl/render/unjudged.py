@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 
-from mqctl.model.finding import NotJudged
+from mqctl.model.finding import NotJudged, Reason, Why
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.rules.engine.why_words import reason
+from mqctl.text import sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,4 +59,33 @@ def not_judged_causes(items: Iterable[NotJudged]) -> list[NotJudgedCause]:
     return [
         NotJudgedCause(cause=cause, subjects=subjects, reasons=list(reasons), parts=list(parts), codes=list(codes))
         for (cause, reasons, parts, codes), subjects in alike.items()
+    ]
+
+
+def unproven_lines(items: Iterable[NotJudged], rule_count: int) -> list[str]:
+    """Returns a line for each broker of a release that mqctl does not know: how many rules hold there all the same.
+
+    Args:
+        rule_count: how many rules were asked.
+    """
+    releases: dict[tuple[str, str], Why] = {}
+    codes: dict[tuple[str, str], set[str]] = {}
+    for item in items:
+        if item.why.reason in (Reason.NEWER_RELEASE, Reason.ODD_RELEASE):
+            place = str(item.subject), str(item.why.values["release"])
+            releases[place] = item.why
+            codes.setdefault(place, set()).add(item.code)
+    return [
+        sentence(
+            "doctor-release-unknown",
+            "{broker} runs {release}, which mqctl does not know (to {newest}): {unchanged} of {rules:rule} hold on "
+            "any release, {unproven} were not tried there",
+            broker=broker,
+            release=release,
+            newest=str(why.values["newest"]),
+            unchanged=rule_count - len(codes[broker, release]),
+            rules=rule_count,
+            unproven=len(codes[broker, release]),
+        )
+        for (broker, release), why in releases.items()
     ]

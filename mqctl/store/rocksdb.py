@@ -59,10 +59,9 @@ _QUEUE = Struct(">i")
 _ENTRY = Struct(">qiqq")
 _BOUND = Struct(">qq")
 _CHECKPOINT_TOPIC = "CHECKPOINT_TOPIC"
-_QUEUE_FAMILIES, _CONFIG_FAMILIES = (
-    frozenset({"default", "offset"}),
-    frozenset({"default", "kvDataVersion", "forbidden"}),
-)
+_CONFIG_FAMILIES = frozenset({"default", "kvDataVersion", "forbidden"})
+KNOWN_FAMILIES = {QUEUES: frozenset({"default", "offset"}), **dict.fromkeys(CONFIGS, _CONFIG_FAMILIES)}
+"""Column families that are read, by the folder of their database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +206,7 @@ def _convert(store: Path, parts: tuple[str, ...], root: Path) -> tuple[dict[str,
     for part in parts:
         try:
             with open_copy(store / part, root) as families:
-                known = _QUEUE_FAMILIES if part == QUEUES else _CONFIG_FAMILIES
-                for name in sorted(set(families.names) - known):
+                for name in sorted(set(families.names) - KNOWN_FAMILIES[part]):
                     problems[f"{part}/{name}"] = "a column family that is not known here"
                 if part == QUEUES:
                     left_out = _Queues(root / QUEUES).write(families)

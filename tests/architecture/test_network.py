@@ -98,6 +98,7 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("explain", "kafka", "rebalance"),
     ("rules", "explain", "MQ203"),
     ("rules", "list"),
+    ("version",),
     ("snapshot", "save", "SNAPSHOT", "--store", STORE),
     ("snapshot", "show", "SNAPSHOT"),
     ("stacks", "dump", "--file", "none.txt"),

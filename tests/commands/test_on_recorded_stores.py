@@ -213,6 +213,7 @@ def machine_form(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -
         "explain.kafka/1": ["explain", "kafka", "lag"],
         "rules.explain/1": ["rules", "explain", "MQ101"],
         "rules.list/1": ["rules", "list"],
+        "version.supported/1": ["version", "--supported"],
         "snapshot.show/1": ["snapshot", "show", snapshot],
         "stacks.dump/1": ["stacks", "dump", "--file", GOLDEN / "dumps" / "java17-jstack-l.txt"],
         "store.cat/1": ["store", "cat", "--store", store, "-t", "TopicTest", "-q", "1"],

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mqctl.model.finding import Reason
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
+from mqctl.render.unjudged import unproven_lines
 from mqctl.rules import RULES, diagnose
 from mqctl.rules.engine.rule import NEWEST
 from mqctl.rules.engine.unknown import changes_with_releases, release_of
+from mqctl.text import values_of
 from tests.each import each
 from tests.rules.live_snapshots import BROKERS, LIVE
 from tests.rules.test_numbers import LIVE_FAULTS
@@ -166,3 +168,25 @@ def test_nothing_is_judged_of_a_group_whose_kind_nobody_knows(attribute: tuple[s
     assert (seen.findings, seen.exit_code()) == ((), 3)
     assert said == {("G", Reason.ODD_ATTRIBUTE, name, value)}
     assert {item.code for item in seen.not_judged} == {code for code in seen.rules_run if RULES[code].groups}
+
+
+@given(release=NEWER, broker=st.sampled_from(BROKERS))
+@settings(max_examples=20)
+def test_how_many_rules_hold_on_an_unknown_release_is_counted(release: tuple[int, int, int], broker: str) -> None:
+    diagnosis = diagnose(with_release(LIVE, desc(release), broker))
+    (line,) = unproven_lines(diagnosis.not_judged, len(diagnosis.rules_run))
+    unproven = sum(changes_with_releases(RULES[code]) for code in diagnosis.rules_run)
+    rules = len(diagnosis.rules_run)
+    assert values_of(line) == {
+        "broker": broker,
+        "release": ".".join(map(str, release)),
+        "newest": ".".join(map(str, NEWEST)),
+        "unchanged": rules - unproven,
+        "rules": rules,
+        "unproven": unproven,
+    }
+
+
+def test_nothing_is_counted_where_every_release_is_known() -> None:
+    diagnosis = diagnose(LIVE)
+    assert unproven_lines(diagnosis.not_judged, len(diagnosis.rules_run)) == []

@@ -188,7 +188,7 @@ def _limit(most: Most | None, read: Callable[[Number], float]) -> Limit | None:
     if not isinstance(most, _Limits):
         return Limit(error=read(most))
     if most.error is not None and most.critical is not None:
-        raise ConfigurationError(sentence("check-error-and-critical", "a limit has both error and critical: they are one"))
+        raise ConfigurationError(sentence("check-error-and-critical", "a limit has error and critical: they are one"))
     error = most.critical if most.error is None else most.error
     return Limit(
         warning=None if most.warning is None else read(most.warning),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import TypeAlias
 
 from mqctl.model.finding import Reason, Subject, Why
 from mqctl.model.gap import Part
@@ -22,25 +23,27 @@ _CHANGES_WITH_RELEASES = frozenset(
     {Part.RUNTIME, Part.CONFIG, Part.REPLICATION, Part.CONTROLLERS, Part.POP, Part.TRANSACTIONS, Part.ACCESS}
     | {Part.DELAY_TIMERS, Part.NEWEST, Part.PROBE, Part.STORAGE, Part.VERIFICATION, Part.CLOCKS, Part.OFFSET_JUMPS}
 )
+_Known: TypeAlias = Mapping[str, set[str] | None]
 # As brokers name theirs (MQVersion.getVersionDesc, 4.9.8 and 5.5.0): V5_1_4, V4_0_0_SNAPSHOT, V3_1_8_1.
 _RELEASE = re.compile(r"V(\d{1,4})_(\d{1,4})_(\d{1,4})(?:_\w{1,32})?", re.ASCII)
 # BrokerRole, FlushDiskType and StoreType of 5.5.0. How a broker that names another keeps messages is not known.
-_SETTINGS = {
+KNOWN_SETTINGS: Mapping[str, set[str]] = {
     "brokerRole": {"async_master", "sync_master", "slave"},
     "flushDiskType": {"sync_flush", "async_flush"},
     "storeType": {"default", "defaultrocksdb"},
 }
 # TopicAttributes and TopicMessageType of 5.3.3. LITE and PRIORITY of later ones consume in other ways than by queues
 # and offsets of members, which no rule knows yet.
-_TOPIC_ATTRIBUTES = {
+_TOPIC_ATTRIBUTES: _Known = {
     "message.type": {"UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"},
     "cleanup.policy": {"DELETE", "COMPACTION"},
     "queue.type": {"SimpleCQ", "BatchCQ"},
     "reserve.time": None,
 }
 # SubscriptionGroupAttributes of 5.4.0: how often POP looks at its retry topic, which changes nothing that is judged.
-_GROUP_ATTRIBUTES = {"priority.factor": None}
-_Known = Mapping[str, set[str] | None]
+_GROUP_ATTRIBUTES: _Known = {"priority.factor": None}
+KNOWN_ATTRIBUTES: _Known = {**_TOPIC_ATTRIBUTES, **_GROUP_ATTRIBUTES}
+"""Attributes of topics and groups with the values that are known of each; None where any is."""
 
 
 def release_of(version: str) -> Release | None:
@@ -67,7 +70,7 @@ def of_broker(broker: BrokerSnapshot, proven_to: Release) -> Why | None:
             return Why(Reason.ODD_RELEASE, {"release": broker.version, "newest": newest})
         if release > proven_to:
             return Why(Reason.NEWER_RELEASE, {"release": ".".join(map(str, release)), "newest": newest})
-    for name, known in _SETTINGS.items():
+    for name, known in KNOWN_SETTINGS.items():
         value = broker.config.get(name)
         if value is not None and value.lower() not in known:
             return Why(Reason.ODD_SETTING, {"setting": name, "value": value})

@@ -1,0 +1,104 @@
+"""What mqctl knows of releases, kinds, engines and files: whatever else it meets it names, and does not judge."""
+
+from __future__ import annotations
+
+from mqctl import __version__
+from mqctl.model.forms import FORMS
+from mqctl.model.lazy_dataclass import dataclass
+from mqctl.render.document import CellKind, Column, Document, Table
+from mqctl.rules import RULES
+from mqctl.rules.engine.unknown import KNOWN_ATTRIBUTES, KNOWN_SETTINGS, changes_with_releases
+from mqctl.store.rocksdb import KNOWN_FAMILIES
+from mqctl.text import joined, sentence
+
+_COLUMNS = (
+    Column("what", "what", CellKind.SENTENCE),
+    Column("listed", "known"),
+    Column("otherwise", "where it is another", CellKind.SENTENCE),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupportedRow:
+    """One kind of thing.
+
+    Attributes:
+        known: the values that mqctl knows; empty where any will do.
+        otherwise: what becomes of one that is not known.
+    """
+
+    what: str
+    known: list[str]
+    otherwise: str
+
+    @property
+    def listed(self) -> str:
+        """The values in one cell."""
+        return joined(", ", self.known) if self.known else sentence("supported-any", "any")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supported:
+    """Machine form of `version --supported`."""
+
+    version: str
+    supported: list[SupportedRow]
+
+
+def supported_document() -> Document:
+    """Returns the table of what is known."""
+    rows = [*_releases(), *_values(), *_files()]
+    return Document(
+        schema="version.supported/1",
+        value=Supported(version=__version__, supported=rows),
+        records=rows,
+        csv_columns=_COLUMNS,
+        blocks=[Table(_COLUMNS, rows)],
+    )
+
+
+def _releases() -> list[SupportedRow]:
+    by_newest: dict[tuple[int, int, int], int] = {}
+    for rule in RULES.values():
+        if changes_with_releases(rule):
+            by_newest[rule.proven_to] = by_newest.get(rule.proven_to, 0) + 1
+    return [
+        SupportedRow(
+            what=sentence("supported-releases", "release of a broker"),
+            known=[sentence("supported-up-to", "up to {newest}", newest=".".join(map(str, newest)))],
+            otherwise=sentence(
+                "supported-not-proven", "not checked there: {count} of {rules:rule}", count=count, rules=len(RULES)
+            ),
+        )
+        for newest, count in sorted(by_newest.items())
+    ]
+
+
+def _values() -> list[SupportedRow]:
+    of_broker = sentence("supported-not-of-broker", "rules that depend on it are not checked for that broker")
+    of_subject = sentence("supported-not-of-subject", "nothing is checked of that topic or group")
+    rows = []
+    for name, known in KNOWN_SETTINGS.items():
+        what = sentence("supported-setting", "setting {name} of a broker", name=name)
+        rows.append(SupportedRow(what=what, known=sorted(known), otherwise=of_broker))
+    for name, values in KNOWN_ATTRIBUTES.items():
+        what = sentence("supported-attribute", "attribute {name}", name=name)
+        rows.append(SupportedRow(what=what, known=sorted(values or ()), otherwise=of_subject))
+    return rows
+
+
+def _files() -> list[SupportedRow]:
+    unread = sentence("supported-family-not-read", "it is not read, and what depends on it is not checked")
+    refused = sentence("supported-form-refused", "a newer form is refused by name")
+    rows = [
+        SupportedRow(
+            what=sentence("supported-families", "column families of {database}", database=database),
+            known=sorted(families),
+            otherwise=unread,
+        )
+        for database, families in KNOWN_FAMILIES.items()
+    ]
+    for name, newest in FORMS.items():
+        what = sentence("supported-form", "form of a file: {name}", name=name)
+        rows.append(SupportedRow(what=what, known=[str(form) for form in range(1, newest + 1)], otherwise=refused))
+    return rows
