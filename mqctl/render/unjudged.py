@@ -78,8 +78,8 @@ def unproven_lines(items: Iterable[NotJudged], rule_count: int) -> list[str]:
     return [
         sentence(
             "doctor-release-unknown",
-            "{broker} runs {release}, which mqctl does not know (to {newest}): {unchanged} of {rules:rule} hold on "
-            "any release, {unproven} were not tried there",
+            "{broker} runs {release}, which mqctl does not know (to {newest}): of {rules:rule}, {unchanged} hold on "
+            "any release, and {unproven} were not tried there",
             broker=broker,
             release=release,
             newest=str(why.values["newest"]),
