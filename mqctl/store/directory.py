@@ -25,6 +25,7 @@ from mqctl.store.config_files import LoadedConfig, read_config
 from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
+from mqctl.store.known_parts import unknown_parts
 from mqctl.store.lock_holder import lock_holder
 from mqctl.store.mapped_files import listed_files
 from mqctl.store.plain_files import read_file, reading_error
@@ -205,6 +206,14 @@ class StoreDirectory:
         reasons = {part: self._why_unread(part) for part in self._databases}
         problems = self._converted.problems if self._converted is not None else {}
         return [Unreadable(part, reason) for part, reason in (reasons | problems).items() if reason]
+
+    @cached_property
+    def unknown(self) -> list[Unreadable]:
+        """What lies in the store and is not known to be a broker's: nobody here can say what it means."""
+        return [
+            Unreadable(part, sentence("store-part-not-known", "no broker that mqctl knows writes it"))
+            for part in unknown_parts(self.path)
+        ]
 
     @property
     def left_out(self) -> list[Unreadable]:

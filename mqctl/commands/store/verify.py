@@ -35,8 +35,8 @@ def command(
     """Verify every record, queue entry and index entry of a store directory.
 
     Ends with 0 when all is as it should be, 1 for the usual traces of a crash (recovery repairs them), 2 for damage, 3
-    when a part could not be read: it is kept in a format that is not read offline, or the operating system refused.
-    What is unusual but legal does not count.
+    when a part could not be read: it is kept in a format that is not read offline, no broker that mqctl knows writes
+    it, or the operating system refused. What is unusual but legal does not count.
 
     On Spark a task verifies whole files of the commit log, with the same findings: a store of one file gains nothing.
     The store has to lie where this machine and the executors see it.
@@ -47,6 +47,9 @@ def command(
         step_progress() as progress,
     ):
         report = verify(directory, progress)
-    unread = [UnreadPart(part=gap.part, reason=gap.reason) for gap in (*directory.unreadable, *report.unread)]
+    unread = [
+        UnreadPart(part=gap.part, reason=gap.reason)
+        for gap in (*directory.unreadable, *directory.unknown, *report.unread)
+    ]
     emit(verification_document(store, report.summary(), report.damages, unread), output)
     return verification_exit(report.damages, unread)

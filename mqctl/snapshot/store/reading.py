@@ -197,6 +197,9 @@ class Reading:
         for unreadable in (*self.store.unreadable, *self.store.in_memory):
             for part in parts.get(unreadable.part, ()):
                 self.miss(part, unreadable.reason, cause=Cause.UNREADABLE)
+        if unknown := self.store.unknown:
+            place = ", ".join(part.part for part in unknown)
+            self.miss(Part.STORAGE, unknown[0].reason, subject=GapSubject(place=place), cause=Cause.UNREADABLE)
 
     def physical_offset(self, bounds: QueueBounds, offset: int) -> int | None:
         """Returns the physical offset of the entry at queue offset `offset`, or None outside the readable range."""

@@ -1,0 +1,61 @@
+"""What brokers keep in a store directory: whatever else lies there may be evidence that nobody here can read.
+
+Sources: `StorePathConfigHelper`, `BrokerPathConfigHelper`, `PopConsumerService`, `CompactionStore`,
+`TimerMessageStore`, `MessageRocksDBStorage`, `LocalAuthenticationMetadataProvider`, `DefaultMetadataStore` and
+`ConfigStorage` of 4.9.7, 5.3.3, 5.4.0 and 5.5.0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+DIRECTORIES = frozenset({
+    "batchconsumequeue", "commitlog", "compaction", "config", "consumequeue", "consumequeue_ext",
+    "consumequeue_rocksdb", "index", "kvStore", "redolog", "rocksdbstore", "statetable", "tiered_index_file",
+    "timerlog", "transaction",
+})  # fmt: skip
+FILES = frozenset({"abort", "brokerIdentity", "checkpoint", "epochFileCheckpoint", "lock", "timerwheel"})
+TABLES = frozenset({
+    "acls", "consumerFilter.json", "consumerOffset.json", "consumerOffsets", "consumerOrderInfo.json",
+    "delayOffset.json", "lmqConsumerOffset.json", "messageRequestMode.json", "rdb", "subscriptionGroup.json",
+    "subscriptionGroups", "tieredStoreMetadata.json", "timercheck", "timermetrics", "topicQueueMapping.json",
+    "topics", "topics.json", "transactionMetrics", "users",
+})  # fmt: skip
+"""Files of tables, and databases of them, in `config`."""
+
+# An installation that has its store in its own directory, and what hosts and people leave behind.
+_OTHERS = frozenset({"benchmark", "bin", "conf", "lib", "logs", "lost+found"})
+_OTHERS_ENDINGS = re.compile(
+    r"(?:^\.|~$|\.(?:conf|gz|hprof|log|md|pid|properties|sh|tar|tgz|txt|xml|ya?ml|zip|zst)$)", re.ASCII
+)
+_COPY = re.compile(r"(?:\.(?:bak|tmp|set-aside|old|orig))+$|\.\d{6,17}$", re.ASCII)
+_RAFT = "dledger-"
+
+
+def unknown_parts(store: Path) -> list[str]:
+    """Returns what lies in a store and in its `config`, and is not known to be a broker's, as paths below the store."""
+    config = store / "config"
+    return [
+        *_unknown(_names(store), DIRECTORIES | FILES),
+        *(f"config/{name}" for name in _unknown(_names(config), TABLES)),
+    ]
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return sorted(each.name for each in directory.iterdir())
+    except OSError:  # who reads the parts that must be there says so
+        return []
+
+
+def _unknown(names: Iterable[str], known: frozenset[str]) -> list[str]:
+    return [
+        name
+        for name in names
+        if _COPY.sub("", name) not in known
+        and name not in _OTHERS
+        and not name.startswith(_RAFT)
+        and not _OTHERS_ENDINGS.search(name)
+    ]
