@@ -73,6 +73,7 @@ def own(comparison: script.Comparison) -> list[Answer]:
     return comparison.answers(REPOSITORY, "base")
 
 
+@pytest.mark.long
 def test_a_tree_is_the_same_as_itself(comparison: script.Comparison, own: list[Answer]) -> None:
     verdict = judge(Rules(base=""), own, comparison.answers(REPOSITORY, "this"))
     assert (list(report(verdict.open)), verdict.unlike, verdict.compared) == ([], [], 12)
@@ -80,6 +81,7 @@ def test_a_tree_is_the_same_as_itself(comparison: script.Comparison, own: list[A
     assert all("Traceback" not in item.err for item in own)
 
 
+@pytest.mark.long
 def test_what_warms_a_tree_up_changes_no_answer(own: list[Answer], table: Table, tmp_path: Path) -> None:
     """`own` comes from a process that has run the help of every command and these lines."""
     few = [group for group in table.groups if group.cluster is None]

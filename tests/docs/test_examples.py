@@ -8,9 +8,12 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from mqctl.errors import ConfigurationError
 from mqctl.main import load_command
+from mqctl.model.expectation import Limit
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.operations.checks.checks_file import load_expectations
@@ -89,3 +92,22 @@ def test_alerts_name_metrics_that_exist() -> None:
     assert named <= known
     guide = (REPOSITORY / "docs" / "monitoring.md").read_text()
     assert all(f"`{name}`" in guide for name in known)
+
+
+@each("limit, warning, error", [
+    ("7", None, 7), ("{error: 7}", None, 7), ("{critical: 7}", None, 7), ("{warning: 3, error: 7}", 3, 7),
+    ("{warning: 3, critical: 7}", 3, 7), ("{warning: 3}", 3, None), ("{}", None, None),
+])  # fmt: skip
+def test_a_limit_is_an_error_by_either_name(
+    tmp_path_factory: pytest.TempPathFactory, limit: str, warning: float | None, error: float | None
+) -> None:
+    file = tmp_path_factory.mktemp("checks") / "checks.yaml"
+    file.write_text(f"groups:\n  G: {{lag: {limit}}}\n")
+    (group,) = load_expectations(file).groups
+    assert group.lag_count == Limit(warning, error)
+
+
+def test_a_limit_with_both_names_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "checks.yaml").write_text("groups:\n  G: {lag: {error: 7, critical: 7}}\n")
+    with pytest.raises(ConfigurationError, match="error and critical"):
+        load_expectations(tmp_path / "checks.yaml")

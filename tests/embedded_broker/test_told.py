@@ -115,6 +115,7 @@ def test_rates_are_told_as_three_averages_once_the_broker_is_old_enough() -> Non
         assert "[<=0ms]:0 [0~10ms]:0 " in table["putMessageDistributeTime"]
 
 
+@pytest.mark.long
 def test_totals_of_the_day_turn_over_at_midnight() -> None:
     with EmbeddedCluster(virtual_time=True) as cluster:
         for _ in range(2):
