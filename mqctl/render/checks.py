@@ -84,6 +84,7 @@ _NEXT = {
     "dead_letter_growth": "playbook run dead-letters -p group={name}",
     "answers": "playbook run broker-down {broker}",
     "registered": "playbook run broker-down {broker}",
+    "known": "doctor",
     "delay_overdue": "playbook run delay-late",
     "disk": "broker describe {name}",
     "slaves": "ha status {name}",

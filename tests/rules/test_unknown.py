@@ -7,11 +7,13 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mqctl.model.expectation import CheckState, Expectations
 from mqctl.model.finding import Reason
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.unjudged import unproven_lines
 from mqctl.rules import RULES, diagnose
+from mqctl.rules.engine.expectations import hold
 from mqctl.rules.engine.rule import NEWEST
 from mqctl.rules.engine.unknown import changes_with_releases, release_of
 from mqctl.text import values_of
@@ -190,3 +192,12 @@ def test_how_many_rules_hold_on_an_unknown_release_is_counted(release: tuple[int
 def test_nothing_is_counted_where_every_release_is_known() -> None:
     diagnosis = diagnose(LIVE)
     assert unproven_lines(diagnosis.not_judged, len(diagnosis.rules_run)) == []
+
+
+@given(release=NEWER | KNOWN, broker=st.sampled_from(BROKERS))
+@example(release=NEWEST, broker=BROKERS[0])
+@settings(max_examples=20)
+def test_a_check_of_a_broker_of_an_unknown_release_is_unknown(release: tuple[int, int, int], broker: str) -> None:
+    results = hold(with_release(LIVE, desc(release), broker), Expectations())
+    states = {(item.name, item.state) for item in results}
+    assert states == ({(broker, CheckState.UNKNOWN)} if release > NEWEST else set())

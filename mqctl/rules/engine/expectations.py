@@ -33,6 +33,9 @@ from mqctl.rules.engine.expecting import (
     why_missed,
 )
 from mqctl.rules.engine.gone_brokers import GoneBroker, gone_brokers, registered_names
+from mqctl.rules.engine.rule import NEWEST
+from mqctl.rules.engine.unknown import of_broker
+from mqctl.rules.engine.why_words import reason
 from mqctl.text import composed
 
 
@@ -44,6 +47,7 @@ def hold(snapshot: ClusterSnapshot, expected: Expectations) -> tuple[CheckResult
         results.append(result("registered", Checked("name servers"), CheckState.ERROR, said))
     gone = brokers_missed(snapshot, expected)
     results += [_not_registered(item) for item in gone if item.name not in expected.brokers]
+    results += _unknown_brokers(snapshot)
     if expected.cluster is not None:
         results.append(_cluster(snapshot, expected.cluster))
     for name in expected.brokers:
@@ -84,6 +88,13 @@ def _not_registered(gone: GoneBroker) -> CheckResult:
     message = f"{why_missed(gone)}: its queues are out of reach"
     state = CheckState.ERROR if gone.belongs else CheckState.UNKNOWN
     return result("registered", Checked("broker", gone.name), state, message)
+
+
+def _unknown_brokers(snapshot: ClusterSnapshot) -> Iterator[CheckResult]:
+    """Yields brokers of a release, or with an engine, that mqctl does not know: what they say may mean otherwise."""
+    for broker in snapshot.brokers:
+        if why := of_broker(broker, NEWEST):
+            yield unknown("known", Checked("broker", broker.name or ""), reason(why))
 
 
 def _cluster(snapshot: ClusterSnapshot, name: str) -> CheckResult:
