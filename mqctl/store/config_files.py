@@ -7,6 +7,7 @@ its `.bak`; with neither the broker starts empty and says nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import field
 from math import isfinite
 from pathlib import Path
@@ -67,6 +68,19 @@ def read_config(directory: Path, name: str) -> LoadedConfig:
             return LoadedConfig(state, value)
         main_problem = main_problem or problem
     return LoadedConfig(ConfigFileState(name=name, source=FileSource.NONE, main_problem=main_problem), {})
+
+
+def offsets_name(directory: Path) -> str:
+    """Returns which file has the offsets of consumers: with `enableLmq` a broker writes another one instead."""
+    return max((CONSUMER_OFFSETS, LMQ_OFFSETS), key=lambda name: _written_ns(directory, name))
+
+
+def _written_ns(directory: Path, name: str) -> int:
+    times = [0]
+    for path in (directory / name, directory / f"{name}.bak"):
+        with suppress(OSError):
+            times.append(path.stat().st_mtime_ns)
+    return max(times)
 
 
 def unread_config(name: str, error: MqctlError) -> LoadedConfig:
@@ -203,7 +217,7 @@ class OffsetTable:
 
 
 def consumer_offsets(file: LoadedConfig) -> OffsetTable:
-    """Returns the offsets of `consumerOffset.json`."""
+    """Returns the offsets of `consumerOffset.json`, or of `lmqConsumerOffset.json` with those of light queues."""
     offsets: dict[tuple[str, str], dict[int, int]] = {}
     ignored: list[str] = []
     for key, queues in _object(file.value.get("offsetTable")).items():
@@ -219,18 +233,12 @@ def consumer_offsets(file: LoadedConfig) -> OffsetTable:
             else:
                 committed[number] = value
         offsets[(parts[0], parts[1])] = committed
-    return OffsetTable(offsets, tuple(ignored))
-
-
-def lmq_offsets(file: LoadedConfig) -> dict[tuple[str, str], int]:
-    """Returns the offsets of light queues from `lmqConsumerOffset.json`: (light topic, group) -> next offset."""
-    offsets = {}
     for key, offset in _object(file.value.get("lmqOffsetTable")).items():
         topic, _, group = str(key).partition("@")
         value = _maybe_int(offset)
         if group and value is not None:
-            offsets[(topic, group)] = value
-    return offsets
+            offsets[(topic, group)] = {0: value}
+    return OffsetTable(offsets, tuple(ignored))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from mqctl.store.attached import look_at_each
 from mqctl.store.batchqueue import BatchConsumeQueue
 from mqctl.store.checkpoint import Checkpoint, parse_checkpoint
 from mqctl.store.commitlog import CommitLog
-from mqctl.store.config_files import LoadedConfig, read_config
+from mqctl.store.config_files import CONSUMER_OFFSETS, LoadedConfig, offsets_name, read_config
 from mqctl.store.consumequeue import ConsumeQueue
 from mqctl.store.consumequeue_ext import ConsumeQueueExt
 from mqctl.store.index_file import IndexFile
@@ -264,7 +264,8 @@ class StoreDirectory:
 
     def config(self, name: str) -> LoadedConfig:
         """Reads `config/<name>` as the broker would, backup included; a missing one is a value, too."""
-        return read_config(self.place_of(f"config/{name}").parent, name)
+        folder = self.place_of(f"config/{name}").parent
+        return read_config(folder, offsets_name(folder) if name == CONSUMER_OFFSETS else name)
 
     def index_files(self) -> list[IndexFile]:
         """Index files, oldest first (their names are creation times)."""

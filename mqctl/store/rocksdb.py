@@ -54,11 +54,12 @@ _OFFSETS = range((1 << 63) // QUEUE_ENTRY_BYTES - _FILE_ENTRIES)
 """Queue offsets whose entry has a place in a file."""
 _SEPARATOR = b"\1"
 _TOPIC_SIZE = Struct(">i")
+_CHECKPOINT = b"\0\0\0\x10\1CHECKPOINT_TOPIC\1"
+"""Of the row that is no queue's, but says how much of the log has entries: 16 bytes in 5.3.3, 8 in 5.5.0."""
 _QUEUE_AND_OFFSET = Struct(">icq")
 _QUEUE = Struct(">i")
 _ENTRY = Struct(">qiqq")
 _BOUND = Struct(">qq")
-_CHECKPOINT_TOPIC = "CHECKPOINT_TOPIC"
 _CONFIG_FAMILIES = frozenset({"default", "kvDataVersion", "forbidden"})
 KNOWN_FAMILIES = {QUEUES: frozenset({"default", "offset"}), **dict.fromkeys(CONFIGS, _CONFIG_FAMILIES)}
 """Column families that are read, by the folder of their database."""
@@ -242,6 +243,8 @@ class _Queues:
         self._write_entries(families)
         ends: dict[tuple[str, int], int] = {}
         for key, value in families.rows("offset"):
+            if key.startswith(_CHECKPOINT):
+                continue
             try:
                 place, end = _end_of(key, value)
             except _UnfitRowError as error:
@@ -251,7 +254,7 @@ class _Queues:
             ends[place] = max(ends.get(place, 0), end)
             self._check_count(len(ends))
         for place, end in sorted(ends.items()):
-            if place[0] != _CHECKPOINT_TOPIC and place not in self._written:
+            if place not in self._written:
                 self._files_of(place, end).close()
         return self._left_out
 

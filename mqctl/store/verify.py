@@ -358,11 +358,11 @@ def _configs(store: StoreDirectory, unread: list[Unreadable]) -> list[Damage]:
         problem = state.main_problem or ""
         missing = problem == "missing"
         if not missing:
-            damages.append(_config_damage(DamageCode.CONFIG_UNPARSABLE, DamageGrade.DAMAGE, name, problem))
+            damages.append(_config_damage(DamageCode.CONFIG_UNPARSABLE, DamageGrade.DAMAGE, state.name, problem))
         if state.source is FileSource.BACKUP:
-            damages.append(_config_damage(DamageCode.CONFIG_ON_BACKUP, DamageGrade.ODD, name, problem))
+            damages.append(_config_damage(DamageCode.CONFIG_ON_BACKUP, DamageGrade.ODD, state.name, problem))
         elif missing:
-            damages.append(_config_damage(DamageCode.CONFIG_MISSING, DamageGrade.ODD, name, problem))
+            damages.append(_config_damage(DamageCode.CONFIG_MISSING, DamageGrade.ODD, state.name, problem))
     return damages
 
 

@@ -166,18 +166,28 @@ class QueueVerifier:
         lacking = table.missing(entries["physical_offset"][inside], hit)
         self._report(run, 2, DamageCode.QUEUE_ENTRY_DANGLING, inside[lacking], entries)
         rows, at = inside[hit], at[hit]
-        wrong = table.size[at] != entries["size"][rows]
         topic, queue_id = run.queue
-        light = topic.startswith(LMQ_PREFIX)
-        if not light:
-            wrong |= (table.topic[at] != table.numbers.get(topic, -1)) | (table.queue_id[at] != queue_id)
+        own = (table.topic[at] == table.numbers.get(topic, -1)) & (table.queue_id[at] == queue_id)
+        wrong = (table.size[at] != entries["size"][rows]) | ~(own | self._are_dispatched(topic, table, at, own))
         self._report(run, 3, DamageCode.QUEUE_ENTRY_MISMATCH, rows[wrong], entries)
-        rows, at = rows[~wrong], at[~wrong]
-        covered[at] = True
-        if not light:
-            shifted = table.queue_offset[at] != run.first + rows
-            self._report(run, 4, DamageCode.QUEUE_OFFSET_MISMATCH, rows[shifted], entries)
+        rows, at, own = rows[~wrong], at[~wrong], own[~wrong]
+        covered[at[own]] = True
+        shifted = own & (table.queue_offset[at] != run.first + rows)
+        self._report(run, 4, DamageCode.QUEUE_OFFSET_MISMATCH, rows[shifted], entries)
         self._check_tags(run, table, entries, rows, at)
+
+    def _are_dispatched(self, topic: str, table: LogTable, at: Int64s, own: Mask) -> Mask:
+        """Marks records of other queues that may have an entry in this one: `INNER_MULTI_DISPATCH` names it.
+
+        All that leads to a light queue (LMQ) is taken for that; 4.x takes names of any kind.
+        """
+        if topic.startswith(LMQ_PREFIX):
+            return ~own
+        marked = np.zeros(len(at), bool)
+        for row in np.flatnonzero(~own):
+            properties = self._store.commit_log.record_at(int(table.physical_offset[at[row]])).properties
+            marked[row] = topic in properties.get("INNER_MULTI_DISPATCH", "").split(",")
+        return marked
 
     def _check_tags(self, run: QueueRun, table: LogTable, entries: Entries, rows: Int64s, at: Int64s) -> None:
         """Compares tag codes; schedule queues hold due times instead, which must not lie before the store time."""

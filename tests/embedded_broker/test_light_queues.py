@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from embedded_broker import EmbeddedCluster
 from mqctl.protocol.codes import ResponseCode
 from mqctl.protocol.message_batch import BatchElement, encode_batch
 from mqctl.protocol.message_record import decode_messages
-from mqctl.protocol.requests_admin import DeleteTopic
+from mqctl.protocol.requests_admin import DeleteTopic, UpdateAndCreateSubscriptionGroup
 from mqctl.protocol.requests_client import GetMaxOffset, QueryConsumerOffset, UpdateConsumerOffset
+from tests.conftest import Outcome
 from tests.embedded_broker.messages import pull, send
 from tests.embedded_broker.wire import Peer
 
@@ -114,3 +115,43 @@ def test_without_the_settings_they_are_topics_like_any(release: str, tmp_path: P
     with started(release, tmp_path, enableLmq="false", enableMultiDispatch="false") as (_, peer):
         send_all(peer)
         assert peer.call(pull(LIGHT, 0)).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+@pytest.mark.parametrize(("release", "switched"), [("4.9.8", {}), ("4.9.8", {"enableLmq": "false"}), ("5.3.3", {})])
+def test_commands_find_nothing_wrong_with_the_store_and_know_its_offsets(
+    release: str, switched: dict[str, str], tmp_path: Path, mqctl: Callable[..., Outcome]
+) -> None:
+    """4.9 fills further queues that are no light ones, too."""
+    with started(release, tmp_path, **switched) as (_, peer):
+        assert peer.call(UpdateAndCreateSubscriptionGroup(), b'{"groupName":"G"}').code == 0
+        send_all(peer)
+        for queue in ("T", LIGHT):
+            commit = UpdateConsumerOffset(consumer_group="G", topic=queue, queue_id=0, commit_offset=3)
+            assert peer.call(commit).code == 0
+    words = ("--store", str(tmp_path / "broker-a"), "-o", "json")
+    verified = mqctl("store", "verify", *words).json
+    assert verified["deviations"] == [] and verified["summary"]["queue_entry_count"] > len(_SENT)
+    assert not {item["code"] for item in mqctl("doctor", *words).json["findings"]} & {"MQ103", "MQ106", "MQ401"}
+    committed = mqctl("group", "lag", "-g", "G", "--by", "queue", *words).json
+    assert {(row["topic"], row["consumer_offset"]) for row in committed["queues"]} >= {("T", 3), (LIGHT, 3)}
+
+
+def test_an_entry_in_a_queue_that_its_record_does_not_name_is_found(
+    tmp_path: Path, mqctl: Callable[..., Outcome]
+) -> None:
+    with started("4.9.8", tmp_path) as (_, peer):
+        send_all(peer)
+    queues = tmp_path / "broker-a" / "consumequeue"
+    (queues / "Plain").rename(queues / "Other")
+    verified = mqctl("store", "verify", "--store", str(tmp_path / "broker-a"), "-o", "json").json
+    assert [(item["code"], item["topic"]) for item in verified["deviations"]] == [("queue_entry_mismatch", "Other")]
+
+
+def test_an_entry_in_a_light_queue_does_not_stand_for_that_of_its_own(
+    tmp_path: Path, mqctl: Callable[..., Outcome]
+) -> None:
+    with started("5.3.3", tmp_path) as (_, peer):
+        send_all(peer)
+    shutil.rmtree(tmp_path / "broker-a" / "consumequeue" / "T")
+    verified = mqctl("store", "verify", "--store", str(tmp_path / "broker-a"), "-o", "json").json
+    assert sum(item["count"] for item in verified["deviations"] if item["topic"] == "T") == 7

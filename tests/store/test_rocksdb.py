@@ -94,7 +94,7 @@ def in_rocksdb(
             entries[key_of(topic, number, struct.pack(">q", offset))] = struct.pack(">qiqq", *entry, 5)
         bounds[key_of(topic, b"max", number)] = struct.pack(">qq", queue[-1][0], len(queue) - 1)
         bounds[key_of(topic, b"min", number)] = struct.pack(">qq", queue[0][0], 0)
-    bounds[key_of("CHECKPOINT_TOPIC", b"max", bytes(4))] = struct.pack(">qq", builder.end, 0)
+    bounds[key_of("CHECKPOINT_TOPIC", b"max", bytes(4))] = struct.pack(">q", builder.end)  # 5.3.3: as wide as others
     bounds[key_of("Expired", b"max", bytes(4))] = struct.pack(">qq", 0, 41)
     change(entries)
     database(root / "consumequeue", {"default": entries, "offset": bounds, **more_families})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqctl.errors import MqctlError
-from mqctl.model.config_file import ConfigFileState, FileSource
+from mqctl.model.config_file import ConfigFileState
 from mqctl.model.damage import DamageCode
 from mqctl.model.gap import Cause, Gap, GapSubject, Part
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
@@ -181,9 +181,7 @@ def config_states(reading: Reading) -> list[ConfigFileState]:
     }
     elsewhere = {replaced.get(part.part) for part in reading.store.unreadable}
     names = [name for name in configs.ALWAYS_THERE if name not in elsewhere]
-    states = [reading.config(name).state for name in names]
-    light = reading.config(configs.LMQ_OFFSETS).state
-    return [*states, *([light] if light.source is not FileSource.NONE else [])]
+    return [reading.config(name).state for name in names]
 
 
 def checkpoint_state(reading: Reading) -> CheckpointState:

@@ -9,7 +9,7 @@ from pathlib import Path
 from mqctl.errors import MqctlError
 from mqctl.model.origin import ObservedFrom, Origin, OriginKind
 from mqctl.snapshot.store.reading import Reading
-from mqctl.store.config_files import ALWAYS_THERE
+from mqctl.store.config_files import ALWAYS_THERE, LMQ_OFFSETS
 
 
 def store_origin(reading: Reading, at_ms: int | None, store_times: Iterable[int]) -> Origin:
@@ -26,7 +26,7 @@ def store_origin(reading: Reading, at_ms: int | None, store_times: Iterable[int]
 
 
 def _last_instant(reading: Reading, store_times: Iterable[int]) -> tuple[int, ObservedFrom]:
-    times = (_mtime_ms(reading.store.place_of(f"config/{name}")) for name in ALWAYS_THERE)
+    times = (_mtime_ms(reading.store.place_of(f"config/{name}")) for name in (*ALWAYS_THERE, LMQ_OFFSETS))
     candidates = [
         *((time, ObservedFrom.STORE_TIME) for time in store_times),
         *((time, ObservedFrom.CHECKPOINT) for time in _flushed_times(reading)),

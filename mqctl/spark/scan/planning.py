@@ -20,7 +20,7 @@ from mqctl.spark.scan.remote import is_remote, local_path, remote_store
 from mqctl.spark.selection import Selection
 from mqctl.store.attached import look_at_each, source_of
 from mqctl.store.batchqueue import BatchConsumeQueue
-from mqctl.store.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, consumer_offsets, lmq_offsets
+from mqctl.store.config_files import CONSUMER_OFFSETS, consumer_offsets
 from mqctl.store.consumequeue import ConsumeQueue, raw_entries
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.kernel import Int64s
@@ -69,19 +69,11 @@ def has_queue_files(store: StoreDirectory) -> bool:
 
 def committed_offsets(store: StoreDirectory) -> list[ConsumerOffsetState]:
     """Returns every committed offset of a store, light queues included, as the broker would load them."""
-    light_file = store.config(LMQ_OFFSETS)
-    table = dict(consumer_offsets(store.config(CONSUMER_OFFSETS)).offsets)
-    table.update(consumer_offsets(light_file).offsets)
-    offsets = [
+    return [
         ConsumerOffsetState(group=group, topic=topic, queue_id=queue_id, offset=offset)
-        for (topic, group), queues in table.items()
+        for (topic, group), queues in consumer_offsets(store.config(CONSUMER_OFFSETS)).offsets.items()
         for queue_id, offset in queues.items()
     ]
-    offsets += [
-        ConsumerOffsetState(group=group, topic=topic, queue_id=0, offset=offset)
-        for (topic, group), offset in lmq_offsets(light_file).items()
-    ]
-    return offsets
 
 
 def queue_bounds(store: StoreDirectory, topics: Iterable[str] | None = None) -> list[QueueState]:
