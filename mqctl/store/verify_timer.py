@@ -67,10 +67,11 @@ def _look(store: StoreDirectory) -> list[Damage]:
 
 
 def _damage(
-    store: StoreDirectory, code: DamageCode, file: str, *, always: bool = False, offset: int | None = None,
-    physical: int | None = None, count: int = 1, **params: int | str,
+    store: StoreDirectory, code: DamageCode, file: str, *, always: bool = False, mended: bool = False,
+    offset: int | None = None, physical: int | None = None, count: int = 1, **params: int | str,
 ) -> Damage:  # fmt: skip
-    grade = DamageGrade.EXPECTED if store.abort() and not always else DamageGrade.DAMAGE
+    """`mended`: a start mends it even after a tidy end; `always`: not even after a kill."""
+    grade = DamageGrade.EXPECTED if mended or (store.abort() and not always) else DamageGrade.DAMAGE
     return Damage(
         code=code, grade=grade, file=file, offset=offset, physical_offset=physical, count=count, params=params
     )
@@ -128,7 +129,10 @@ class _Timers:
                     _damage(self.store, DamageCode.TIMER_SLOT, _WHEEL, offset=place, num=int(slot["num"]),
                             records=len(rows), position=int(slot["last_pos"]))
                 )  # fmt: skip
-        return damages + self._at_rows(DamageCode.TIMER_RECORD_UNLED, self.waits & ~led)
+        # A tidy end writes the log down and not the wheel; a start hangs what the checkpoint does not vouch for.
+        unled, late = self.waits & ~led, self.positions >= self.check.last_timer_log_flush_pos
+        code = DamageCode.TIMER_RECORD_UNLED
+        return damages + self._at_rows(code, unled & ~late) + self._at_rows(code, unled & late, mended=True)
 
     def _precision_ms(self) -> int:
         """Returns the largest precision that every slot time is a multiple of; the files do not name it."""
@@ -141,7 +145,7 @@ class _Timers:
         kept = self.physical >= self.store.commit_log.min_offset
         return self._at_rows(DamageCode.TIMER_RECORD_DANGLING, kept & ~np.isin(self.physical, self.topic_physical))
 
-    def _at_rows(self, code: DamageCode, wrong: Mask) -> list[Damage]:
+    def _at_rows(self, code: DamageCode, wrong: Mask, *, mended: bool = False) -> list[Damage]:
         rows = np.flatnonzero(wrong)
         if not len(rows):
             return []
@@ -150,7 +154,7 @@ class _Timers:
             if file.start <= int(self.positions[first]) < file.end:
                 return [
                     _damage(self.store, code, f"{_LOG}/{file.path.name}", physical=int(self.physical[first]),
-                            offset=int(self.positions[first]) - file.start, count=len(rows))
+                            offset=int(self.positions[first]) - file.start, count=len(rows), mended=mended)
                 ]  # fmt: skip
         return []
 

@@ -295,8 +295,9 @@ def _broken(store: Path, what: str) -> None:
             fields[1] += 520
         case "queue":
             fields[2] += 5
-        case "slot":
+        case "slot" | "slot of late records":
             (store / "timerwheel").write_bytes(b"")
+            fields[1] = 0 if what == "slot of late records" else fields[1]
         case "record":
             data = bytearray(log[0].read_bytes())
             data[52 + 35] ^= 1
@@ -315,6 +316,7 @@ def _broken(store: Path, what: str) -> None:
         ("check", {DamageCode.TIMER_CHECK}),
         ("queue", {DamageCode.TIMER_CHECK}),
         ("slot", {DamageCode.TIMER_RECORD_UNLED}),
+        ("slot of late records", set()),
         ("record", {DamageCode.TIMER_RECORD_DANGLING, DamageCode.TIMER_MESSAGE_MISSING}),
         ("log", {DamageCode.TIMER_SLOT, DamageCode.TIMER_MESSAGE_MISSING}),
     ],
