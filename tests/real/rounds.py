@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import time_ns
 
 from mqctl.model.message import Message
-from mqctl.model.names import retry_topic
+from mqctl.model.names import LMQ_PREFIX, retry_topic
 from mqctl.protocol.bodies_cluster import SubscriptionGroupTable, TopicConfigTable
 from mqctl.protocol.codes import RequestCode
 from mqctl.protocol.message_batch import BatchElement, encode_batch
@@ -42,8 +42,11 @@ from tests.embedded_broker.wire import Peer
 
 # A half message is put back at each check: an op message that is written later than that ends the older copy alone.
 SETTINGS = {"transactionCheckInterval": "10000", "transactionOpBatchInterval": "500"}
+LIGHT = {"enableLmq": "true", "enableMultiDispatch": "true"}
+"""Of brokers with light queues (LMQ); they write the offsets of consumers to another file."""
 QUEUES, RETRIES = 4, 7
 DELAY_LEVEL, DELAY_S = 4, 30
+LIGHT_OFFSET = 3
 _COMMIT, _ROLLBACK = 8, 12
 _COMES_S = 150.0
 
@@ -53,18 +56,22 @@ class Round:
     """What was done, under names of its own.
 
     Attributes:
+        has_light: whether messages go to a light queue as well.
         sent: body and unique key of each plain message by queue and offset.
         offsets: of the group, by queue.
         begun_ms: when the broker took what is delayed.
+        light: bodies in the light queue.
         waiting: bodies that a pop must still give, of all that were not acknowledged.
         acknowledged: bodies that no pop may give again.
     """
 
     name: str
     is_v5: bool
+    has_light: bool = False
     sent: dict[tuple[int, int], tuple[bytes, str]] = field(default_factory=dict)
     offsets: dict[int, int] = field(default_factory=dict)
     begun_ms: int = 0
+    light: list[bytes] = field(default_factory=list)
     waiting: set[str] = field(default_factory=set)
     acknowledged: set[str] = field(default_factory=set)
 
@@ -73,8 +80,13 @@ class Round:
         return f"{self.name}_group"
 
     def topic(self, kind: str) -> str:
-        """Returns the name of a topic: `plain`, `late`, `timed`, `tx` or `pop`."""
+        """Returns the name of a topic: `plain`, `late`, `timed`, `tx`, `pop` or `light`."""
         return f"{self.name}_{kind}"
+
+    @property
+    def light_queue(self) -> str:
+        """The light queue that messages of the topic `light` go to."""
+        return f"{LMQ_PREFIX}{self.name}"
 
     def peer(self, address: str) -> Peer:
         """Returns a connection to a broker."""
@@ -84,13 +96,19 @@ class Round:
 
     def work(self, peer: Peer) -> None:
         """Does everything once; half of it is not finished."""
-        for kind in ("plain", "late", "timed", "tx", "pop"):
+        for kind in ("plain", "late", "timed", "tx", "pop", "light"):
             self._make_topic(peer, self.topic(kind), QUEUES if kind == "plain" else 1)
         config = json.dumps({"groupName": self.group, "retryMaxTimes": RETRIES}).encode()
         assert peer.call(UpdateAndCreateSubscriptionGroup(), config).code == 0
         self._send_plain(peer)
         self._consume(peer)
         self._begin_transactions(peer)
+        if self.has_light:
+            self._send_light(peer, [f"light {number}" for number in range(4)])
+            commit = UpdateConsumerOffset(
+                consumer_group=self.group, topic=self.light_queue, queue_id=0, commit_offset=LIGHT_OFFSET
+            )
+            assert peer.call(commit).code == 0
         late = {"DELAY": str(DELAY_LEVEL), "UNIQ_KEY": "L"}
         assert peer.call(send(self.topic("late"), properties=late), b"late").code == 0
         if self.is_v5:
@@ -154,6 +172,13 @@ class Round:
         self.begun_ms = failed.store_time_ms
         assert peer.call(back).code == 0
 
+    def _send_light(self, peer: Peer, bodies: list[str]) -> None:
+        for body in bodies:
+            properties = {"INNER_MULTI_DISPATCH": self.light_queue, "UNIQ_KEY": f"{self.name}-{body}"}
+            put(peer, send(self.topic("light"), properties=properties), body.encode())
+            self.light.append(body.encode())
+        eventually(lambda: end_of(peer, self.light_queue) == len(self.light))
+
     def _begin_transactions(self, peer: Peer) -> None:
         assert heartbeat(peer, f"{self.name}-producer").code == 0
         for how in (_COMMIT, _ROLLBACK, None):
@@ -204,6 +229,10 @@ class Round:
             for message in all_of(peer, self.topic("plain"), queue_id)
         }
         assert read == self.sent
+        if self.has_light:
+            assert [message.body for message in all_of(peer, self.light_queue, 0)] == self.light
+            query = QueryConsumerOffset(consumer_group=self.group, topic=self.light_queue, queue_id=0)
+            assert peer.call(query).ext("offset") == str(LIGHT_OFFSET)
         for key, is_unique, count in ((f"{self.name}-U7", True, 1), ("K7", False, 1), ("shared", False, 20)):
             assert len(self._queried(peer, key, is_unique=is_unique)) == count, key
 
@@ -235,6 +264,8 @@ class Round:
             answer = put(peer, send(self.topic("plain"), queue_id=queue_id, properties={"UNIQ_KEY": key}), body)
             assert (answer.code, answer.ext("queueOffset")) == (0, str(end))
             self.sent[queue_id, end] = (body, key)
+        if self.has_light:
+            self._send_light(peer, ["light at last"])
         self._ends_transaction(peer)
         if self.is_v5:
             self._pops_the_rest(peer)

@@ -1,8 +1,8 @@
 """Stores go both ways: what the embedded broker wrote, a real one of the same release goes on with, and the reverse.
 
-Each case is a chain: the embedded broker does a round of work, a real broker opens its store, finishes that round and
-does another, and the embedded broker opens the store again and finishes that. Brokers end tidily or are killed in the
-middle of a burst of sends.
+Each case is a chain of three brokers, embedded and real by turns. One begins the store and does a round of work; the
+next opens it, finishes that round and does another; the last one finishes that. Brokers end tidily or are killed in the
+middle of a burst of sends. Chains that a real broker begins have light queues as well.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -24,13 +25,13 @@ from tests.real.artifacts import RELEASES, is_v5
 from tests.real.cluster import SMALL, Plan, up
 from tests.real.conftest import require, turn
 from tests.real.members import wait
-from tests.real.rounds import SETTINGS, Round, all_of
+from tests.real.rounds import LIGHT, SETTINGS, Round, all_of
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(3_600)]
 Run = Callable[..., Outcome]
 _BURST, _ANSWERED = 400, 100
 _ENDS_S = 60
-_WRITTEN_S = 60.0  # consumer offsets are written down every five seconds
+_WRITTEN_S = 60.0  # consumer offsets are written down every five seconds, those of delay levels every ten
 
 
 class Burst:
@@ -54,10 +55,9 @@ class Burst:
 
 
 @contextmanager
-def embedded(release: str, data: Path) -> Iterator[tuple[psutil.Popen, str]]:
+def embedded(release: str, settings: Mapping[str, str], data: Path) -> Iterator[tuple[psutil.Process, str]]:
     """An embedded broker in a process of its own; gives the process and the broker's address."""
-    settings = {**SMALL, **SETTINGS}
-    given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    given = [word for name, value in {**SMALL, **settings}.items() for word in ("--set", f"{name}={value}")]
     line = "5.3.3" if is_v5(release) else "4.9.8"
     process = psutil.Popen(
         [sys.executable, "-m", "embedded_broker", "--data-dir", str(data), "--as-version", line, *given],
@@ -74,10 +74,32 @@ def embedded(release: str, data: Path) -> Iterator[tuple[psutil.Popen, str]]:
         process.stdout.close()
 
 
+@contextmanager
+def real(release: str, settings: Mapping[str, str], place: Path) -> Iterator[tuple[psutil.Process, str]]:
+    """A real broker; gives its process and its address."""
+    with turn():
+        cluster = up(Plan(release=release, settings=settings), place)
+        try:
+            broker = cluster.member("broker-a")
+            process = broker.process()
+            assert process is not None
+            yield process, broker.address
+        finally:
+            cluster.down()
+
+
+KINDS = {"embedded": (embedded, "broker-a"), "real": (real, "store-broker-a")}
+"""How brokers are started, and where they have their stores."""
+
+
 def is_written(store: Path, group: str) -> bool:
-    """Whether the offsets of a group are in the store's file."""
-    file = store / "config" / "consumerOffset.json"
-    return file.exists() and group in file.read_text(errors="replace")
+    """Whether the offsets of a group are in the store's file, and those of delay levels in theirs.
+
+    A real broker that is killed before it first wrote the latter has no such file, which the doctor takes for lost.
+    """
+    files = (store / "config").glob("*onsumerOffset.json")
+    has_group = any(group in file.read_text(errors="replace") for file in files)
+    return has_group and (store / "config" / "delayOffset.json").exists()
 
 
 def is_sound(mqctl: Run, store: Path, *, killed: bool) -> None:
@@ -91,51 +113,36 @@ def is_sound(mqctl: Run, store: Path, *, killed: bool) -> None:
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["tidy", "killed"])
+@pytest.mark.parametrize("begins", KINDS)
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_store_goes_from_one_kind_of_broker_to_the_other_and_back(
-    release: str, killed: bool, tmp_path: Path, mqctl: Run
+    release: str, begins: str, killed: bool, tmp_path: Path, mqctl: Run
 ) -> None:
     require(release)
-    first, second = (Round(name, is_v5(release)) for name in ("first", "second"))
-    bursts: list[Burst] = []
-    data, place = tmp_path / "embedded", tmp_path / "real"
-    own, theirs = data / "broker-a", place / "store-broker-a"
-
-    with embedded(release, data) as (process, address), first.peer(address) as peer:
-        first.work(peer)
-        if killed:
-            wait(lambda: is_written(own, first.group), (), "offsets are written", _WRITTEN_S)
-            bursts.append(Burst(peer, "first_burst"))
-            process.kill()
-    place.mkdir()
-    own.rename(theirs)
-
-    with turn():
-        cluster = up(Plan(release=release, settings=SETTINGS), place)
-        try:
-            broker = cluster.member("broker-a")
-            with first.peer(broker.address) as peer:
-                first.is_kept(peer)
-                for burst in bursts:
-                    burst.is_kept(peer)
-                first.goes_on(peer)
-                second.work(peer)
-                if killed:
-                    wait(lambda: is_written(theirs, second.group), (), "offsets are written", _WRITTEN_S)
-                    bursts.append(Burst(peer, "second_burst"))
-                    process_of_broker = broker.process()
-                    assert process_of_broker is not None
-                    process_of_broker.kill()
-                    process_of_broker.wait(_ENDS_S)
-        finally:
-            cluster.down()
-    is_sound(mqctl, theirs, killed=killed)
-
-    theirs.rename(own)
-    with embedded(release, data) as (_, address), first.peer(address) as peer:
-        first.is_kept(peer)
-        second.is_kept(peer)
-        for burst in bursts:
-            burst.is_kept(peer)
-        second.goes_on(peer)
-    is_sound(mqctl, own, killed=False)
+    has_light = begins == "real"
+    settings = {**SETTINGS, **(LIGHT if has_light else {})}
+    other = "embedded" if has_light else "real"
+    first, second = (Round(name, is_v5(release), has_light=has_light) for name in ("first", "second"))
+    store: Path | None = None
+    past: list[Round | Burst] = []
+    begun: Round | None = None
+    for kind, work in ((begins, first), (other, second), (begins, None)):
+        start, name = KINDS[kind]
+        place = tmp_path / kind
+        place.mkdir(exist_ok=True)
+        store = place / name if store is None else store.rename(place / name)
+        with start(release, settings, place) as (process, address), first.peer(address) as peer:
+            for each in past:
+                each.is_kept(peer)
+            if begun is not None:
+                begun.goes_on(peer)
+            if work is not None:
+                work.work(peer)
+                past.append(work)
+                begun = work
+            if work is not None and killed:
+                wait(partial(is_written, store, work.group), (), "offsets are written", _WRITTEN_S)
+                past.append(Burst(peer, f"{work.name}_burst"))
+                process.kill()
+                process.wait(_ENDS_S)
+        is_sound(mqctl, store, killed=killed and work is not None)
