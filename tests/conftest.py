@@ -109,6 +109,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScope
 
 
 GOLDEN = Path(__file__).parent / "golden"
+RECORDED = GOLDEN / "recorded"
+"""Of each release that `python -m tests.real record` recorded, a directory."""
 REPOSITORY = Path(__file__).resolve().parents[1]
 FULL_GOLDEN = REPOSITORY.parent / "shared" / "golden"
 

@@ -3,6 +3,8 @@
 python -m tests.real up 5.5.0 --slave    prints the address of the name server
 python -m tests.real status
 python -m tests.real down
+python -m tests.real compare             reports what releases do differently from the embedded broker
+python -m tests.real record 5.5.0        renews tests/golden/recorded/5.5.0
 """
 
 from __future__ import annotations
@@ -10,14 +12,19 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
 from tests.cached import UnavailableError, cache
+from tests.conftest import RECORDED
 from tests.real.artifacts import RELEASES, jars
-from tests.real.cluster import Plan, RealCluster, load, up
+from tests.real.cluster import Plan, RealCluster, load, running, up
+from tests.real.conftest import turn
+from tests.real.differences import as_markdown, compared
 from tests.real.members import NotUpError
+from tests.real.recording import record
 
 app = typer.Typer(help="Clusters of released RocketMQ brokers on loopback.", no_args_is_help=True)
 Release = Annotated[str, typer.Argument(help=f"One of {', '.join(RELEASES)}, or any other that Maven has.")]
@@ -48,6 +55,40 @@ def fetch(releases: Wanted = None) -> None:
             typer.echo(jars(release))
         except UnavailableError as error:
             raise _fail(error) from None
+
+
+@app.command()
+def compare(
+    releases: Wanted = None,
+    write: Annotated[Path | None, typer.Option(help="A file for the report, beside printing it.")] = None,
+) -> None:
+    """Report what brokers of releases do differently from the embedded one; 1 when anything of it is not known yet."""
+    comparisons = []
+    for release in releases or RELEASES:
+        with TemporaryDirectory() as scratch:
+            try:
+                with turn(), running(Plan(release=release), Path(scratch)) as cluster:
+                    comparisons.append(compared(cluster, Path(scratch) / "report.xml"))
+            except (UnavailableError, NotUpError) as error:
+                raise _fail(error) from None
+    report = as_markdown(comparisons)
+    typer.echo(report, nl=False)
+    if write is not None:
+        write.write_text(report)
+    if any(each.unexpected for each in comparisons):
+        raise typer.Exit(1)
+
+
+@app.command("record")
+def record_release(releases: Annotated[list[str], typer.Argument(help="Releases.")]) -> None:
+    """Record what brokers of releases write, as tests/golden/recorded/RELEASE."""
+    for release in releases:
+        try:
+            with turn():
+                record(release, RECORDED / release)
+        except (UnavailableError, NotUpError) as error:
+            raise _fail(error) from None
+        typer.echo(RECORDED / release)
 
 
 @app.command("up")
