@@ -49,6 +49,8 @@ _SYSTEM_TOPICS = frozenset(
         TRACE_TOPIC,
         PROXY_HEARTBEAT_TOPIC,
         "CHECKPOINT_TOPIC",
+        "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC",  # of 5.5.0
+        "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC",
     }
 )
 _SYSTEM_GROUPS = frozenset(

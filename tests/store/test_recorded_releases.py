@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from collections.abc import Callable
 from datetime import date
@@ -59,6 +60,15 @@ def test_commands_find_the_store_sound_and_say_what_was_done(release: str, kept:
     for queue_id, end in ends.items():
         assert read[truth["topic"], queue_id] == (truth["offsets"][str(queue_id)], end)
     assert read[truth["light_queue"], 0][1] == len(truth["light"])
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_topics_that_nobody_made_are_those_of_the_system(release: str, kept: Path, mqctl: Run) -> None:
+    shown = mqctl("store", "describe", "--store", str(kept), "--limit", "all").stdout
+    normal = set(re.findall(r"^(\S+) +normal ", shown, re.MULTILINE))
+    assert any("recorded" in name for name in normal), shown
+    # A store does not tell the names of its broker and its cluster, which are topics as well.
+    assert {name for name in normal if "recorded" not in name} <= {"burst", "broker-a", "DefaultCluster"}
 
 
 @pytest.mark.parametrize("release", RELEASES)
