@@ -106,7 +106,9 @@ def is_sound(mqctl: Run, store: Path, *, killed: bool) -> None:
     """`store verify` finds no more than what a kill leaves in any store, the doctor no error; and the end was tidy."""
     assert (store / "abort").exists() == killed
     verified = mqctl("store", "verify", "--store", str(store), "-o", "json").json
-    odd = [(item["code"], item["details"]) for item in verified["deviations"] if item["grade"] != "expected"]
+    odd = [(item["code"], item["file"]) for item in verified["deviations"] if item["grade"] != "expected"]
+    if killed:  # the embedded broker makes its checkpoint at its first flush of all queues, a real one at its start
+        odd = [item for item in odd if item != ("missing_part", "checkpoint")]
     diagnosed = mqctl("doctor", "--store", str(store), "-o", "json").json
     wrong = [(item["code"], item["what"]) for item in diagnosed["findings"] if item["severity"] in ("error", "fatal")]
     assert (odd, wrong) == ([], [])
