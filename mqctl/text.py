@@ -28,6 +28,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 _NOUN = re.compile(r"\{(\w+):[a-z/ ]+\}")
 """A count with its noun or verb: `{lost:message is/are}`."""
 _PLACE = re.compile(r"\{(\w+)\}")
+_ARGV = "_argv"
 
 
 class Text(str):
@@ -63,6 +64,28 @@ class Text(str):
 
     def __radd__(self, other: str) -> str:
         return joined("", (other, self))
+
+
+class CommandLine(str):
+    """A command line that is printed: a `str` as shells read it, which knows its words.
+
+    JSON has the words beside it: `next_argv` beside `next` (see `argv_of`). `mqctl.model.command_line` makes them.
+    """
+
+    __slots__ = ("words",)
+
+    words: tuple[str, ...]
+
+    def __new__(cls, shown: str, words: Iterable[str]) -> CommandLine:
+        made = super().__new__(cls, shown)
+        made.words = tuple(words)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CommandLine, (str.__str__(self), self.words)
+
+    def __str__(self) -> str:
+        return self  # as a text does
 
 
 class Word(str):
@@ -136,8 +159,21 @@ def places(template: str) -> list[str]:
 
 
 def plain_values(values: Mapping[str, Value]) -> dict[str, Any]:
-    """Returns values as JSON has them; a text among them is an object of its sentence, its key and its values."""
-    return {name: _as_json(value) for name, value in values.items()}
+    """Returns values as JSON has them; a text among them is an object of its sentence, its key and its values.
+
+    Beside a command line `command` are its words, `command_argv`.
+    """
+    shown: dict[str, Any] = {}
+    for name, value in values.items():
+        shown[name] = _as_json(value)
+        if isinstance(value, CommandLine):
+            shown[f"{name}{_ARGV}"] = list(value.words)
+    return shown
+
+
+def argv_of(said: str | None) -> list[str] | None:
+    """Returns the words of a command line, for JSON; None for all else."""
+    return list(said.words) if isinstance(said, CommandLine) else None
 
 
 def key_of(said: str | None) -> str | None:
@@ -150,9 +186,11 @@ def values_of(said: str | None) -> dict[str, Any] | None:
     return plain_values(said.values) if isinstance(said, Text) else None
 
 
-def restored(english: str, key: str | None, values: Mapping[str, Any] | None) -> str:
-    """Returns a text from its JSON: what `key_of` and `values_of` returned. A file may hold anything in their place."""
-    own = {name: _from_json(value) for name, value in (values or {}).items()}
+def restored(english: str, key: str | None, values: Mapping[str, Any] | None, argv: Iterable[str] | None = None) -> str:
+    """Returns a text from its JSON: what `key_of`, `values_of`, `argv_of` returned. A file may hold anything there."""
+    if argv is not None:
+        return CommandLine(english, argv)
+    own = _own_values(values or {})
     if key is None:
         return english
     if "{" not in key:
@@ -174,7 +212,7 @@ def encoded(value: object) -> str:
     Raises:
         NotImplementedError: it is something else.
     """
-    if isinstance(value, Text | Word):
+    if isinstance(value, Text | Word | CommandLine):
         return str.__str__(value)
     raise NotImplementedError(f"{type(value).__name__} has no JSON")
 
@@ -185,6 +223,15 @@ def _plain(value: object) -> Value:
     if value is None or isinstance(value, str | int | float):
         return value
     return index(value) if isinstance(value, SupportsIndex) else str(value)  # a number of an array is a number
+
+
+def _own_values(values: Mapping[str, Any]) -> dict[str, Value]:
+    own = {name: _from_json(value) for name, value in values.items()}
+    for name, value in values.items():
+        if name.endswith(_ARGV) and isinstance(line := own.get(name.removesuffix(_ARGV)), str):
+            own[name.removesuffix(_ARGV)] = CommandLine(line, value)
+            del own[name]
+    return own
 
 
 def _from_json(value: Any) -> Value:

@@ -61,7 +61,7 @@ def _carried(ours: list[str], words: list[str], load: Load) -> Carried:
     length = next((size for size in range(len(ours), 0, -1) if tuple(ours[:size]) in catalog.BY_PATH), 0)
     whole = " ".join(ours)
     if not length:  # `--version`
-        return Carried(whole, f"mqctl {whole}", tuple(words))
+        return Carried(whole, shell_words(["mqctl", *ours]), tuple(words))
     reading = _Reading(load(tuple(ours[:length])), ours[length:])
     while words:
         reading.take(words)

@@ -10,7 +10,7 @@ import typer
 
 from mqctl.errors import ExitCode, MqctlError
 from mqctl.model.lazy_dataclass import dataclass
-from mqctl.text import key_of, sentence, values_of
+from mqctl.text import argv_of, key_of, sentence, values_of
 
 _SECRET_WORDS = ("secret", "password", "passwd", "token", "access-key", "accesskey")
 
@@ -108,6 +108,7 @@ def _tell(failure: _Failure, *, as_json: bool) -> None:
             "reason_values": values_of(failure.reason),
             "remedy_key": key_of(failure.remedy),
             "remedy_values": values_of(failure.remedy),
+            "remedy_argv": argv_of(failure.remedy),
         }
         sys.stderr.write(json_text(body, encoding=sys.stderr.encoding) + "\n")
         return

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import pairwise
 
 from mqctl.cli.catalog_mqadmin import TABLE, SubCommand
-from mqctl.model.command_line import shell_word
+from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
 
 _LONG = {
@@ -69,7 +70,7 @@ def translated(name: str, words: list[str]) -> Translated | None:
     if not entry.ours:
         return Translated(entry, "", ())
     line = max(entry.ours, key=lambda one: (not _open(one, given), sum(word in given for word in one.split())))
-    return Translated(entry, f"mqctl {_filled(line, given)}", tuple(left_out))
+    return Translated(entry, shell_words(["mqctl", *_filled(line, given)]), tuple(left_out))
 
 
 def _given(words: list[str], meaning: dict[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -106,17 +107,17 @@ def _open(line: str, given: dict[str, str]) -> bool:
     return any(word.isupper() and word not in given and before not in given for before, word in pairs)
 
 
-def _filled(line: str, given: dict[str, str]) -> str:
+def _filled(line: str, given: dict[str, str]) -> list[str]:
     words: list[str] = []
     used: set[str] = set()
-    for word in line.split():
+    for word in shlex.split(line):
         key = words[-1] if words and words[-1] in given else word
         if word.isupper() and key in given:
-            words.append(shell_word(given[key]))
+            words.append(given[key])
             used.add(key)
         else:
             words.append(word)
     for key, value in given.items():
         if key not in used and key.startswith("-"):
-            words += [key, shell_word(value)]
-    return " ".join(words)
+            words += [key, value]
+    return words

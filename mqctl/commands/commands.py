@@ -10,6 +10,7 @@ from mqctl.cli import catalog
 from mqctl.cli import catalog_mqadmin as mqadmin
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import NoColorOption, OutputOption
+from mqctl.model.command_line import command_line
 from mqctl.render.commands import CommandRow, MqadminRow, commands_document, mqadmin_document
 
 EXAMPLES = (
@@ -38,10 +39,12 @@ def command(
 
 
 def _row(entry: mqadmin.SubCommand) -> MqadminRow:
+    lines = [command_line(f"mqctl {line}") for line in entry.ours]
     return MqadminRow(
         mqadmin=entry.name,
         versions=entry.versions,
         coverage=str(entry.coverage),
-        commands=[f"mqctl {line}" for line in entry.ours],
+        commands=list(lines),
         note=entry.note,
+        commands_argv=[list(line.words) for line in lines],
     )

@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from mqctl.text import CommandLine
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -16,7 +18,7 @@ _PLACE = re.compile(r"\{(\w*)\}")
 
 def command_line(
     template: str, /, *values: str | int | Path | Sequence[str], **named: str | int | Path | Sequence[str]
-) -> str:
+) -> CommandLine:
     """Fills the template of a command, "mqctl group lag {source} -g {group}", and quotes each word of it.
 
     A place is a whole word or a part of one (`group={}`) and stays one word, whatever its value holds. Where a value in
@@ -50,9 +52,10 @@ def command_line(
     return shell_words(words)
 
 
-def shell_words(words: Iterable[str]) -> str:
+def shell_words(words: Iterable[str]) -> CommandLine:
     """Returns words as text from which sh, bash and zsh read the same words again."""
-    return " ".join(map(shell_word, words))
+    known = tuple(words)
+    return CommandLine(" ".join(map(shell_word, known)), known)
 
 
 def shell_word(word: str) -> str:

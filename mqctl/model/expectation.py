@@ -104,7 +104,7 @@ class CheckResult:
         unit: `ms`, `share`, `bytes`, or empty for a count.
         message: one sentence without a final full stop.
         gap: what it takes to know, and could not be asked.
-        next_command: what to type about it; None for what holds.
+        next_command: what to type about it, `next_command_argv` its words; None for what holds.
     """
 
     check: str
@@ -118,6 +118,7 @@ class CheckResult:
     limit: Limit = field(default_factory=Limit)
     next_command: str | None = None
     gap: Gap | None = None
+    next_command_argv: list[str] | None = None
 
 
 def worst(results: tuple[CheckResult, ...]) -> CheckState:

@@ -22,7 +22,7 @@ from mqctl.errors import (
 )
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.remark import on_one_line
-from mqctl.text import Text, key_of, restored, sentence, values_of
+from mqctl.text import CommandLine, Text, argv_of, key_of, restored, sentence, values_of
 
 
 class Part(StrEnum):
@@ -151,6 +151,10 @@ class GapSubject:
         return " ".join(text for text in (names, offset, self.place) if text)
 
 
+TEXT_FIELDS = ("key", "values", "remedy_key", "remedy_values", "remedy_argv")
+"""What a gap knows of its sentences beside them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """A part that could not be read or asked: never a zero, never silence.
@@ -163,6 +167,7 @@ class Gap:
         broker: name of the broker that was asked; None for a gap that stands with its broker already.
         remedy: what to do about it, where that is known.
         key, values: of the reason, for programs; None where it was not said by mqctl, or an older one saved it.
+        remedy_key, remedy_values: in the same way, of the remedy; `remedy_argv` are its words where it is a command.
         scope: broker and subject in words; None for the whole of the part.
     """
 
@@ -174,17 +179,29 @@ class Gap:
     remedy: str = ""
     key: str | None = field(default=None, compare=False)
     values: dict[str, Any] | None = field(default=None, compare=False)
+    remedy_key: str | None = field(default=None, compare=False)
+    remedy_values: dict[str, Any] | None = field(default=None, compare=False)
+    remedy_argv: list[str] | None = field(default=None, compare=False)
     scope: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         broker = on_one_line(self.broker) if self.broker else None
         words = " ".join(str(part) for part in (broker, self.subject) if part)
         object.__setattr__(self, "scope", words or None)
-        if isinstance(self.reason, Text):
-            object.__setattr__(self, "key", key_of(self.reason))
-            object.__setattr__(self, "values", values_of(self.reason))
+        self._keep_text("reason", *TEXT_FIELDS[:2])
+        self._keep_text("remedy", *TEXT_FIELDS[2:])
+
+    def _keep_text(self, said: str, key: str, values: str, argv: str = "") -> None:
+        """Sets the fields that a text leaves beside it, or makes it a text again by what a file has in them."""
+        text = getattr(self, said)
+        if isinstance(text, Text | CommandLine):
+            object.__setattr__(self, key, key_of(text))
+            object.__setattr__(self, values, values_of(text))
+            if argv:
+                object.__setattr__(self, argv, argv_of(text))
         else:
-            object.__setattr__(self, "reason", restored(self.reason, self.key, self.values))
+            words = getattr(self, argv) if argv else None
+            object.__setattr__(self, said, restored(text, getattr(self, key), getattr(self, values), words))
 
     @classmethod
     def of(cls, part: Part, error: MqctlError, subject: GapSubject | None = None, *, broker: str | None = None) -> Gap:

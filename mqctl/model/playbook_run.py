@@ -83,7 +83,7 @@ class StepRun:
     """One step of a run.
 
     Attributes:
-        command: the whole command line, as one could type it; None for a decision.
+        command: the whole command line, as one could type it, `command_argv` its words; None for a decision.
         exit_code: None where nothing ran.
         result: id of the result that held, if one did.
         means: what the exit code or the result means, in words.
@@ -105,6 +105,7 @@ class StepRun:
     said: str = ""
     complained: str = ""
     change: str | None = None
+    command_argv: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from mqctl.model.playbook_run import Ending, Identity, PlaybookRun, Scalar, Step
 from mqctl.playbook import conditions, identity, template
 from mqctl.playbook.child import Spoken
 from mqctl.playbook.world import World
-from mqctl.text import composed, joined
+from mqctl.text import argv_of, composed, joined
 
 _IDENTITY_TIMEOUT_MS = 30_000
 _STOPPING = {
@@ -178,6 +178,7 @@ class _Run:
         run = replace(
             self._outcome(step, good),
             command=line,
+            command_argv=argv_of(line),
             exit_code=spoken.exit_code,
             took_ms=spoken.took_ms,
             said=spoken.stdout,
@@ -244,7 +245,13 @@ def run_playbook(playbook: Playbook, options: RunOptions, world: World) -> Playb
         if state.running is not None:
             step, line = state.running
             state.steps.append(
-                StepRun(id=step.id, state=StepState.INTERRUPTED, about=step.about[options.lang], command=line)
+                StepRun(
+                    id=step.id,
+                    state=StepState.INTERRUPTED,
+                    about=step.about[options.lang],
+                    command=line,
+                    command_argv=argv_of(line),
+                )
             )
     return PlaybookRun(
         playbook=playbook.slug,

@@ -15,7 +15,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.origin import OriginKind
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import printable
+from mqctl.text import argv_of, printable
 
 
 class CheckFormat(StrEnum):
@@ -108,7 +108,7 @@ def with_next(results: Sequence[CheckResult], snapshot: ClusterSnapshot) -> tupl
     return tuple(
         item
         if item.state is CheckState.OK or (item.gap is not None and item.gap.is_denied)
-        else replace(item, next_command=_next(item, where))
+        else replace(item, next_command=(line := _next(item, where)), next_command_argv=argv_of(line))
         for item in results
     )
 

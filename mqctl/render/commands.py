@@ -26,13 +26,15 @@ class CommandList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MqadminRow:
-    """One sub-command of mqadmin; `coverage` is `whole`, `part` or `none`, `commands` the lines to type instead."""
+    """One sub-command of mqadmin; `coverage` is `whole`, `part` or `none`, `commands` the lines to type instead,
+    `commands_argv` the words of each."""
 
     mqadmin: str
     versions: str
     coverage: str
     commands: list[str]
     note: str
+    commands_argv: list[list[str]]
 
     @property
     def instead(self) -> str:

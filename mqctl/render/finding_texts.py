@@ -21,12 +21,13 @@ if TYPE_CHECKING:  # who says no finding needs no rules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingTexts:
-    """The sentences of one finding."""
+    """The sentences of one finding; `advice_command` is the command in the advice, where there is one."""
 
     what: str
     effect: str
     advice: str
     next_command: str | None
+    advice_command: str | None = None
 
 
 def sentences(finding: Finding, source: str = "--store DIR") -> FindingTexts:
@@ -44,8 +45,9 @@ def sentences(finding: Finding, source: str = "--store DIR") -> FindingTexts:
     offline = source.startswith(("--store", "--snapshot"))
     command = texts.next_command if offline or texts.live_command is None else texts.live_command
     values = _values(finding, known)
-    if texts.command:
-        values["command"] = command_line(texts.command, **words)
+    advised = command_line(texts.command, **words) if texts.command else None
+    if advised:
+        values["command"] = advised
     what = texts.said(finding.code, "what", values, finding.variant)
     advice = texts.said(finding.code, "advice", values)
     if cause := finding.params.get("cause"):
@@ -58,6 +60,7 @@ def sentences(finding: Finding, source: str = "--store DIR") -> FindingTexts:
         effect=texts.said(finding.code, "effect", values),
         advice=advice,
         next_command=command_line(command, **words) if command else None,
+        advice_command=None if finding.params.get("cause") else advised,
     )
 
 

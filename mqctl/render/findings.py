@@ -38,7 +38,7 @@ from mqctl.render.summary import offline_line, summary_lines
 from mqctl.render.unjudged import NotJudgedCause, not_judged_causes, unproven_lines
 from mqctl.rules.engine.playbooks import arguments
 from mqctl.rules.engine.why_words import reason
-from mqctl.text import printable, sentence
+from mqctl.text import argv_of, printable, sentence
 
 if TYPE_CHECKING:
     from mqctl.lag.advice import BacklogAdvice
@@ -249,6 +249,7 @@ def finding_row(finding: Finding, source: str, modes: Mapping[str, str] = Mappin
     """
     text = sentences(finding, source)
     evidence = {item.name: item.value for item in finding.evidence}
+    playbook = playbook_command(finding, source)
     return FindingRow(
         code=finding.code,
         severity=str(finding.severity),
@@ -259,12 +260,15 @@ def finding_row(finding: Finding, source: str, modes: Mapping[str, str] = Mappin
         effect=text.effect,
         advice=text.advice,
         next_command=text.next_command,
-        playbook_command=playbook_command(finding, source),
+        playbook_command=playbook,
         names=dict(finding.params),
         evidence=evidence,
         values={**finding.params, **evidence},
         consume_mode=modes.get(finding.subject.group or ""),
         key=f"{finding.code}.{finding.variant}" if finding.variant else finding.code,
+        next_command_argv=argv_of(text.next_command),
+        playbook_command_argv=argv_of(playbook),
+        advice_argv=argv_of(text.advice_command),
     )
 
 

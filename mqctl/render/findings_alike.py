@@ -40,6 +40,8 @@ class FindingRow:
     Attributes:
         key: of what is wrong: the code, with a variant where the rule has several sentences.
         values: the values of all its sentences; `names` and `evidence` have them apart.
+        next_command_argv, playbook_command_argv: the words of both commands.
+        advice_argv: the words of the command in the advice, where there is one.
         consume_mode: of the group it is about, `POP` or `PULL`, both where it differs by topic; None without a group,
             or where it is not known.
     """
@@ -59,6 +61,9 @@ class FindingRow:
     consume_mode: str | None = None
     key: str = ""
     values: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    next_command_argv: list[str] | None = None
+    playbook_command_argv: list[str] | None = None
+    advice_argv: list[str] | None = None
 
     def same_words(self, other: FindingRow) -> bool:
         """Tells whether all but what is wrong is the same as of `other`: it is then told once for both."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 
 from mqctl.model.command_line import command_line, shell_word
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
 from mqctl.render.replays import CSV_COLUMNS, PLAN_COLUMNS, PlannedRange
+from mqctl.render.said import Said
 from mqctl.text import Word, composed, sentence
 
 
@@ -40,6 +42,7 @@ class FollowPlan:
         readers: groups that read the old topic, with the messages they have left.
         receivers: groups that read the new topic.
         steps: the cut-over, in order.
+        keyed_warnings, keyed_steps: the same with keys and values.
     """
 
     old: str
@@ -56,6 +59,8 @@ class FollowPlan:
     warnings: list[str]
     steps: list[str]
     queues: list[PlannedRange]
+    keyed_warnings: list[Said] = field(default_factory=list)
+    keyed_steps: list[Said] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,7 @@ class OffsetPlanReport:
     """Machine form of a plan that was not executed.
 
     Attributes:
-        undo: the command that undoes it, and what that needs.
+        undo: the command that undoes it, `undo_argv` its words, and what that needs.
     """
 
     kind: str
@@ -95,6 +95,7 @@ class OffsetPlanReport:
     left_out: list[str]
     creates_on: list[str]
     undo: list[str]
+    undo_argv: list[str]
     queues: list[PlannedQueue]
 
 
@@ -154,6 +155,7 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         )
         for change in plan.changes
     ]
+    undo = command_line("mqctl undo ID --execute --confirm {}", plan.group)
     report = OffsetPlanReport(
         kind=plan.kind.value,
         cluster=plan.identity.cluster,
@@ -167,7 +169,8 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
         skipped_count=plan.skipped_count,
         left_out=list(plan.left_out),
         creates_on=list(plan.creates_on),
-        undo=_way_back(plan),
+        undo=[undo, *_undo_needs(plan)],
+        undo_argv=list(undo.words),
         queues=rows,
     )
     moving = len(plan.moving)
@@ -233,9 +236,9 @@ def _headline(plan: OffsetPlan, queue_count: int) -> str:
     )
 
 
-def _way_back(plan: OffsetPlan) -> list[str]:
+def _undo_needs(plan: OffsetPlan) -> list[str]:
     """Says what an undo needs, since that is not always what the change needs."""
-    lines = [command_line("mqctl undo ID --execute --confirm {}", plan.group)]
+    lines = []
     if plan.method is Method.SERVER:
         lines.append(
             sentence("members-stay-online-offsets", "members may stay online, and offsets are restored exactly")

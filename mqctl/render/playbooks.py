@@ -10,7 +10,7 @@ from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.playbook import Parameter, Playbook, PlaybookStep
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.playbook_words import KINDS, PARAMETERS, ROLLBACK, STOPS
-from mqctl.text import composed, sentence
+from mqctl.text import argv_of, composed, sentence
 
 _LIST_COLUMNS = (
     Column("playbook", "playbook"),
@@ -110,6 +110,7 @@ class DryStep:
     impact: str
     when: str | None
     command: str | None
+    command_argv: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +166,7 @@ def show_document(playbook: Playbook, lang: Lang) -> Document:
 def dry_document(playbook: Playbook, values: dict[str, str | int | None], commands: Sequence[str | None]) -> Document:
     """Builds the document of a dry run from the command line of each step."""
     rows = [
-        DryStep(step=step.id, impact=_kind(step), when=step.when, command=command)
+        DryStep(step=step.id, impact=_kind(step), when=step.when, command=command, command_argv=argv_of(command))
         for step, command in zip(playbook.steps, commands, strict=True)
     ]
     value = DryRun(playbook=playbook.slug, parameters=values, steps=rows)

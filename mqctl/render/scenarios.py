@@ -9,7 +9,7 @@ from mqctl import units
 from mqctl.model.command_line import shell_words
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import composed, sentence
+from mqctl.text import CommandLine, composed, sentence
 
 _MEANS = (
     (
@@ -97,7 +97,7 @@ class RunningScenario:
         stores: store directory by broker.
         as_declared: whether `doctor` has shown what is declared; if not, `trouble` tells what is missing.
         doctor: command lines of `doctor` that show it, each as its words after `mqctl`.
-        next_commands: what to type next.
+        next_commands: what to type next, `next_commands_argv` the words of each.
     """
 
     scenario: ScenarioRow
@@ -108,6 +108,7 @@ class RunningScenario:
     trouble: str
     doctor: list[list[str]]
     next_commands: list[str]
+    next_commands_argv: list[list[str]]
 
 
 def scenario_list_document(rows: Sequence[ScenarioRow]) -> Document:
@@ -159,7 +160,9 @@ def scale_text(time_scale: float) -> str:
     )
 
 
-def commands_to_type(doctor: Iterable[Sequence[str]], following: Iterable[str], stores: Mapping[str, str]) -> list[str]:
+def commands_to_type(
+    doctor: Iterable[Sequence[str]], following: Iterable[str], stores: Mapping[str, str]
+) -> list[CommandLine]:
     """Returns the commands as a shell takes them; `{broker}` stands for its store directory."""
     lines = [shell_words(["mqctl", *words]) for words in doctor]
     for line in following:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from mqctl.execute.records import SettingRecord
@@ -14,6 +15,7 @@ from mqctl.model.setting_plan import Fields, SettingPlan, shown_value
 from mqctl.model.topic_use import KeyMoves
 from mqctl.render.change_words import way_back
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
+from mqctl.render.said import Said, said
 from mqctl.text import Word, key_of, sentence, values_of
 
 PLAN_COLUMNS = (
@@ -90,6 +92,7 @@ class SettingPlanReport:
     """Machine form of a plan for settings that was not executed.
 
     Attributes:
+        keyed_warnings: the warnings with keys and values.
         key_moves: None where producers keep their queues.
     """
 
@@ -102,6 +105,7 @@ class SettingPlanReport:
     warnings: list[str]
     key_moves: MovedKeys | None
     steps: list[PlannedStep]
+    keyed_warnings: list[Said] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +148,7 @@ class HistoryEntry:
     Attributes:
         part_count: queues, letters or steps.
         cluster: None for a change of files.
-        back: the command that undoes it or resumes it; None where none is known here.
+        back: the command that undoes it or resumes it, `back_argv` its words; None where none is known here.
         undone_by: the change that took it back.
     """
 
@@ -159,6 +163,7 @@ class HistoryEntry:
     undoes: str | None
     back: str | None
     undone_by: str | None = None
+    back_argv: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +210,7 @@ def plan_document(plan: SettingPlan) -> Document:
         warnings=list(plan.warnings),
         key_moves=None if plan.key_moves is None else _moved_keys(plan.key_moves),
         steps=rows,
+        keyed_warnings=said(plan.warnings),
     )
     moving = len(plan.moving)
     doing = shell_words(["--execute", "--confirm", plan.subject]) if plan.severe else "--execute"

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from mqctl.model.gap import TEXT_FIELDS
 from mqctl.model.snapshot import ClusterSnapshot
 from mqctl.snapshot.leftovers import Originals, texts_of, without_leftovers
 from mqctl.text import encoded
@@ -52,7 +53,7 @@ def redacted(snapshot: ClusterSnapshot) -> ClusterSnapshot:
 def _without_values(node: Any, field: str = "") -> Any:
     """Returns a snapshot whose gaps keep their sentences only: what those name, their values would name again."""
     if isinstance(node, dict):
-        texts = ("key", "values") if field == "unavailable" else ()
+        texts = TEXT_FIELDS if field == "unavailable" else ()
         return {name: _without_values(value, name) for name, value in node.items() if name not in texts}
     return [_without_values(item, field) for item in node] if isinstance(node, list) else node
 

@@ -53,6 +53,7 @@ def test_a_name_is_found_in_any_case(mqctl: Run) -> None:
             "coverage": "whole",
             "commands": ["mqctl topic stats -t TOPIC"],
             "note": "",
+            "commands_argv": [["mqctl", "topic", "stats", "-t", "TOPIC"]],
         }
     ]
 

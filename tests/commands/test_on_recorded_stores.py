@@ -15,6 +15,7 @@ import pytest
 
 from docs.schemas import LIVE, SCHEMAS
 from mqctl.text import encoded
+from tests.argv import lines_without_argv
 from tests.conftest import GOLDEN, Outcome
 
 Run = Callable[..., Outcome]
@@ -102,7 +103,9 @@ def test_a_saved_snapshot_gives_the_same_findings(mqctl: Run, golden_store: Stor
     assert mqctl("snapshot", "save", "--store", store, file).exit_code == 0
     saved = mqctl("doctor", "--snapshot", file, "-o", "json")
     assert saved.exit_code == live.exit_code
-    commands = {"next_command": None, "playbook_command": None}
+    commands = dict.fromkeys(
+        name for kind in ("next", "playbook") for name in (f"{kind}_command", f"{kind}_command_argv")
+    )
     without_commands = [{**finding, **commands} for finding in saved.json["findings"]]
     assert without_commands == [{**finding, **commands} for finding in live.json["findings"]]
     assert mqctl("snapshot", "save", "--store", store, file).exit_code == 76
@@ -250,6 +253,7 @@ ELSEWHERE = {
 def test_the_machine_form_is_the_documented_one(mqctl: Run, golden_store: Store, tmp_path: Path, schema: str) -> None:
     document = machine_form(mqctl, golden_store, tmp_path, schema).json
     assert document.pop("schema") == schema
+    assert lines_without_argv(document) == []
     value: object = msgspec.convert(document, SCHEMAS[schema])
     assert json.loads(msgspec.json.encode(value, enc_hook=encoded)) == document
 

@@ -15,6 +15,7 @@ from docs.schemas import LIVE
 from embedded_broker import Drop, EmbeddedCluster
 from mqctl.cli.catalog import BY_PATH
 from mqctl.protocol.codes import RequestCode
+from tests.argv import lines_without_argv
 from tests.embedded_broker.messages import heartbeat
 from tests.embedded_broker.wire import Peer
 from tests.live.cast import Cast, Scripted
@@ -107,6 +108,7 @@ def test_the_machine_form_is_the_documented_one_and_people_see_a_table(
     document = outcome.json
     assert document.pop("schema") == schema
     msgspec.convert(document, LIVE[schema], strict=True)
+    assert lines_without_argv(document) == []
     assert (table.exit_code, bool(table.stdout.strip())) == (0, True)
     if changes_nothing(ASKED[schema]):
         assert changes(cluster) == []

@@ -224,7 +224,15 @@ def test_scenarios_are_told_in_chinese(mqctl: Callable[..., Outcome]) -> None:
 def test_what_a_scenario_has_planted_is_chinese() -> None:
     row = scenario_row(load_scenario("tag-loss"))
     running = RunningScenario(
-        scenario=row, cluster="c", namesrv="n", stores={}, as_declared=True, trouble="", doctor=[], next_commands=[]
+        scenario=row,
+        cluster="c",
+        namesrv="n",
+        stores={},
+        as_declared=True,
+        trouble="",
+        doctor=[],
+        next_commands=[],
+        next_commands_argv=[],
     )
     blocks = spoken_document(running_document(running), Lang.ZH).blocks
     shown = "\n".join(line for block in blocks if isinstance(block, Paragraphs) for line in block.lines)

@@ -10,6 +10,7 @@ import typer
 from mqctl.cli.emit import Output, emit
 from mqctl.cli.options.common import LangOption, NoColorOption, OutputOption
 from mqctl.errors import NotFoundError
+from mqctl.model.command_line import command_line
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.render.document import Column, Document, Paragraphs, Table
 from mqctl.render.kafka_terms import KAFKA_TERMS, Term
@@ -34,6 +35,7 @@ class KafkaTerm:
     rocketmq: str
     text: str
     command: str
+    command_argv: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +76,14 @@ def _named(word: str) -> Term:
 
 
 def _row(term: Term) -> KafkaTerm:
+    line = command_line(term.command)
     return KafkaTerm(
-        kafka=term.name, also=list(term.also), rocketmq=term.rocketmq, text=term.text, command=term.command
+        kafka=term.name,
+        also=list(term.also),
+        rocketmq=term.rocketmq,
+        text=term.text,
+        command=line,
+        command_argv=list(line.words),
     )
 
 

@@ -41,6 +41,7 @@ def running_scenario(scenario: Scenario, state: LocalCluster, when: When = "last
     stores = {broker.name: broker.store for broker in state.ready.brokers}
     of_room = namesrv_by_room(scenario.clusters[0], state.ready.namesrv)
     doctor = [typed_words(look, stores, of_room) for look in scenario.looks if look.when == when]
+    commands = commands_to_type(doctor, scenario.next_commands, stores)
     return RunningScenario(
         scenario=scenario_row(scenario),
         cluster=state.name,
@@ -49,7 +50,8 @@ def running_scenario(scenario: Scenario, state: LocalCluster, when: When = "last
         as_declared=not state.trouble,
         trouble=state.trouble,
         doctor=doctor,
-        next_commands=commands_to_type(doctor, scenario.next_commands, stores),
+        next_commands=list(commands),
+        next_commands_argv=[list(line.words) for line in commands],
     )
 
 

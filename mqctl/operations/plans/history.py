@@ -22,7 +22,7 @@ from mqctl.operations.plans.changing import journal
 from mqctl.plan.follow import follow_again
 from mqctl.render.change_words import face_state
 from mqctl.render.settings import HistoryEntry
-from mqctl.text import composed, printable, sentence
+from mqctl.text import argv_of, composed, printable, sentence
 
 _REPAIR = "delay-repair"  # as `delay_repairs` has it, which reads stores and takes long to import
 ACKNOWLEDGE = "store-acknowledge"
@@ -82,6 +82,7 @@ def newest_undoable(unread: UnreadRecords) -> HistoryEntry | None:
 
 
 def _entry(record: AnyRecord) -> HistoryEntry:
+    back = _back(record)
     return HistoryEntry(
         id=record.id,
         made_at_ms=record.made_at_ms,
@@ -92,7 +93,8 @@ def _entry(record: AnyRecord) -> HistoryEntry:
         who=record.who,
         cluster=record.cluster or None,
         undoes=record.undoes,
-        back=_back(record),
+        back=back,
+        back_argv=argv_of(back),
     )
 
 

@@ -31,6 +31,7 @@ from mqctl.plan.reshard import key_moves, publish_queues
 from mqctl.render.document import Document
 from mqctl.render.follow import FollowedKeys, FollowPlan, FollowReport, follow_document, follow_plan_document
 from mqctl.render.replays import PlannedRange
+from mqctl.render.said import said
 from mqctl.snapshot.live.asking import Asking, Scope
 from mqctl.snapshot.live.brokers import LiveBroker, ask_offsets, ask_topics, list_brokers, masters_of
 from mqctl.snapshot.live.topic_use import all_told, sampled_keys, topic_use
@@ -152,6 +153,8 @@ def _plan(asking: Asking, request: FollowRequest) -> _Planned:
     left = {reader.group: use.left_count(reader) for reader in use.readers if reader.group != group}
     addresses = {broker.name: broker.address.address for broker in holders}
     queues = _ranges(use, begins, addresses)
+    warnings = _warnings(request, keys, left, len(old_queues), new_queues)
+    steps = _cut_over(request, group, sorted(left))
     plan = FollowPlan(
         old=request.old,
         new=request.new,
@@ -164,9 +167,11 @@ def _plan(asking: Asking, request: FollowRequest) -> _Planned:
         readers=left,
         receivers=sorted(reader.group for reader in new_use.readers),
         keys=keys,
-        warnings=_warnings(request, keys, left, len(old_queues), new_queues),
-        steps=_cut_over(request, group, sorted(left)),
+        warnings=warnings,
+        steps=steps,
         queues=queues,
+        keyed_warnings=said(warnings),
+        keyed_steps=said(steps),
     )
     cluster = holders[0].address.cluster
     return _Planned(plan=plan, begins={} if own else begins, addresses=addresses, cluster=cluster, goes_on=bool(own))
