@@ -199,6 +199,36 @@ def restored(english: str, key: str | None, values: Mapping[str, Any] | None, ar
     return english if "{" in between or "}" in between or names != own.keys() else Text(english, "", key, own)
 
 
+def carried(said: str) -> Any:
+    """Returns what is said as JSON that `delivered` reads again, with all that a text or a command line knows."""
+    if isinstance(said, CommandLine):
+        return {"text": str.__str__(said), "argv": list(said.words)}
+    return _as_json(said)
+
+
+def delivered(said: Any) -> str:
+    """Returns what was `carried`."""
+    if isinstance(said, dict):
+        return restored(said["text"], said.get("key"), said.get("values"), said.get("argv"))
+    return str(said)
+
+
+def with_replaced(said: str, old: str, new: str) -> str:
+    """Returns what is said with another name in it: in the values of a text, anywhere in what is none."""
+    if isinstance(said, CommandLine):
+        return CommandLine(said.replace(old, new), (word.replace(old, new) for word in said.words))
+    if not isinstance(said, Text):
+        return said.replace(old, new)
+    values = {name: _with_replaced(value, old, new) for name, value in said.values.items()}
+    return Text(filled(said.template, values), said.key, said.template, values)
+
+
+def _with_replaced(value: Value, old: str, new: str) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_with_replaced(item, old, new) for item in value)
+    return with_replaced(value, old, new) if isinstance(value, str) and old in value else value
+
+
 def printable(text: str) -> str:
     """Returns `text` with control characters made visible, so that stored bytes cannot drive a terminal."""
     if text.isprintable():

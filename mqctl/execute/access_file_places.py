@@ -18,6 +18,7 @@ from mqctl.client.remoting.deadline import Deadline
 from mqctl.client.remoting.links import Links
 from mqctl.errors import RefusedError
 from mqctl.execute.record_files import new_id
+from mqctl.model.command_line import command_line
 from mqctl.model.setting_plan import Fields, SettingKind
 from mqctl.protocol.acl import Credentials
 from mqctl.text import sentence
@@ -72,7 +73,7 @@ def write_account(cluster: Cluster, where: tuple[str, str], new: Fields, secret:
         raise RefusedError(
             sentence("acl-account-not-written", "account {access_key} was not written", access_key=access_key),
             reason=sentence("acl-no-secret-key-given", "no secret key is given"),
-            remedy="--password-file FILE",
+            remedy=command_line("--password-file FILE"),
         )
     cluster.ask(address, access.put_account(access_key, secret, new), limit)
 

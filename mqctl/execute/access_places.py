@@ -12,6 +12,7 @@ from mqctl.client.admin.cluster import Cluster
 from mqctl.client.remoting.deadline import Deadline
 from mqctl.errors import RefusedError
 from mqctl.model.access import AccessEntry, AccessUser
+from mqctl.model.command_line import command_line
 from mqctl.model.setting_plan import Fields
 from mqctl.text import sentence
 
@@ -52,7 +53,7 @@ def write_user(
         raise RefusedError(
             sentence("acl-user-not-made", "user {name} was not made", name=name),
             reason=sentence("acl-no-password-given", "no password given"),
-            remedy="--password-file FILE",
+            remedy=command_line("--password-file FILE"),
         )
     cluster.ask(address, access.create_user(user, secret), limit)
     made = AccessUser(name)

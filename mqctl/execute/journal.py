@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -44,7 +44,7 @@ from mqctl.model.forms import JOURNAL, UPGRADE, newer_than_known
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.store.own_files import appending_stream, write_whole
 from mqctl.store.plain_files import read_whole
-from mqctl.text import encoded, sentence
+from mqctl.text import encoded, key_of, restored, sentence, values_of
 
 R = TypeVar("R", bound=AnyRecord)
 _CLOCKS_APART_MS = 3_600_000
@@ -77,6 +77,8 @@ class _Line(msgspec.Struct, kw_only=True, omit_defaults=True):
     state: str = ""
     found: str | None = None
     reason: str | None = None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
     ended: bool = False
     letter: int | None = None
     copy_id: str | None = None
@@ -141,7 +143,14 @@ class Drawer(Generic[R]):
                     line = (
                         _Line(ended=True)
                         if part is None
-                        else _Line(part=index, state=part.state, found=part.found, reason=part.reason)
+                        else _Line(
+                            part=index,
+                            state=part.state,
+                            found=part.found,
+                            reason=part.reason,
+                            reason_key=key_of(part.reason),
+                            reason_values=values_of(part.reason),
+                        )
                     )
                     # The blank line ends whatever a crash tore off before.
                     stream.write(b"\n" + msgspec.json.encode(line, enc_hook=encoded) + b"\n")
@@ -193,6 +202,8 @@ class Drawer(Generic[R]):
         return msgspec.json.decode(data, type=self._kind)
 
     def _encoded(self, record: R) -> bytes:
+        for part in record.parts:
+            part.keep_texts()
         data = msgspec.json.encode(record, enc_hook=encoded)
         return data + b"\n" if self._kind is ResendRecord else msgspec.json.format(data)
 
@@ -286,5 +297,6 @@ def _apply(record: ResendRecord, text: bytes) -> None:
     if 0 <= index < len(record.parts):
         part: LetterPart = record.parts[index]
         part.state = line.state if line.letter is None else LETTER_WORDS.get(line.state, line.state)
-        part.found, part.reason = line.found or line.copy_id, line.reason
+        part.found = line.found or line.copy_id
+        part.reason = line.reason and restored(line.reason, line.reason_key, line.reason_values)
         record.ended = False

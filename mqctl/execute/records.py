@@ -6,7 +6,7 @@ to finish the change or to take it back. Times are epoch milliseconds.
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -17,7 +17,7 @@ from mqctl.model.plan import Callback
 from mqctl.model.queue import MessageQueue
 from mqctl.model.resend import LetterKey
 from mqctl.model.stretch import ReplayFilter
-from mqctl.text import sentence
+from mqctl.text import CommandLine, Text, argv_of, key_of, restored, sentence, values_of
 
 PLANNED, SENT, CONFIRMED, NOT_MOVED, UNKNOWN = "planned", "sent", "confirmed", "not-moved", "unknown"
 """The states of a part: `sent` holds from right before its request until it is known what came of it."""
@@ -35,12 +35,31 @@ class ChangePart(msgspec.Struct, kw_only=True):
     Attributes:
         reason: why it is not confirmed.
         cause, remedy: of the error that is the reason, and what to do about it.
+        reason_key, reason_values, remedy_key, remedy_values, remedy_argv: of both, where mqctl said them: see
+            `keep_texts`.
     """
 
     state: str = PLANNED
     reason: str | None = None
     cause: Cause | None = None
     remedy: str | None = None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+    remedy_key: str | None = None
+    remedy_values: dict[str, Any] | None = None
+    remedy_argv: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.reason is not None and not isinstance(self.reason, Text):
+            self.reason = restored(self.reason, self.reason_key, self.reason_values)
+        if self.remedy is not None and not isinstance(self.remedy, Text | CommandLine):
+            self.remedy = restored(self.remedy, self.remedy_key, self.remedy_values, self.remedy_argv)
+
+    def keep_texts(self) -> None:
+        """Sets beside reason and remedy what a file has to keep so that both are texts when they are read again."""
+        self.reason_key, self.reason_values = key_of(self.reason), values_of(self.reason)
+        self.remedy_key, self.remedy_values = key_of(self.remedy), values_of(self.remedy)
+        self.remedy_argv = argv_of(self.remedy)
 
     def fail(self, state: str, error: MqctlError, reason: str = "") -> None:
         """Notes that it is not confirmed because of `error`.
@@ -155,10 +174,19 @@ class Doubt(msgspec.Struct, kw_only=True):
 
     Attributes:
         key: its provenance key.
+        reason_key, reason_values: of the reason, where mqctl said it.
     """
 
     key: str
     reason: str
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.reason, Text):
+            self.reason_key, self.reason_values = key_of(self.reason), values_of(self.reason)
+        else:
+            self.reason = restored(self.reason, self.reason_key, self.reason_values)
 
 
 class WatchedCopy(msgspec.Struct, kw_only=True, frozen=True):

@@ -188,7 +188,7 @@ def follow_document(report: FollowReport) -> Document:
             sentence(
                 "follow-could-not-looked-up",
                 "{unknown_count} could not be looked up and may be there twice",
-                unknown_count=counted(report.unknown_count, "copy", "copies"),
+                unknown_count=counted(report.unknown_count, "copy"),
             )
         )
     lines.append(

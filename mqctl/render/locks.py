@@ -418,7 +418,7 @@ def _traced(traced: TracedOrder) -> tuple[list[str], Table]:
         sentence(
             "lock-traced-queues-out-order",
             "{delivery_count} to {group} traced, {handovers} of queues, {broken_count} of them out of order",
-            delivery_count=counted(traced.delivery_count, "delivery", "deliveries"),
+            delivery_count=counted(traced.delivery_count, "delivery"),
             group=traced.group,
             handovers=counted(len(traced.handovers), "handover"),
             broken_count=traced.broken_count,

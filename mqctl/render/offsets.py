@@ -204,32 +204,30 @@ def plan_document(plan: OffsetPlan, next_step: str) -> Document:
 def _headline(plan: OffsetPlan, queue_count: int) -> str:
     """Tells what moves, and what will be consumed: for the first time what the change that is undone skipped."""
     moving = len(plan.moving)
-    verb, of = "moves" if moving == 1 else "move", counted(queue_count, "queue")
+    of = counted(queue_count, "queue")
     if not plan.unskipped_count:
         return sentence(
             "offset-consumed-again-skipped",
-            "{group} {target} on {cluster}: {moving} of {of} {verb}, {replayed_count} consumed "
+            "{group} {target} on {cluster}: {moving} of {of} {moving:/moves/move}, {replayed_count} consumed "
             "again, {skipped_count:,} skipped",
             group=plan.group,
             target=plan.target,
             cluster=plan.identity.cluster,
             moving=moving,
             of=of,
-            verb=Word(verb),
             replayed_count=counted(plan.replayed_count, "message"),
             skipped_count=plan.skipped_count,
         )
     again = plan.replayed_count - plan.unskipped_count
     return sentence(
         "skipped-before-will-consumed-consumed-again",
-        "{group} {target} on {cluster}: {moving} of {of} {verb}, {unskipped_count} skipped "
+        "{group} {target} on {cluster}: {moving} of {of} {moving:/moves/move}, {unskipped_count} skipped "
         "before will be consumed, {again:,} consumed again, {skipped_count:,} skipped",
         group=plan.group,
         target=plan.target,
         cluster=plan.identity.cluster,
         moving=moving,
         of=of,
-        verb=Word(verb),
         unskipped_count=counted(plan.unskipped_count, "message"),
         again=again,
         skipped_count=plan.skipped_count,
@@ -314,6 +312,8 @@ def _ways(plan: OffsetPlan) -> list[str]:
 
 def change_report(record: OffsetRecord) -> OffsetChangeReport:
     """Returns the machine form of a change."""
+    for part in record.parts:
+        part.keep_texts()
     return OffsetChangeReport(
         id=record.id,
         kind=record.kind,

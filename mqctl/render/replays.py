@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mqctl import units
 from mqctl.model.counts import counted
@@ -99,6 +100,8 @@ class DoubtRow:
 
     key: str
     reason: str
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

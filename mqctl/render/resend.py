@@ -101,6 +101,8 @@ class ResentLetter:
     state: str
     copy_id: str | None
     reason: str | None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +239,8 @@ def resend_document(record: ResendRecord) -> Document:
             state=LETTER_WORDS.get(letter.state, letter.state),
             copy_id=letter.found,
             reason=letter.reason,
+            reason_key=key_of(letter.reason),
+            reason_values=values_of(letter.reason),
         )
         for letter in record.parts
     ]

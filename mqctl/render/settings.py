@@ -123,6 +123,8 @@ class ChangedStep:
     becomes: str | None
     state: str
     reason: str | None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,13 +219,12 @@ def plan_document(plan: SettingPlan) -> Document:
     lines = [
         sentence(
             "settings-kind",
-            "{kind} {subject} on {cluster}: {moving} of {rows} {moving_2}",
+            "{kind} {subject} on {cluster}: {moving} of {rows} {moving:/changes/change}",
             kind=plan.kind,
             subject=plan.subject,
             cluster=plan.identity.cluster,
             moving=moving,
             rows=counted(len(rows), "place"),
-            moving_2=Word("changes" if moving == 1 else "change"),
         ),
         *_queues_in_all(plan),
         *(sentence("settings-note", "note: {warning}", warning=warning) for warning in plan.warnings),
@@ -285,6 +286,8 @@ def change_document(record: SettingRecord) -> Document:
                 becomes=becomes,
                 state=step.state,
                 reason=step.reason,
+                reason_key=key_of(step.reason),
+                reason_values=values_of(step.reason),
             )
         )
     report = SettingChangeReport(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqctl.execute.records import StepRecord
 from mqctl.model.counts import counted
 from mqctl.model.lazy_dataclass import dataclass
 from mqctl.model.step_plan import StepPlan
 from mqctl.render.change_words import STEP_WORDS, face_state
 from mqctl.render.document import CellKind, Column, Document, Paragraphs, Table
-from mqctl.text import sentence
+from mqctl.text import key_of, sentence, values_of
 
 PLAN_COLUMNS = (
     Column("subject", "what", CellKind.SENTENCE),
@@ -38,6 +40,8 @@ class StepRow:
     state: str
     found: str | None
     reason: str | None
+    reason_key: str | None = None
+    reason_values: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,8 @@ def step_change_document(record: StepRecord, schema: str) -> Document:
             state=STEP_WORDS.get(part.state, part.state),
             found=part.found,
             reason=part.reason,
+            reason_key=key_of(part.reason),
+            reason_values=values_of(part.reason),
         )
         for part in record.parts
     ]

@@ -13,7 +13,8 @@ from pathlib import Path
 from mqctl import errors
 from mqctl.errors import MqctlError, StorageError
 from mqctl.store.mapping_guard import BadSpotError
-from mqctl.text import sentence
+from mqctl.text import carried, sentence
+from mqctl.text import delivered as text_delivered
 
 _MARK = re.compile(r"mqctl-error:([A-Za-z0-9+/=]+):")
 
@@ -28,7 +29,8 @@ class CarriedError(Exception):
             else sentence("spark-host", "on {host}", host=host)
         )
         path = str(error.path) if isinstance(error, BadSpotError) else ""
-        parts = json.dumps([type(error).__name__, error.problem, reason, error.remedy, path])
+        said = map(carried, (error.problem, reason, error.remedy))
+        parts = json.dumps([type(error).__name__, *said, path])
         super().__init__(f"{error} mqctl-error:{base64.b64encode(parts.encode()).decode()}:")
 
 
@@ -88,8 +90,9 @@ def delivered_error(text: str) -> MqctlError:
     match = _MARK.search(text)
     if match:
         try:
-            name, problem, reason, remedy, path = json.loads(base64.b64decode(match.group(1)))
-        except (binascii.Error, ValueError):
+            name, *said, path = json.loads(base64.b64decode(match.group(1)))
+            problem, reason, remedy = map(text_delivered, said)
+        except (binascii.Error, ValueError, LookupError, TypeError):
             pass  # Spark has cut the text
         else:
             kind: type[MqctlError] = getattr(errors, name, StorageError)

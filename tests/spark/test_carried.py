@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from mqctl.errors import BadInputError, NotFoundError, StorageError
+from mqctl.model.command_line import command_line
 from mqctl.spark.carried import CarriedError, carrying, delivered, delivered_error
 from mqctl.store.mapping_guard import BadSpotError
+from mqctl.text import argv_of, key_of, sentence, values_of, with_replaced
 from tests.requires import need_extra
 
 
@@ -20,6 +22,29 @@ def test_error_arrives_with_its_kind_parts_and_host() -> None:
     assert type(error) is BadInputError
     assert (error.problem, error.remedy) == ("read the store", "name another")
     assert error.reason.startswith("it is » none (on ")
+
+
+def test_texts_and_command_lines_arrive_as_such() -> None:
+    error = BadInputError(
+        sentence("could-not-read", "could not read {file}", file="/s/ü"),
+        reason="No » such",
+        remedy=command_line("mqctl store verify --store {}", "/s/a b"),
+    )
+    arrived = delivered_error(str(CarriedError(error, "worker-7")))
+    assert (key_of(arrived.problem), values_of(arrived.problem)) == ("could-not-read", {"file": "/s/ü"})
+    assert values_of(arrived.reason) == {"reason": "No » such", "host": "worker-7"}
+    assert argv_of(arrived.remedy) == ["mqctl", "store", "verify", "--store", "/s/a b"]
+
+
+def test_a_mirror_is_renamed_in_the_values_of_a_text() -> None:
+    said = sentence("could-not-read", "could not read {file}", file="/tmp/m/config")
+    renamed = with_replaced(said, "/tmp/m", "s3://bucket/store")
+    assert (renamed, values_of(renamed)) == (
+        "could not read s3://bucket/store/config",
+        {"file": "s3://bucket/store/config"},
+    )
+    line = with_replaced(command_line("mqctl store verify --store {}", "/tmp/m"), "/tmp/m", "s3://b")
+    assert argv_of(line) == ["mqctl", "store", "verify", "--store", "s3://b"]
 
 
 def test_error_without_a_reason_tells_the_host() -> None:

@@ -39,7 +39,10 @@ def report_of(record: ReplayRecord, committed: dict[MessageQueue, int | None] | 
         left_count=left if known else None,
         found_count=record.found,
         resumed_at_ms=record.resumed_at_ms,
-        in_doubt=[DoubtRow(key=item.key, reason=item.reason) for item in record.in_doubt],
+        in_doubt=[
+            DoubtRow(key=item.key, reason=item.reason, reason_key=item.reason_key, reason_values=item.reason_values)
+            for item in record.in_doubt
+        ],
         queues=[
             RangeProgress(
                 topic=item.topic,

@@ -20,10 +20,11 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from mqctl.errors import ConfigurationError, MqctlError, NotFoundError, StorageError
+from mqctl.model.command_line import command_line
 from mqctl.store.attached import attach, detach
 from mqctl.store.directory import StoreDirectory
 from mqctl.store.own_files import new_stream
-from mqctl.text import sentence
+from mqctl.text import sentence, with_replaced
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)")
 _PREFIX = "mqctl-store-"
@@ -101,7 +102,7 @@ def remote_store(location: str) -> StoreDirectory:
 
 def _renamed(error: MqctlError, directory: Path, location: str) -> MqctlError:
     problem, reason, remedy = (
-        text.replace(str(directory), shown(location)) for text in (error.problem, error.reason, error.remedy)
+        with_replaced(text, str(directory), shown(location)) for text in (error.problem, error.reason, error.remedy)
     )
     return type(error)(problem, reason=reason, remedy=remedy)
 
@@ -235,7 +236,10 @@ def _opened(location: str) -> _Files:
     Raises:
         ConfigurationError: neither fsspec nor pyarrow can.
     """
-    problem, hint = f"open the store {shown(location)}", ""
+    problem, hint = (
+        sentence("spark-open-the-store", "open the store {store}", store=shown(location)),
+        "",
+    )
     if "?" not in location or "::" in location:
         files, hint = _by_fsspec(location)
         if files is not None:
@@ -243,7 +247,7 @@ def _opened(location: str) -> _Files:
     try:
         from pyarrow.fs import FileSystem
     except ImportError as error:
-        remedy = hint or "pip install 'mqctl[spark]'"
+        remedy = hint or command_line("pip install 'mqctl[spark]'")
         raise ConfigurationError(
             sentence("could-not", "could not {what}", what=problem),
             reason=sentence("spark-pyarrow-not-installed", "pyarrow is not installed"),
@@ -286,7 +290,10 @@ def _asking(what: str, hint: str = "") -> Iterator[None]:
     except Exception as error:
         text = " ".join(str(error).split()) or type(error).__name__
         kind = ConfigurationError if isinstance(error, ImportError | ValueError | TypeError) else StorageError
-        remedy = hint or "check the address, the network and the credentials (environment of driver and executors)"
+        remedy = hint or sentence(
+            "spark-check-address-network-credentials",
+            "check the address, the network and the credentials (environment of driver and executors)",
+        )
         raise kind(
             sentence("could-not", "could not {what}", what=what),
             reason=f"{type(error).__name__}: {text[:400]}",
